@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.message import Message
+from ..errors import RequestError
 from ..public import made_by, public
 from ..templates.messages import own
 from ..templates.probe.turns import common
@@ -133,6 +134,20 @@ class Conversation:
         ('<|im_end|>\\n', False)
         """
         return self._step([*self.messages, *map(own, messages)], wrote, add_generation_prompt)
+
+    def hold(self, ids: Sequence[int]) -> None:
+        """The engine holds these ids as the last prompt, in which earlier answers stand as they were sampled.
+
+        A conversation that is begun anew from its messages goes on with them. Raises `RequestError` without a
+        tokenizer.
+
+        >>> conversation = chat.conversation(messages)
+        >>> conversation.hold(conversation.ids)
+        """
+        tokenizer = self._request.chat.tokenizer
+        if tokenizer is None:
+            raise RequestError("expected a chat with a tokenizer (give load a tokenizer)")
+        self.ids, self.text = [*ids], spelt(tokenizer, ids)
 
     def replace(
         self, messages: Iterable[Mapping[str, Any] | Message], *, add_generation_prompt: bool | None = None

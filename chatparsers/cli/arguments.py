@@ -323,6 +323,7 @@ def _serve(commands: _Commands[_Parser]) -> None:
     _served_model(serve.add_argument_group("the model"))
     _access(serve.add_argument_group("who may ask, and where"))
     _limits(serve.add_argument_group("what a request may cost"))
+    _kept(serve.add_argument_group("what is kept"))
     _times(serve.add_argument_group("times"))
 
 
@@ -423,6 +424,21 @@ def _limits(group: _Group) -> None:
         "--lenient-calls",
         action="store_true",
         help="also read a whole answer as calls that is JSON in a fence, in tags or bare",
+    )
+
+
+def _kept(group: _Group) -> None:
+    group.add_argument(
+        "--store",
+        metavar="DIR",
+        help="keep responses and conversations of the Responses API in a file there, which processes share; or: memory",
+    )
+    group.add_argument(
+        "--store-entries", type=_positive, metavar="N", default=100_000, help="kept at once (100000)"
+    )
+    group.add_argument("--store-size", type=_positive, metavar="MB", default=1024, help="of all (1024)")
+    group.add_argument(
+        "--store-age", type=_some, metavar="DAYS", default=30.0, help="after which what is not used goes (30)"
     )
 
 

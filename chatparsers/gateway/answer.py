@@ -25,8 +25,8 @@ class Answer:
     ``by_ids``: the stream is fed the ids of batches, else their text. ``framed``: whether the frames of a stream are
     made; without them only ``writer.answer`` is. ``prompt``: how many tokens it has, None if that is not known.
     ``most``: how many tokens the engine was asked for, None if it was not said; far more of them are an error.
-    ``done``: the turn is over, whatever the engine goes on to write. ``stopped``: one of the client's stops ended it.
-    ``finished``: its last frames were made.
+    ``holds``: whether its ids are kept in ``sampled``. ``done``: the turn is over, whatever the engine goes on to
+    write. ``stopped``: one of the client's stops ended it. ``finished``: its last frames were made.
     """
 
     def __init__(
@@ -39,12 +39,16 @@ class Answer:
         framed: bool,
         prompt: int | None,
         most: int | None = None,
+        holds: bool = False,
     ) -> None:
         self.turn = turn
         self.writer = writer
         self.done = False
         self.finished = False
         self.usage = Usage()
+        self.sampled: list[int] = []
+        """The ids of the answer, if it ``holds`` them."""
+        self._holds = holds and by_ids
         self._stream = turn.stream()
         self._calls = WholeCalls(
             self._stream.call_text,
@@ -85,6 +89,8 @@ class Answer:
                 piece = piece[: ended + 1]
                 self.done = True
             self._fed += len(piece)
+            if self._holds:
+                self.sampled += piece
             if self._ids is not None:
                 self._ids += piece
         if self._probable is not None:

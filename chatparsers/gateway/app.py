@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import time
 import traceback
@@ -12,6 +13,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
@@ -32,6 +34,8 @@ from .apis import CHAT, COUNT, MESSAGES, RESPONSES, Api, api_of
 from .engine import Engine, Job
 from .guard import Guard
 from .http_engine import HttpEngine
+from .keeping import Following, Keep, Keeping
+from .kept_paths import Asking, Handler, KeptPaths, answered
 from .lanes import Left
 from .metrics import Metrics, field_of_ignored, kind_of_dropped
 from .passing import Passing
@@ -41,6 +45,7 @@ from .refused import unknown_fields
 from .respond import Responding, watch
 from .same_ids import same_ids
 from .settings import Settings
+from .store import Store
 
 _SEEN = 1.0
 """How many seconds what was seen of the engine counts."""
@@ -64,7 +69,8 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await gateway.start()
         try:
-            async with anyio.create_task_group() as tasks:
+            async with anyio.create_task_group() as gateway.tasks:
+                tasks = gateway.tasks
                 tasks.start_soon(watch, gateway.running, gateway.settings)
                 yield
                 tasks.cancel_scope.cancel()
@@ -104,6 +110,12 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         message = f"{request.method} {request.url.path}: this server has no such path or method"
         return gateway.refused(request.url.path, request.headers, ApiError(message, status=status))
 
+    def kept(handler: Handler) -> Callable[[HttpRequest], Awaitable[Any]]:
+        async def endpoint(request: HttpRequest) -> Any:
+            return await gateway.kept(handler, request)
+
+        return endpoint
+
     if gateway.settings.passed and not isinstance(engine, HttpEngine):
         raise ValueError("passed: expected an engine over HTTP, whose other paths can be asked")
     routes = [
@@ -112,6 +124,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         Route(_COUNTED, count_tokens, methods=["POST"]),
         Route("/v1/models", models),
         Route("/v1/models/{name:path}", models),
+        *([] if gateway.keeping is None else gateway.paths().routes(kept)),
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", metrics),
@@ -125,6 +138,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     )
     app.state.metrics = gateway.metrics
     app.state.stop = gateway.stop
+    app.state.keeping = gateway.keeping
     return app
 
 
@@ -139,7 +153,10 @@ class _Gateway:
         self._asking = anyio.Lock()
         self.guard = Guard(settings)
         self._created = int(time.time())
-        self._preparing = Preparing(chat, engine, settings)
+        self.keeping = _keeping(settings, self.metrics)
+        self._preparing = Preparing(chat, engine, settings, self.keeping)
+        self.tasks: TaskGroup | None = None
+        """Where responses run in the background, while the server runs."""
         self._named: set[str] = set()
         """The unknown fields that were warned of."""
         self.running: set[Responding] = set()
@@ -151,6 +168,11 @@ class _Gateway:
         for responding in running:
             responding.stop()
         return len(running)
+
+    def paths(self) -> KeptPaths:
+        """What answers for the responses and conversations that are kept."""
+        assert self.keeping is not None
+        return KeptPaths(self.keeping, self.settings.max_body, self.settings.keep_alive)
 
     async def start(self) -> None:
         if self.settings.log is not None:
@@ -164,6 +186,8 @@ class _Gateway:
     def close(self) -> None:
         """Frees what it holds."""
         self._preparing.close()
+        if self.keeping is not None:
+            self.keeping.store.close()
         if self.log is not None:
             self.log.close()
 
@@ -215,17 +239,20 @@ class _Gateway:
 
     # requests
 
-    async def respond(self, api: Api, http: HttpRequest) -> Response | Responding:
+    async def respond(self, api: Api, http: HttpRequest) -> Response | Responding | Following:
         places = _Places(self.metrics, self.settings)
         record = Record(api.name, http.headers, self.metrics, self.log)
         try:
-            self.guard.check_key(http.headers)
-            prepared = await self._preparing.prepare(api, http, places.take)
+            owner = self.guard.check_key(http.headers)
+            prepared = await self._preparing.prepare(api, http, places.take, owner)
             request = prepared.request
             self._dropped(request.dropped)
             self._ignored(unknown_fields(request), record)
             places.take(request.choices - 1)
             answers = self._answers(api, prepared)
+            keep = self._keep(prepared, answers)
+            if keep is not None and keep.background:
+                await keep.begin()
         except BaseException as error:
             places.leave()
             if not isinstance(error, Exception):
@@ -245,22 +272,52 @@ class _Gateway:
             record.passed_on,
             request.logprobs,
         )
-        return Responding(
+        background = keep is not None and keep.background
+        responding = Responding(
             self.engine,
             [_choice(job, index) for index in range(request.choices)],
             answers,
-            stream=request.stream,
+            stream=request.stream or background,
             record=record,
             settings=self.settings,
             over=places.leave,
             failed=api.failed,
             running=self.running,
+            keep=None if keep is None or background else keep.end,
+            begun=background,
         )
+        if keep is None or not background:
+            return responding
+        assert self.tasks is not None
+        self.tasks.start_soon(keep.run, responding, request.stream)
+        if request.stream:
+            return keep.following(self.settings.keep_alive)
+        return JSONResponse(keep.begun)
+
+    def _keep(self, prepared: Prepared, answers: Answers) -> Keep | None:
+        """Keeps the answer to a request, if it is to be kept."""
+        asked = prepared.asked
+        if self.keeping is None or asked is None or not asked.store:
+            return None
+        return Keep(self.keeping, asked, answers.all[0], prepared.held)
+
+    async def kept(self, handler: Handler, http: HttpRequest) -> Any:
+        """The response to a request for what is kept."""
+        record = Record("kept", http.headers, self.metrics, self.log)
+        try:
+            owner = self.guard.check_key(http.headers)
+            body = await self._preparing.body(http) if http.method == "POST" else None
+            found = await answered(handler, Asking(owner, http, body))
+        except Exception as error:
+            return self._failed(RESPONSES, error, record)
+        record.end(200)
+        return found
 
     def _answers(self, api: Api, prepared: Prepared) -> Answers:
         """The answers to a request, with their writers."""
         request, prompt = prepared.request, prepared.prompt
         ids = prompt if isinstance(prompt, list) else None
+        framed = request.stream or (prepared.asked is not None and prepared.asked.background)
         made: list[Answer] = []
         for index in range(request.choices):
             id = made[0].writer.id if made else None
@@ -276,12 +333,13 @@ class _Gateway:
                 writer,
                 request,
                 by_ids=self.engine.ids,
-                framed=request.stream,
+                framed=framed,
+                holds=prepared.held is not None,
                 prompt=None if ids is None else len(ids),
                 most=prepared.max_tokens,
             )
             made.append(answer)
-        return Answers(made, framed=request.stream, usage=request.include_usage)
+        return Answers(made, framed=framed, usage=request.include_usage)
 
     def _dropped(self, kinds: tuple[str, ...]) -> None:
         """Counts what was left out of a request, and warns once of each kind that is known, and of the others."""
@@ -345,6 +403,22 @@ class _Gateway:
         }
         ends = {"first_id": model["id"], "last_id": model["id"], "has_more": False}
         return JSONResponse(model if name is not None else {"object": "list", "data": [model], **ends})
+
+
+def _keeping(settings: Settings, metrics: Metrics) -> Keeping | None:
+    """What keeps responses. Raises `ValueError` if the store cannot be used."""
+    if settings.store is None:
+        return None
+    try:
+        store = Store(
+            settings.store,
+            entries=settings.store_entries,
+            size=settings.store_size,
+            age=settings.store_age,
+        )
+    except (OSError, sqlite3.Error) as error:
+        raise ValueError(f"store {settings.store}: {error}") from error
+    return Keeping(store, metrics, settings.max_body)
 
 
 class _Places:

@@ -8,6 +8,7 @@ must be an address, ``localhost`` or one of `Settings.hosts`: a page cannot rebi
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import os
 import re
@@ -46,7 +47,7 @@ class Guard:
         if origin is not None and not self._allows(origin, scope["scheme"], host):
             said = f"pages of {origin} may not ask this server: start it with --cors {origin}"
             raise ApiError(said, status=403, code="origin_not_allowed")
-        if scope["method"] not in _SAFE:
+        if scope["method"] not in _SAFE and scope["method"] != "DELETE":  # it has no body
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":
                 said = f"expected the header content-type: application/json, found {kind or 'none'}"
@@ -58,17 +59,19 @@ class Guard:
             if "content-length" in headers and "transfer-encoding" in headers:
                 raise ApiError("expected content-length or transfer-encoding, found both")
 
-    def check_key(self, headers: Headers) -> None:
-        """Raises `ApiError` if a key is asked for and not given."""
+    def check_key(self, headers: Headers) -> str:
+        """Whose the request is: a digest of its key, "" where none is asked for. Raises `ApiError` if a key is asked
+        for and not given."""
         if self._file is None and not self._own:
-            return
+            return ""
         keys = [*self._own, *(self._file.keys() if self._file is not None else ())]
         scheme, _, token = headers.get("authorization", "").partition(" ")
         given = [headers.get("x-api-key", ""), token.strip() if scheme.lower() == "bearer" else ""]
         # Each key is compared, so that none shows by its time.
-        found = [hmac.compare_digest(one.encode("latin-1"), key) for key in keys for one in given]
-        if not any(found):
+        found = [key for key in keys for one in given if hmac.compare_digest(one.encode("latin-1"), key)]
+        if not found:
             raise ApiError("the API key is missing or wrong", status=401, code="invalid_api_key")
+        return hashlib.sha256(found[0]).hexdigest()
 
     def _known(self, host: str) -> bool:
         name = _name(host)

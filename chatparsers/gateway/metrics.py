@@ -30,6 +30,7 @@ _COUNTERS = {
     "dropped": ("What --drop-unsupported left out of requests, by kind.", ("kind",)),
     "ignored": ("Fields of requests that no API has, by name.", ("field",)),
     "tokens": ("Tokens of prompts, answers and reasoning.", ("kind",)),
+    "store_failures": ("Responses that could not be kept.", ()),
     "log_failures": ("Lines of the request log that could not be written.", ()),
 }
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)

@@ -5,9 +5,11 @@ All of it runs in `chatparsers.gateway.lanes`, and `chatparsers.gateway.account`
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import anyio
 from starlette.requests import Request as HttpRequest
@@ -17,14 +19,18 @@ from ..core.format import Turn
 from ..grammar import Grammar
 from ..serving import ApiError, Request
 from .account import MAX_SIZE, MAX_WORK, READING, Account
-from .apis import Api
+from .apis import RESPONSES, Api
 from .body import read_body
+from .digest import digest
 from .encode import Encoder
 from .engine import Engine
+from .going_on import going_on
+from .keeping import Asked, Keeping
 from .lanes import Lanes
 from .refused import check
 from .same_ids import known_ids
 from .settings import Settings
+from .store import Held
 from .work import until_left
 
 
@@ -38,13 +44,20 @@ class Prepared:
     prompt: str | list[int]
     max_tokens: int | None
     grammar: Grammar | None
+    asked: Asked | None = None
+    """What is to be kept; None: nothing is."""
+    held: Held | None = None
+    """The ids of the prompt, to which those of the answer are to come; None: they are not kept."""
 
 
 class Preparing:
     """Prepares the requests of a gateway."""
 
-    def __init__(self, chat: Chat, engine: Engine, settings: Settings) -> None:
+    def __init__(
+        self, chat: Chat, engine: Engine, settings: Settings, keeping: Keeping | None = None
+    ) -> None:
         self._chat = chat
+        self._keeping = keeping
         self._engine = engine
         self._settings = settings
         self._lanes = Lanes(settings.max_cpu)
@@ -59,8 +72,10 @@ class Preparing:
         """Ends its threads."""
         self._lanes.close()
 
-    async def prepare(self, api: Api, http: HttpRequest, admit: Callable[[], None]) -> Prepared:
-        """The request in the body. ``admit``: called when the body is whole; it may raise.
+    async def prepare(
+        self, api: Api, http: HttpRequest, admit: Callable[[], None], owner: str = ""
+    ) -> Prepared:
+        """The request in the body. ``admit``: called when the body is whole; it may raise. ``owner``: who asks.
 
         Raises `ApiError`, `Left`, or ``ClientDisconnect``.
         """
@@ -68,7 +83,9 @@ class Preparing:
         try:
             await self._body(http, account, raw)
             admit()
-            return await self._lanes.run(self._work(api, account, raw), partial(until_left, http.receive))
+            return await self._lanes.run(
+                self._work(api, account, raw, owner), partial(until_left, http.receive)
+            )
         finally:
             self._forget(account, raw)
 
@@ -79,12 +96,21 @@ class Preparing:
         def work() -> int:
             if self._chat.tokenizer is None:
                 raise ApiError("this server has no tokenizer, so it cannot count tokens", status=501)
-            request = self._request(api, account, raw)
+            request, _ = self._request(api, account, raw)
             return len(self._encoded(request, self._turn(request, account)))
 
         try:
             await self._body(http, account, raw)
             return await self._lanes.run(work, partial(until_left, http.receive))
+        finally:
+            self._forget(account, raw)
+
+    async def body(self, http: HttpRequest) -> Any:
+        """The JSON of a small body; None if it is empty."""
+        account, raw = Account(self._settings), bytearray()
+        try:
+            await self._body(http, account, raw)
+            return read_body(bytes(raw), account) if raw else None
         finally:
             self._forget(account, raw)
 
@@ -126,26 +152,34 @@ class Preparing:
             said = f"the request's body did not arrive in {self._settings.body_timeout:g} seconds"
             raise ApiError(said, status=408, code="request_timeout") from error
 
-    def _work(self, api: Api, account: Account, raw: bytearray) -> Callable[[], Prepared]:
+    def _work(self, api: Api, account: Account, raw: bytearray, owner: str) -> Callable[[], Prepared]:
         def work() -> Prepared:
-            request = self._request(api, account, raw)
+            request, asked = self._request(api, account, raw, owner)
             check(request, self._engine, by_ids=self._by_ids, strict=self._settings.strict_fields)
             turn = self._turn(request, account)
-            prompt = self._prompt(request, turn)
+            prompt = self._prompt(request, turn, asked)
             most = request.max_tokens if request.max_tokens is not None else self._settings.max_tokens
             count = self._count(request, turn, prompt)
             if count is not None:
                 most = account.room(count, most, self._engine.context, api.prompt)
-            return Prepared(request, turn, prompt, most, self._grammar(turn))
+            held = None
+            if asked is not None and asked.store and isinstance(prompt, list) and self._engine.ids:
+                held = Held(digest(turn.prompt), array("I", prompt), ())
+            return Prepared(request, turn, prompt, most, self._grammar(turn), asked, held)
 
         return work
 
-    def _request(self, api: Api, account: Account, raw: bytearray) -> Request:
-        body = read_body(bytes(raw), account)
-        request = api.read(body, drop_unsupported=self._settings.drop_unsupported)
+    def _request(
+        self, api: Api, account: Account, raw: bytearray, owner: str = ""
+    ) -> tuple[Request, Asked | None]:
+        body, drops, asked = read_body(bytes(raw), account), self._settings.drop_unsupported, None
+        if self._keeping is not None and api is RESPONSES:
+            request, asked = self._keeping.read(owner, body, drop_unsupported=drops)
+        else:
+            request = api.read(body, drop_unsupported=drops)
         account.schemas(request)
         account.messages(request.messages)
-        return request
+        return request, asked
 
     def _turn(self, request: Request, account: Account) -> Turn:
         turn = self._chat.prepare(**request.prepare, lenient_calls=self._settings.lenient_calls)
@@ -161,9 +195,11 @@ class Preparing:
             and (self._settings.trust_ids or known_ids(self._chat))
         )
 
-    def _prompt(self, request: Request, turn: Turn) -> str | list[int]:
+    def _prompt(self, request: Request, turn: Turn, asked: Asked | None) -> str | list[int]:
         if self._by_ids:
-            return self._encoded(request, turn)
+            held = None if asked is None or self._keeping is None else self._keeping.held(asked)
+            going = None if held is None else going_on(self._chat, request, held)
+            return self._encoded(request, turn) if going is None else going
         # A server writes the first token before a text itself.
         return turn.prompt.removeprefix(self._chat.files.bos_token or "")
 

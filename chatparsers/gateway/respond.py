@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -33,7 +33,7 @@ from .record import LEFT, Record
 from .settings import Settings
 from .work import until_left
 
-_HEADERS = [
+HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
@@ -69,7 +69,9 @@ class _Reader:
 
 class Responding:
     """An ASGI application that answers one request. ``jobs``: one for each of the answers. ``failed(error)`` is the
-    response for an early error. ``running``: it is in there while it runs. ``over()`` is called at its end."""
+    response for an early error. ``running``: it is in there while it runs. ``over()`` is called at its end.
+    ``keep(frames)`` keeps a whole answer before the client sees its end, and returns the frames that are sent then.
+    ``begun``: the client has its response, and this is only the stream."""
 
     def __init__(
         self,
@@ -83,6 +85,8 @@ class Responding:
         over: Callable[[], None],
         failed: Any,
         running: set[Responding],
+        keep: Callable[[str], Awaitable[str]] | None = None,
+        begun: bool = False,
     ) -> None:
         self._engine = engine
         self._jobs = [*jobs]
@@ -95,7 +99,8 @@ class Responding:
         self._running = running
         self._readers = [_Reader(answer) for answer in answers.all]
         self._error: ApiError | None = None
-        self._begun = False
+        self._keep = keep
+        self._begun = begun
         """Whether the head of the response has been sent."""
         self._filled = anyio.Event()
         self._some = False
@@ -123,6 +128,11 @@ class Responding:
             self._running.discard(self)
             self._over()
             self._record.end(LEFT)
+
+    @property
+    def answer(self) -> Answer:
+        """The first answer."""
+        return self._readers[0].answer
 
     def stop(self) -> None:
         """Ends the answer with an error, because the server ends."""
@@ -189,6 +199,8 @@ class Responding:
                 frames += answers.fail(error, self._record)
                 self._record.failed(error)
             elif answers.over:
+                if self._keep is not None:
+                    frames = await self._keep(frames)
                 self._record.end(200)  # before the client sees that it is over
                 if not self._stream:
                     await self._whole(send, answers.text().encode())
@@ -228,7 +240,7 @@ class Responding:
         """Sends frames. Returns whether the response is over."""
         if not self._begun:
             self._begun = True
-            await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         await self._part(send, frames.encode(), over)
         return over
 

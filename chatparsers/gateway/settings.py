@@ -31,6 +31,9 @@ class Settings:
     a line of JSON goes for each request, ``-`` for standard output. ``passed``: paths that are passed on to the engine.
 
     ``strict_fields``: a request with a field that no API has is refused; without it the field is counted and ignored.
+    ``store``: a folder in which responses and conversations are kept, or ``memory``; None: nothing is. It has at most
+    ``store_entries`` of them and ``store_size`` bytes; what is not used for ``store_age`` goes.
+
     ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
     ``trust_ids``: whether prompts go as the ids of the gateway's tokenizer even if the engine's gives other ids.
     ``lenient_calls``: as in `Format.bind`.
@@ -55,6 +58,10 @@ class Settings:
     drop_unsupported: bool = False
     trust_ids: bool = False
     lenient_calls: bool = False
+    store: str | None = None
+    store_entries: int = 100_000
+    store_size: int = 1024 * 1024 * 1024
+    store_age: float = 30 * 86_400.0
     key_file: str | None = None
     log: str | None = None
     passed: tuple[str, ...] = ()

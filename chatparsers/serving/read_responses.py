@@ -6,7 +6,7 @@ they are joined to one message of the assistant again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import ApiError
@@ -21,25 +21,31 @@ from .unsupported import ELSEWHERE, Drops
 
 _ROLES = ("system", "developer", "user", "assistant")
 _TEXT = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
-_DROPPED = ("max_tool_calls",)
+_DROPPED = ("max_tool_calls", "store")
 _PAIRS, _KEY, _TEXT_OF_PAIR = 16, 64, 512
 _STATELESS = "this server keeps no conversations: send the whole input"
-_UNSUPPORTED = {
-    "n": ELSEWHERE["n"],
-    "logprobs": f"log probabilities are asked for by include: [{INCLUDED!r}]",
+_KEPT = {
     "previous_response_id": _STATELESS,
     "conversation": _STATELESS,
     "background": "this server answers at once: leave background out",
+    "store": "this server keeps no answers: leave store out, or send false",
+}
+"""What only a server that keeps answers can give."""
+_UNSUPPORTED = {
+    "n": ELSEWHERE["n"],
+    "logprobs": f"log probabilities are asked for by include: [{INCLUDED!r}]",
     "prompt": "this server keeps no prompts: send instructions and input",
     "max_tool_calls": "this server runs no tools itself: leave max_tool_calls out",
 }
 
 
-def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
+def read_responses(
+    body: object, *, drop_unsupported: bool = False, history: Sequence[Mapping[str, Any]] | None = None
+) -> Request:
     """The request of a body for ``/v1/responses``. Raises `ApiError` with the path of the wrong field.
 
     ``drop_unsupported``: images and the like, items of other servers' tools, and these tools are left out and not
-    refused.
+    refused. ``history``: the items before the input, of a server that keeps them; None if it keeps none.
 
     >>> from chatparsers.serving import read_responses
     >>> read_responses({"model": "m", "input": "Is it cold?"}).prepare["messages"]
@@ -47,15 +53,20 @@ def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
     """
     body = whole_request(body)
     drops = Drops(drop_unsupported)
-    drops.fields(body, _UNSUPPORTED, _DROPPED)
-    _metadata(body.get("metadata"))
+    drops.fields(body, _UNSUPPORTED if history is not None else {**_UNSUPPORTED, **_KEPT}, _DROPPED)
+    metadata_of(body)
     kit = responses_tools(body.get("tools"), drops)
     messages: list[dict[str, Any]] = []
     instructions = body.get("instructions")
     if not is_null(instructions):
         messages.append({"role": "system", "content": text_parts(instructions, "instructions", _TEXT, drops)})
+    for index, item in enumerate(history or ()):
+        _item(item, f"history[{index}]", messages, kit, drops)
+    before = len(messages)
     given = body.get("input")
-    if isinstance(given, str):
+    if given is None and history:
+        pass  # it goes on with what is there
+    elif isinstance(given, str):
         messages.append({"role": "user", "content": given})
     else:
         for index, item in enumerate(sequence(given, "input", "a string or a list of items")):
@@ -73,6 +84,7 @@ def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
     return Request(
         model=model_name(body),
         messages=messages,
+        kept=before if history else 0,
         tools=kit.functions,
         tool_choice=choice,
         toolkit=kit,
@@ -93,9 +105,9 @@ def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
     )
 
 
-def _metadata(value: object) -> None:
-    """Metadata go back to the client, so they have the API's own bounds."""
-    pairs = mapping({} if value is None else value, "metadata")
+def metadata_of(body: Mapping[str, Any]) -> dict[str, str]:
+    """The metadata of a request. They go back to the client, so they have the API's own bounds."""
+    pairs = mapping(body.get("metadata") or {}, "metadata")
     if len(pairs) > _PAIRS:
         raise ApiError(f"expected at most {_PAIRS} pairs, found {len(pairs)}", param="metadata")
     for key, text in pairs.items():
@@ -103,6 +115,7 @@ def _metadata(value: object) -> None:
         if len(key) > _KEY or len(string(text, path)) > _TEXT_OF_PAIR:
             said = f"expected at most {_KEY} characters for a key and {_TEXT_OF_PAIR} for its text"
             raise ApiError(said, param=path)
+    return dict(pairs)
 
 
 def _item(

@@ -36,6 +36,7 @@ class Request:
     """What a request asks for.
 
     ``messages`` and ``tools`` are OpenAI-shaped, as `Chat.prepare` takes them; `prepare` has its other arguments too.
+    ``kept``: how many first messages are of a history that the server keeps.
     ``stops``: the client's own texts that end the answer. ``sampling``: numbers for the engine, under OpenAI's names
     and ``top_k``, ``min_p``, ``repetition_penalty``. ``include_usage``: the stream ends with the usage. ``toolkit``:
     how the API spells the tools. ``dropped``: what was left out of it. ``ignored``: fields that the API does not have,
@@ -48,6 +49,7 @@ class Request:
 
     model: str
     messages: list[dict[str, Any]]
+    kept: int = 0
     tools: list[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] = "auto"
     parallel_tool_calls: bool = True

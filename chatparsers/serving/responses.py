@@ -187,6 +187,14 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         super().ids(found, chunks)
         chunks[0]["token_ids"] = found
 
+    def keeps(self, store: bool, *, conversation: str | None = None, background: bool = False) -> None:
+        """Whether the server keeps the response, in which conversation, and whether it runs in the background."""
+        self._repeated["store"] = store
+        if conversation is not None:
+            self._repeated["conversation"] = {"id": conversation}
+        if background:
+            self._repeated["background"] = True
+
     def fail(self, error: ApiError) -> list[dict[str, Any]]:
         events = self._close(complete=False)
         self._error = {"code": "server_error", "message": error.message}

@@ -251,8 +251,8 @@ def test_an_open_stream_holds_no_prompt(gateway: Callable[..., Any], monkeypatch
     kept: list[weakref.ref[Ids]] = []
     prompt = Preparing._prompt
 
-    def noted(self: Preparing, request: Any, turn: Any) -> Any:
-        ids = Ids(prompt(self, request, turn))
+    def noted(self: Preparing, *given: Any) -> Any:
+        ids = Ids(prompt(self, *given))
         kept.append(weakref.ref(ids))
         return ids
 

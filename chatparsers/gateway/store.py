@@ -1,0 +1,404 @@
+"""What clients want to be kept: responses and conversations, in one SQLite file or in memory.
+
+Processes share the file, and a restart or a kill keeps it (write-ahead log). All of it is bounded: entries, bytes, and
+the time that an entry is not used. What was not used for longest goes first; a response is used as often as one that
+goes on from it. Each entry has an owner, and nobody else sees it.
+
+A method runs one short transaction, and may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+import time
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..serving import ApiError
+
+FILE = "responses.sqlite3"
+"""The name of the file in its folder."""
+LOST = 15.0
+"""After how many seconds without a beat a response that runs is lost with the process that made it."""
+_BUSY = 10.0
+_LONGEST = 10_000
+"""How many responses a chain may have."""
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS entries (
+    id TEXT PRIMARY KEY, owner TEXT NOT NULL, made REAL NOT NULL, used REAL NOT NULL, size INTEGER NOT NULL,
+    data TEXT NOT NULL, input TEXT, parent TEXT, conversation TEXT, running REAL, cancelled INTEGER NOT NULL DEFAULT 0,
+    prompt TEXT, given BLOB, sampled BLOB, extends INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_use ON entries (used);
+CREATE TABLE IF NOT EXISTS items (
+    entry TEXT NOT NULL REFERENCES entries (id) ON DELETE CASCADE, number INTEGER NOT NULL, id TEXT NOT NULL,
+    item TEXT NOT NULL, PRIMARY KEY (entry, number)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_item ON items (id);
+CREATE TABLE IF NOT EXISTS frames (
+    entry TEXT NOT NULL REFERENCES entries (id) ON DELETE CASCADE, number INTEGER NOT NULL, frame TEXT NOT NULL,
+    PRIMARY KEY (entry, number)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS totals (entries INTEGER NOT NULL, size INTEGER NOT NULL);
+INSERT INTO totals SELECT 0, 0 WHERE NOT EXISTS (SELECT 1 FROM totals);
+CREATE TRIGGER IF NOT EXISTS more AFTER INSERT ON entries
+    BEGIN UPDATE totals SET entries = entries + 1, size = size + new.size; END;
+CREATE TRIGGER IF NOT EXISTS less AFTER DELETE ON entries
+    BEGIN UPDATE totals SET entries = entries - 1, size = size - old.size; END;
+CREATE TRIGGER IF NOT EXISTS other AFTER UPDATE OF size ON entries
+    BEGIN UPDATE totals SET size = size + new.size - old.size; END;
+"""
+_CHAIN = """
+WITH RECURSIVE chain (id, depth) AS (
+    SELECT id, 0 FROM entries WHERE id = ? AND owner = ?
+    UNION ALL
+    SELECT older.id, depth + 1 FROM chain JOIN entries newer ON newer.id = chain.id
+    JOIN entries older ON older.id = newer.parent AND older.owner = newer.owner WHERE depth < ?
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The ids of a response: of its prompt, and what the engine sampled. ``prompt``: the prompt's text, as a digest."""
+
+    prompt: str
+    given: Sequence[int]
+    sampled: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A response. ``input``: the items of its own request. ``running``: it is not yet whole."""
+
+    id: str
+    response: dict[str, Any]
+    input: list[dict[str, Any]]
+    parent: str | None = None
+    conversation: str | None = None
+    running: bool = False
+
+
+class StoreFull(Exception):
+    """The store cannot take it."""
+
+
+class Store:
+    """``where``: a folder, or ``memory``. ``entries``, ``size`` (bytes) and ``age`` (seconds) bound it."""
+
+    def __init__(
+        self, where: str, *, entries: int = 100_000, size: int = 2**30, age: float = 30 * 86_400
+    ) -> None:
+        self._entries, self._size, self._age = entries, size, age
+        self._lock = threading.Lock()
+        path = ":memory:"
+        if where != "memory":
+            Path(where).mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = str(Path(where) / FILE)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # for nobody else
+        self._db = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+        self._db.executescript(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+            f"PRAGMA journal_size_limit = {2**24}; BEGIN IMMEDIATE; {_SCHEMA} COMMIT;"
+        )
+
+    def close(self) -> None:
+        """Closes the file."""
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction. Raises `StoreFull` if the disk is full, or the file cannot be written."""
+        with self._lock:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._db
+                    self._db.execute("COMMIT")
+                except BaseException:
+                    if self._db.in_transaction:
+                        self._db.execute("ROLLBACK")
+                    raise
+            except sqlite3.Error as error:
+                raise StoreFull(str(error)) from error
+
+    def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        try:
+            with self._lock:
+                return self._db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise ApiError("the store cannot be read: try again later", status=503) from error
+
+    # responses
+
+    def begin(self, owner: str, kept: Kept) -> None:
+        """Keeps a response that runs. Raises `StoreFull`."""
+        with self._writing() as db:
+            self._insert(db, owner, kept, None)
+
+    def keep(self, owner: str, kept: Kept, held: Held | None = None, *, ran: bool = False) -> None:
+        """Keeps a whole response. Its items become those of its conversation. ``ran``: in place of one of its id that
+        ran; none if that was deleted. Raises `StoreFull`."""
+        with self._writing() as db:
+            frames = db.execute("SELECT number, frame FROM frames WHERE entry = ?", (kept.id,)).fetchall()
+            gone = db.execute("DELETE FROM entries WHERE id = ? AND owner = ?", (kept.id, owner)).rowcount
+            if ran and not gone:
+                return
+            self._insert(db, owner, kept, held)
+            self._frames(db, kept.id, frames)
+            output = kept.response.get("output", [])
+            places = [(kept.id, number, item["id"], "") for number, item in enumerate(output)]
+            db.executemany("INSERT INTO items VALUES (?, ?, ?, ?)", places)
+            if kept.conversation is not None:
+                self._append(db, kept.conversation, [*kept.input, *output])
+                db.execute("UPDATE entries SET parent = ? WHERE id = ?", (kept.id, kept.conversation))
+
+    def _insert(self, db: sqlite3.Connection, owner: str, kept: Kept, held: Held | None) -> None:
+        data, input = json.dumps(kept.response), json.dumps(kept.input)
+        given, extends = [] if held is None else [*held.given], False
+        parent = kept.parent
+        if kept.conversation is not None:
+            found = db.execute(
+                "SELECT parent FROM entries WHERE id = ? AND owner = ?", (kept.conversation, owner)
+            )
+            row = found.fetchone()
+            if row is None:
+                raise StoreFull("the conversation was deleted")
+            parent = row[0]
+        if held is not None and parent is not None:
+            before = self._held(db, owner, parent)
+            whole = [] if before is None else [*before.given, *before.sampled]
+            extends = bool(whole) and given[: len(whole)] == whole
+            given = given[len(whole) :] if extends else given
+        blobs = [None, None] if held is None else [_packed(given), _packed(held.sampled)]
+        size = len(data) + len(input) + sum(len(blob) for blob in blobs if blob is not None)
+        now = time.time()
+        self._room(db, size, now)
+        values = (
+            *(kept.id, owner, now, now, size, data, input, parent, kept.conversation),
+            *(now if kept.running else None, held and held.prompt, *blobs, extends),
+        )
+        db.execute(
+            "INSERT INTO entries (id, owner, made, used, size, data, input, parent, conversation, running, prompt, "
+            "given, sampled, extends) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+
+    def _room(self, db: sqlite3.Connection, size: int, now: float, entries: int = 1) -> None:
+        """Makes room for an entry, or for more of one."""
+        if size > self._size:
+            raise StoreFull(f"{size:,} bytes are more than the store may have")
+        db.execute("DELETE FROM entries WHERE used < ?", (now - self._age,))
+        while True:
+            count, total = db.execute("SELECT entries, size FROM totals").fetchone()
+            if count + entries <= self._entries and total + size <= self._size:
+                return
+            oldest = "SELECT id FROM entries ORDER BY used LIMIT max(1, ? / 64)"
+            if not db.execute(f"DELETE FROM entries WHERE id IN ({oldest})", (count,)).rowcount:
+                raise StoreFull("the store may have no entry")
+
+    def response(self, owner: str, id: str) -> Kept | None:
+        """A response; None if there is none of this owner."""
+        rows = self._read(
+            "SELECT id, data, input, parent, conversation, running FROM entries WHERE id = ? AND owner = ? AND input "
+            "IS NOT NULL",
+            id,
+            owner,
+        )
+        return _kept(rows[0]) if rows else None
+
+    def chain(self, owner: str, id: str, most: int) -> list[Kept]:
+        """A response and all from which it goes on, oldest first; [] if one of them is gone. ``most``: bytes.
+
+        Raises `ApiError` if they are more."""
+        (size,) = self._read(
+            _CHAIN + "SELECT sum(size) FROM chain JOIN entries USING (id)", id, owner, _LONGEST
+        )[0]
+        if (size or 0) > 2 * most:
+            said = f"the conversation has more than {most:,} bytes: begin a new one"
+            raise ApiError(said, status=413, code="conversation_too_long")
+        rows = self._read(
+            _CHAIN + "SELECT id, data, input, parent, conversation, running FROM chain JOIN entries "
+            "USING (id) ORDER BY depth DESC",
+            id,
+            owner,
+            _LONGEST,
+        )
+        kept = [_kept(row) for row in rows]
+        return [] if not kept or kept[0].parent is not None else kept
+
+    def use(self, owner: str, id: str) -> None:
+        """A response, and those from which it goes on, are used now."""
+        with self._writing() as db:
+            db.execute(
+                _CHAIN + "UPDATE entries SET used = ? WHERE id IN (SELECT id FROM chain)",
+                (id, owner, _LONGEST, time.time()),
+            )
+
+    def held(self, owner: str, id: str) -> Held | None:
+        """The ids of a response; None if they are not held."""
+        with self._lock:
+            return self._held(self._db, owner, id)
+
+    def _held(self, db: sqlite3.Connection, owner: str, id: str) -> Held | None:
+        rows = db.execute(
+            _CHAIN
+            + "SELECT prompt, given, sampled, extends FROM chain JOIN entries USING (id) ORDER BY depth",
+            (id, owner, _LONGEST),
+        )
+        tail: list[list[int]] = []
+        first: tuple[str, list[int]] | None = None
+        for prompt, given, sampled, extends in rows:
+            if given is None:
+                return None
+            if first is None:
+                first = prompt, _unpacked(sampled)
+            else:
+                tail.append(_unpacked(sampled))
+            tail.append(_unpacked(given))
+            if not extends:
+                return Held(first[0], [id for part in reversed(tail) for id in part], first[1])
+        return None
+
+    def item(self, owner: str, id: str) -> dict[str, Any] | None:
+        """An item by its id, of whichever response or conversation."""
+        rows = self._read(
+            "SELECT item, data FROM items JOIN entries ON entries.id = entry WHERE items.id = ? AND owner = ?",
+            id,
+            owner,
+        )
+        for text, data in rows:
+            listed = [json.loads(text)] if text else json.loads(data)["output"]
+            for item in listed:
+                if item["id"] == id:
+                    return dict(item)
+        return None
+
+    def delete(self, owner: str, id: str) -> bool:
+        """Whether there was such an entry."""
+        with self._writing() as db:
+            return db.execute("DELETE FROM entries WHERE id = ? AND owner = ?", (id, owner)).rowcount > 0
+
+    # responses that run
+
+    def add_frames(self, id: str, frames: Sequence[tuple[int, str]]) -> None:
+        """More frames of the stream of a response that runs. Raises `StoreFull`."""
+        with self._writing() as db:
+            self._frames(db, id, frames)
+
+    def _frames(self, db: sqlite3.Connection, id: str, frames: Sequence[tuple[int, str]]) -> None:
+        size = sum(len(frame) for _, frame in frames)
+        updated = db.execute("UPDATE entries SET size = size + ? WHERE id = ?", (size, id)).rowcount
+        if updated:
+            db.executemany(
+                "INSERT OR IGNORE INTO frames VALUES (?, ?, ?)", [(id, *frame) for frame in frames]
+            )
+
+    def frames(self, id: str, after: int) -> list[str]:
+        """The frames after a number, as far as they are there."""
+        rows = self._read(
+            "SELECT frame FROM frames WHERE entry = ? AND number > ? ORDER BY number", id, after
+        )
+        return [frame for (frame,) in rows]
+
+    def beat(self, id: str) -> bool:
+        """A response still runs. Whether it may: it was neither cancelled nor deleted."""
+        with self._writing() as db:
+            db.execute("UPDATE entries SET running = ? WHERE id = ?", (time.time(), id))
+            row = db.execute("SELECT cancelled FROM entries WHERE id = ?", (id,)).fetchone()
+            return row is not None and not row[0]
+
+    def cancel(self, owner: str, id: str) -> None:
+        """Asks whoever runs a response to stop."""
+        with self._writing() as db:
+            db.execute("UPDATE entries SET cancelled = 1 WHERE id = ? AND owner = ?", (id, owner))
+
+    # conversations
+
+    def begin_conversation(self, owner: str, id: str, data: dict[str, Any], items: list[Any]) -> None:
+        """Keeps a new conversation. Raises `StoreFull`."""
+        now, text = time.time(), json.dumps(data)
+        with self._writing() as db:
+            self._room(db, len(text), now)
+            db.execute(
+                "INSERT INTO entries (id, owner, made, used, size, data) VALUES (?, ?, ?, ?, ?, ?)",
+                (id, owner, now, now, len(text), text),
+            )
+            self._append(db, id, items)
+
+    def conversation(self, owner: str, id: str) -> tuple[dict[str, Any], str | None] | None:
+        """A conversation without its items, and its last response if nothing was added after it."""
+        rows = self._read(
+            "SELECT data, parent FROM entries WHERE id = ? AND owner = ? AND input IS NULL", id, owner
+        )
+        return (json.loads(rows[0][0]), rows[0][1]) if rows else None
+
+    def change(self, owner: str, id: str, data: dict[str, Any]) -> None:
+        """Replaces what is kept of a conversation besides its items."""
+        with self._writing() as db:
+            db.execute(
+                "UPDATE entries SET data = ? WHERE id = ? AND owner = ?", (json.dumps(data), id, owner)
+            )
+
+    def add_items(self, owner: str, id: str, items: list[Any]) -> None:
+        """Adds items to a conversation."""
+        with self._writing() as db:
+            db.execute("UPDATE entries SET parent = NULL WHERE id = ? AND owner = ?", (id, owner))
+            self._append(db, id, items)
+
+    def delete_item(self, owner: str, id: str, item: str) -> bool:
+        """Whether a conversation had such an item."""
+        with self._writing() as db:
+            db.execute("UPDATE entries SET parent = NULL WHERE id = ? AND owner = ?", (id, owner))
+            return db.execute("DELETE FROM items WHERE entry = ? AND id = ?", (id, item)).rowcount > 0
+
+    def items(self, id: str, most: int) -> list[dict[str, Any]]:
+        """The items of a conversation, oldest first. ``most``: bytes. Raises `ApiError` if they are more."""
+        (size,) = self._read("SELECT sum(length(item)) FROM items WHERE entry = ?", id)[0]
+        if (size or 0) > most:
+            said = f"the conversation has more than {most:,} bytes: begin a new one"
+            raise ApiError(said, status=413, code="conversation_too_long")
+        rows = self._read("SELECT item FROM items WHERE entry = ? ORDER BY number", id)
+        return [json.loads(item) for (item,) in rows]
+
+    def _append(self, db: sqlite3.Connection, id: str, items: Sequence[dict[str, Any]]) -> None:
+        texts = [json.dumps(item) for item in items]
+        size, now = sum(map(len, texts)), time.time()
+        db.execute("UPDATE entries SET used = ?, size = size + ? WHERE id = ?", (now, size, id))
+        self._room(db, 0, now, entries=0)
+        (last,) = db.execute("SELECT coalesce(max(number), -1) FROM items WHERE entry = ?", (id,)).fetchone()
+        db.executemany(
+            "INSERT INTO items VALUES (?, ?, ?, ?)",
+            [
+                (id, last + 1 + place, str(item.get("id", "")), text)
+                for place, (item, text) in enumerate(zip(items, texts, strict=True))
+            ],
+        )
+
+
+def _kept(row: tuple[Any, ...]) -> Kept:
+    id, data, input, parent, conversation, running = row
+    response = json.loads(data)
+    if running is not None and time.time() - running > LOST:
+        response["status"] = "failed"
+        response["error"] = {"code": "server_error", "message": "the server that ran it has ended"}
+        running = None
+    return Kept(id, response, json.loads(input), parent, conversation, running is not None)
+
+
+def _packed(ids: Sequence[int]) -> bytes:
+    return array("I", ids).tobytes()
+
+
+def _unpacked(raw: bytes) -> list[int]:
+    ids = array("I")
+    ids.frombytes(raw)
+    return ids.tolist()

@@ -1,0 +1,311 @@
+"""What the Responses API keeps: a client goes on from it, follows it, cancels and deletes it; it outlives a kill."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted import Llama, Upstream, forced, soon
+from servers import tiny_model
+
+pytest.importorskip("starlette", reason="the package starlette is not installed")
+
+import httpx2
+
+from chatparsers.gateway import LlamaServer, Settings, create_app
+from chatparsers.gateway.store import FILE, Held, Kept, Store, StoreFull
+
+TOOL = {
+    "type": "function",
+    "name": "get_weather",
+    "description": "The weather.",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+}
+# Other white space and escapes than the template writes.
+CALL = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name":"get_weather", "arguments":{"city":  "Oslo"}}\n</tool_call>'
+
+
+@pytest.fixture
+def gateway(upstream: Callable[..., Upstream], serve: Callable[..., Any]) -> Callable[..., Any]:
+    """``gateway(store, …)``: a gateway with a store. It has ``engine`` and ``script``."""
+    model = tiny_model("qwen3")
+    script = Llama(["It is cold."], model.tokenizer)
+    script.stop_id = model.eos_ids[0]
+    engine = upstream(script)
+
+    def make(store: str | None = "memory", **settings: Any) -> Any:
+        server = serve(create_app(model.chat, LlamaServer(engine.url), Settings(store=store, **settings)))
+        server.engine, server.script = engine, script
+        return server
+
+    return make
+
+
+def openai(gateway: Any, key: str = "none") -> Any:
+    sdk = pytest.importorskip("openai", reason="the package openai is not installed")
+    return sdk.OpenAI(base_url=f"{gateway.url}/v1", api_key=key, max_retries=0)
+
+
+def prompts(gateway: Any) -> list[list[int]]:
+    return [
+        body["prompt"]
+        for _, body in gateway.engine.requests
+        if forced(body) is None and body["n_predict"] != 1
+    ]
+
+
+@pytest.mark.parametrize("way", ["previous_response_id", "conversation"])
+def test_a_conversation_goes_on_with_its_own_ids(gateway: Callable[..., Any], way: str) -> None:
+    """The engine finds all that it read and wrote at the head of each later prompt, and the words are those of a client
+    who sends the whole input."""
+    server = gateway()
+    tokenizer = server.script.tokenizer
+    same: dict[str, Any] = {"model": "m", "tools": [TOOL], "instructions": "Be brief."}
+    with openai(server) as client:
+        named = {"conversation": client.conversations.create().id} if way == "conversation" else {}
+        history: list[Any] = []
+        wrote: list[int] = []
+        found: Any = None
+        for given, said in (("Weather?", CALL), ("cold", CALL), ("wet <|im_end|>", "It is cold.")):
+            server.script.pieces = [said]
+            item: dict[str, Any] = {"role": "user", "content": given}
+            if found is not None:
+                item = {"type": "function_call_output", "call_id": found.output[-1].call_id, "output": given}
+            found = client.responses.create(**same, input=[item], **named)
+            assert found.store and found.status == "completed"
+            held = prompts(server)[-1]
+            assert held[: len(wrote)] == wrote and len(held) > len(wrote)
+            plain = client.responses.create(**same, input=[*history, item], store=False)
+            assert not plain.store
+            words = [tokenizer.decode(ids, skip_special_tokens=False) for ids in (held, prompts(server)[-1])]
+            assert (words[0] == words[1]) == (len(history) == 0)
+            assert "".join(words[0].split()) == "".join(words[1].split())
+            wrote = [*held, *tokenizer.encode(said, add_special_tokens=False).ids, server.script.stop_id]
+            history += [item, *(one.model_dump(exclude_none=True) for one in found.output)]
+            if way == "previous_response_id":
+                named = {"previous_response_id": found.id}
+        assert client.responses.retrieve(found.id).output_text == "It is cold."
+        kinds = [one.type for one in client.responses.input_items.list(found.id)]
+        assert kinds == ["function_call_output"]
+        if way == "conversation":
+            listed = [one.type for one in client.conversations.items.list(named["conversation"], order="asc")]
+            answer = ["reasoning", "function_call", "function_call_output"]
+            assert listed == ["message", *answer, *answer, "message"]
+
+
+def test_in_the_background(gateway: Callable[..., Any], tmp_path: Path) -> None:
+    """Through another process than the one that runs it, as a load balancer has it."""
+    one, two = gateway(str(tmp_path)), gateway(str(tmp_path))
+    one.script.pieces, one.script.delay = ["one ", "two ", "three"], 0.1
+    asked = {"model": "m", "input": "Count.", "background": True}
+    sdk = pytest.importorskip("openai", reason="the package openai is not installed")
+    with openai(one) as client, openai(two) as other:
+        begun = client.responses.create(**asked)
+        assert begun.status == "queued" and begun.background
+        soon(lambda: other.responses.retrieve(begun.id).status == "completed")
+        assert other.responses.retrieve(begun.id).output_text == "one two three"
+        with client.responses.create(**asked, stream=True) as stream:
+            first = [event for event, _ in zip(stream, range(4), strict=False)]
+        id = first[0].response.id
+        whole = list(other.responses.retrieve(id, stream=True))
+        assert [event.sequence_number for event in whole] == list(range(len(whole)))
+        assert whole[:4] == first and whole[-1].response.output_text == "one two three"
+        for after in range(len(whole)):
+            rest = list(other.responses.retrieve(id, stream=True, starting_after=after))
+            assert rest == whole[after + 1 :]
+        one.script.pieces = ["word "] * 400
+        endless = client.responses.create(**asked, stream=True)
+        id = next(iter(endless)).response.id
+        assert other.responses.cancel(id).status == "cancelled"
+        assert client.responses.retrieve(id).status == "cancelled"
+        soon(lambda: one.app.state.metrics.active == 0 and one.engine.left > 0)
+        gone = client.responses.create(**asked)
+        other.responses.delete(gone.id)
+        soon(lambda: one.app.state.metrics.active == 0)
+        with pytest.raises(sdk.NotFoundError):
+            client.responses.retrieve(gone.id)
+        with pytest.raises(sdk.BadRequestError, match="store"):
+            client.responses.create(**asked, store=False)
+        one.engine.close()
+        failed = client.responses.create(**asked)
+        soon(lambda: other.responses.retrieve(failed.id).status == "failed", 20)
+        assert other.responses.retrieve(failed.id).error.code == "server_error"
+
+
+def test_each_key_has_its_own(gateway: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("a\nb\n")
+    server = gateway(key_file=str(tmp_path / "keys"))
+    sdk = pytest.importorskip("openai", reason="the package openai is not installed")
+    with openai(server, "a") as mine, openai(server, "b") as theirs:
+        found = mine.responses.create(model="m", input="A secret.")
+        conversation = mine.conversations.create(items=[{"type": "message", "role": "user", "content": "Hi"}])
+        item = found.output[0].id
+        for ask in (
+            lambda client: client.responses.retrieve(found.id),
+            lambda client: client.responses.input_items.list(found.id),
+            lambda client: client.conversations.retrieve(conversation.id),
+            lambda client: client.conversations.items.list(conversation.id),
+            lambda client: client.responses.create(model="m", input="x", conversation=conversation.id),
+            lambda client: client.responses.create(model="m", input="x", previous_response_id=found.id),
+            lambda client: client.responses.create(model="m", input=[{"type": "item_reference", "id": item}]),
+        ):
+            assert ask(mine)
+            with pytest.raises((sdk.NotFoundError, sdk.BadRequestError)) as caught:
+                ask(theirs)
+            assert "is kept here" in str(caught.value)
+        for take in (theirs.responses.delete, theirs.responses.cancel):
+            with pytest.raises(sdk.NotFoundError):
+                take(found.id)
+        assert mine.responses.retrieve(found.id)
+
+
+def test_without_a_store_nothing_is_promised(gateway: Callable[..., Any]) -> None:
+    url = f"{gateway(None).url}/v1/responses"
+    assert httpx2.post(url, json={"input": "Hi"}).json()["store"] is False
+    for field in (
+        {"store": True},
+        {"background": True},
+        {"conversation": "c"},
+        {"previous_response_id": "r"},
+    ):
+        error = httpx2.post(url, json={"input": "Hi", **field}).json()["error"]
+        assert error["param"] in field and error["code"] == "unsupported_parameter"
+    assert httpx2.get(f"{url}/resp_1").status_code == 404
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_cannot_be_kept_is_said(gateway: Callable[..., Any], stream: bool, tmp_path: Path) -> None:
+    """A full disk ends no answer: the response says that it is not stored. One in the background is refused."""
+    server = gateway(str(tmp_path))
+    db = server.app.state.keeping.store._db
+    (pages,) = db.execute("PRAGMA page_count").fetchone()
+    db.execute(f"PRAGMA max_page_count = {pages}")
+    body = {"input": "Hi " * 9000, "stream": stream}
+    answer = httpx2.post(f"{server.url}/v1/responses", json=body, timeout=20)
+    assert answer.status_code == 200
+    if stream:
+        events = [json.loads(line[6:]) for line in answer.text.split("\n") if line.startswith("data: ")]
+        assert [event["sequence_number"] for event in events] == list(range(len(events)))
+        found = events[-1]["response"]
+    else:
+        found = answer.json()
+    assert found["store"] is False and found["output"][-1]["content"][0]["text"] == "It is cold."
+    assert httpx2.get(f"{server.url}/v1/responses/{found['id']}").status_code == 404
+    refused = httpx2.post(f"{server.url}/v1/responses", json={**body, "background": True}, timeout=20)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "store_full")
+    assert server.app.state.metrics.value("store_failures") == 2
+    db.execute(f"PRAGMA max_page_count = {pages + 1000}")
+    again = httpx2.post(f"{server.url}/v1/responses", json={"input": "Hi"}, timeout=20).json()
+    assert again["store"] and httpx2.get(f"{server.url}/v1/responses/{again['id']}").json() == again
+
+
+# the store by itself
+
+
+def response(id: str, text: str = "") -> dict[str, Any]:
+    return {"id": id, "status": "completed", "output": [{"id": f"msg_{id}", "text": text}]}
+
+
+def kept(id: str, text: str = "", **more: Any) -> Kept:
+    return Kept(id, response(id, text), [{"id": f"in_{id}"}], **more)
+
+
+def test_the_bounds_hold() -> None:
+    store = Store("memory", entries=10, size=20_000, age=3600)
+    for number in range(30):
+        store.keep("", kept(str(number)))
+        store.use("", "0")
+    there = [number for number in range(30) if store.response("", str(number)) is not None]
+    assert there == [0, *range(21, 30)], "what was used last stays"
+    for number in range(30):
+        store.keep("", kept(f"large{number}", "x" * 5000))
+    assert sum(store.response("", f"large{number}") is not None for number in range(30)) == 3
+    with pytest.raises(StoreFull):
+        store.keep("", kept("larger", "x" * 20_000))
+    assert store.response("", "large29") is not None
+    store._age = -1
+    store.keep("", kept("late"))
+    assert store._read("SELECT entries FROM totals") == [(1,)]
+    assert store._read("SELECT count(*) FROM items") == [(1,)]
+    store.begin_conversation("", "conv", {"id": "conv"}, [])
+    store._age = 3600
+    with pytest.raises(StoreFull):
+        store.add_items("", "conv", [{"id": "x", "text": "x" * 30_000}])
+
+
+def test_ids_of_a_chain_are_kept_once() -> None:
+    store, held, parent = Store("memory"), [7] * 1000, None
+    for number in range(50):
+        given, sampled = [*held, 1, 2], [3, number]
+        store.keep("", kept(str(number), parent=parent), Held("d", given, sampled))
+        held, parent = [*given, *sampled], str(number)
+        found = store.held("", parent)
+        assert found is not None and (found.given, found.sampled) == (given, sampled)
+    assert store._read("SELECT sum(size) FROM entries")[0][0] < 20_000
+    store.delete("", "7")
+    assert store.held("", "49") is None and store.chain("", "49", 10**6) == [] and store.chain("", "6", 10**6)
+
+
+_WRITER = """
+import sys
+from chatparsers.gateway.store import Kept, Store
+store = Store(sys.argv[1])
+for number in range(10**6):
+    id = f"{sys.argv[2]}-{number}"
+    store.keep("", Kept(id, {"id": id, "output": [{"id": id}]}, []))
+    print(id, flush=True)
+"""
+
+
+def _writers(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    for name in "ab":
+        given = [sys.executable, "-c", _WRITER, str(folder), name]
+        yield subprocess.Popen(given, stdout=subprocess.PIPE, text=True)
+
+
+def test_it_outlives_a_kill(tmp_path: Path) -> None:
+    """Two processes write one file and are killed: all that they said to be kept is there, whole."""
+    writers = list(_writers(tmp_path))
+    said: list[str] = []
+    for writer in writers:
+        assert writer.stdout is not None
+        said += [writer.stdout.readline().strip() for _ in range(50)]
+    for writer in writers:
+        writer.kill()
+        rest, _ = writer.communicate()
+        said += rest.splitlines(keepends=False)[:-1]
+    store = Store(str(tmp_path))
+    assert all(store.response("", id) is not None for id in said)
+    assert store._read("PRAGMA integrity_check") == [("ok",)]
+    count = store._read("SELECT count(*), sum(size) FROM entries")
+    assert store._read("SELECT entries, size FROM totals") == count
+    store.begin("", Kept("lost", {"id": "lost", "status": "in_progress"}, [], running=True))
+    store._db.execute("UPDATE entries SET running = ? WHERE id = 'lost'", (time.time() - 60,))
+    found = store.response("", "lost")
+    assert found is not None and not found.running and found.response["status"] == "failed"
+
+
+def test_threads_and_processes_take_turns(tmp_path: Path) -> None:
+    stores = [Store(str(tmp_path)) for _ in range(3)]
+    stores[0].begin_conversation("", "conv", {"id": "conv"}, [])
+
+    def add(number: int) -> None:
+        stores[number % 3].keep("", kept(str(number), conversation="conv"))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(60)))
+    items = stores[0].items("conv", 10**6)
+    pairs = [(items[at]["id"][3:], items[at + 1]["id"][4:]) for at in range(0, 120, 2)]
+    assert len(items) == 120 and all(first == second for first, second in pairs)
+    assert (tmp_path / FILE).stat().st_mode & 0o077 == 0
+    with pytest.raises(sqlite3.Error), sqlite3.connect(tmp_path / FILE) as db:
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("INSERT INTO items VALUES ('none', 0, 'x', 'x')")
