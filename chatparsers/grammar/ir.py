@@ -311,17 +311,6 @@ def _flat(items: Iterable[Ir]) -> Iterator[Ir]:
             yield item
 
 
-def _open(node: Ir) -> bool:
-    """Whether ``node`` may end in text up to a stop that is still to come."""
-    if isinstance(node, Lang):
-        return node.encoding == "raw" and bool(node.stops) and not node.end
-    if isinstance(node, Alt):
-        return any(_open(option) for option in node.options)
-    if isinstance(node, Shared):
-        return _open(node.node)
-    return isinstance(node, Seq) and bool(node.items) and _open(node.items[-1])
-
-
 def _first_stop(text: str, stops: tuple[str, ...]) -> int:
     """The place at which the first stop in ``text`` ends (the earliest end), 0 if ``text`` holds no stop."""
     ends = [at + len(stop) for stop in stops if (at := text.find(stop)) >= 0]
@@ -329,8 +318,9 @@ def _first_stop(text: str, stops: tuple[str, ...]) -> int:
 
 
 def _stops(node: Ir) -> tuple[str, ...]:
+    """The stops of the text in which ``node`` may end, if they are still to come."""
     if isinstance(node, Lang):
-        return node.stops if _open(node) else ()
+        return node.stops if node.encoding == "raw" and not node.end else ()
     if isinstance(node, Alt):
         return next((found for option in node.options if (found := _stops(option))), ())
     if isinstance(node, Shared):
@@ -339,14 +329,14 @@ def _stops(node: Ir) -> tuple[str, ...]:
 
 
 def _fuse(node: Ir, end: tuple[Text | TokenRef, ...]) -> Ir:
-    if isinstance(node, Lang) and _open(node):
+    if isinstance(node, Lang) and _stops(node):
         return Lang(node.parts, node.least, node.most, node.encoding, node.stops, end)
     if isinstance(node, Alt):
         parted = any(_begins(option, end[0].text) for option in node.options)
         return Alt(tuple(made for option in node.options for made in _fused(option, end, parted)))
-    if isinstance(node, Shared) and _open(node):
+    if isinstance(node, Shared) and _stops(node):
         return _fuse(node.node, end)
-    if isinstance(node, Seq) and node.items and _open(node.items[-1]):
+    if isinstance(node, Seq) and node.items and _stops(node.items[-1]):
         return seq(*node.items[:-1], _fuse(node.items[-1], end))
     return seq(node, *end)
 
@@ -362,7 +352,7 @@ def _fused(option: Ir, end: tuple[Text | TokenRef, ...], parted: bool) -> tuple[
     ``parted``: another option begins with the end's marker. Then empty text is an option of its own, so that a lexer
     does not take the other option's marker for the end of empty text.
     """
-    if parted and isinstance(option, Lang) and _open(option) and not option.parts and not option.least:
+    if parted and isinstance(option, Lang) and _stops(option) and not option.parts and not option.least:
         text = Lang(option.parts, 1, option.most, option.encoding, option.stops, end)
         return text, seq(*end)
     return (_fuse(option, end),)
@@ -428,9 +418,8 @@ def seq(*items: Ir) -> Ir:
             out.append(item)
             continue
         last = out[-1]
-        if isinstance(item, (Text, TokenRef)) and _open(last):
+        if isinstance(item, (Text, TokenRef)) and (stops := _stops(last)):
             literals: list[Text | TokenRef] = [item]
-            stops = _stops(last)
             end = _first_stop(item.text, stops)
             while not end and index < len(flat):
                 following = flat[index]
@@ -447,7 +436,7 @@ def seq(*items: Ir) -> Ir:
                 continue
             out.extend(literals)
             continue
-        if isinstance(item, Alt) and _open(last) and all(map(_begins_literally, item.options)):
+        if isinstance(item, Alt) and _stops(last) and all(map(_begins_literally, item.options)):
             out.pop()
             item = alt(*(seq(last, option) for option in item.options))
         out.append(item)

@@ -133,8 +133,7 @@ class Case:
                 if matches:
                     found.append((schema, f"{shape.path}.patternProperties.{expression}"))
                 elif matches is None:
-                    why = f"no grammar can say the regular expression {expression!r}"
-                    unknown.append(Weakened(shape.path, "patternProperties", why))
+                    unknown.append(no_match(expression, shape.path, "patternProperties"))
                 matched = matched or matches is not False  # unknown: neither schema is sure to apply
             if not matched and shape.extra is not None:
                 found.append((shape.extra, f"{shape.path}.additionalProperties"))
@@ -145,6 +144,11 @@ def finds(expression: str, text: str) -> Verdict:
     """Whether a regular expression of JSON Schema finds a match in ``text``; None if no grammar can say it."""
     matcher = _matcher(expression)
     return None if matcher is None else matcher.matches(text)
+
+
+def no_match(expression: str, path: str, keyword: str) -> Weakened:
+    """That it is not known whether a regular expression finds a match."""
+    return Weakened(path, keyword, f"no grammar can say the regular expression {expression!r}")
 
 
 @kept(64, 2_000)
@@ -187,7 +191,7 @@ def shown(value: Any) -> str:
 
 def useful(schemas: list[Located]) -> list[Located]:
     """The schemas without those that say nothing."""
-    found = [where for where in schemas if where[0] is not True and where[0] != {}]
+    found = [one for one in schemas if one[0] is not True and one[0] != {}]
     return found or [(True, schemas[0][1] if schemas else "")]
 
 

@@ -16,7 +16,7 @@ from ...schema.document import Document, is_of, type_of
 from ...schema.tools import Tool
 from ..budget import Budget
 from ..steps import Steps, run
-from .cases import Case, Located, Verdict, Weakened, finds, identity
+from .cases import Case, Located, Verdict, Weakened, finds, identity, no_match
 from .gather import Gatherer
 from .keywords import UNEVALUATED
 from .written import Output
@@ -109,8 +109,7 @@ class Judge:
             if matches is False:
                 return False
             if matches is None:
-                why = f"no grammar can say the regular expression {expression!r}"
-                self.unsure[Weakened(path, keyword, why)] = None
+                self.unsure[no_match(expression, path, keyword)] = None
             found = found and matches
         return found
 
@@ -170,7 +169,10 @@ def fits(tool: Tool, arguments: Any) -> bool:
     judge = Judge(tool.document, output)
     try:
         return judge.fits(arguments, [(tool.parameters, "$")])
-    except SchemaError:  # a malformed keyword says nothing
+    except (
+        SchemaError,
+        RecursionError,
+    ):  # a malformed keyword, or arguments too deep to be compared: unknown
         return True
 
 
