@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from chatparsers.testing.wild import samples
 pytestmark = pytest.mark.one_in(1, quick=64)
 _CASES = Path(__file__).parents[1] / "needle" / "cases"
 _OURS = ("__init__.py", "__main__.py", "_catalog.py", "_generate.py")
+_STOPS = Path(__file__).with_name("stops.json")
 _NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 
 
@@ -75,6 +77,16 @@ def test_what_is_data(format: Format) -> None:
     assert format.stops or format.name == "generic", "nothing ends the turn"
     assert all(token.strip() for token in format.preserved_tokens)
     assert format.name == "generic" or format.name == "content-only" or format.markers
+
+
+def test_the_stops_are_those_that_were_agreed_on(format: Format, pytestconfig: pytest.Config) -> None:
+    """Most formats have a stop that no case ends with, as engines and base models write it. ``--update-goldens`` writes
+    the file anew: read the diff."""
+    agreed = json.loads(_STOPS.read_text(encoding="utf-8"))
+    if pytestconfig.getoption("--update-goldens"):
+        agreed = {name: agreed.get(name) for name in _NAMES} | {format.name: list(format.stops)}
+        _STOPS.write_text(json.dumps(agreed, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    assert list(format.stops) == agreed.get(format.name), f"the stops are not those of {_STOPS.name}"
 
 
 def test_there_are_cases(format: Format) -> None:

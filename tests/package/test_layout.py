@@ -19,7 +19,8 @@ from chatparsers.lazy import load_reference
 PACKAGE = Path(chatparsers.__file__).parent
 
 # Top to bottom: the parts of the package ("" is its __init__), and the other packages that each line may import.
-LINES: list[tuple[set[str], set[str]]] = [
+# The engine: what a model writes, and what it may write.
+ENGINE: list[tuple[set[str], set[str]]] = [
     ({"errors", "kept", "lazy", "plain", "public"}, set()),
     ({"schema"}, set()),
     ({"values"}, set()),
@@ -27,12 +28,15 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"grammar"}, {"parsimonious"}),
     ({"formats"}, set()),
     ({"templates"}, {"jinja2", "markupsafe"}),
-    ({"serving"}, set()),
     ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),
     ({"plugins", "registry"}, {"pluggy"}),
     ({"interop"}, set()),
     ({"detection"}, {"jinja2"}),
     ({"chat"}, {"jinja2", "numpy", "tokenizers"}),
+]
+# What is made with it.
+USES: list[tuple[set[str], set[str]]] = [
+    ({"serving"}, set()),
     ({"display"}, {"railroad"}),
     ({"", "doctor"}, set()),
     ({"playground"}, {"jinja2"}),
@@ -57,6 +61,7 @@ LINES: list[tuple[set[str], set[str]]] = [
         },
     ),
 ]
+LINES = [*ENGINE, *USES]
 LINE = {part: number for number, (parts, _) in enumerate(LINES) for part in parts}
 
 # The host that each adapter imports. No other module imports it, and nothing imports the module but its host.
@@ -73,7 +78,6 @@ HOSTS = {
 UP = {
     ("errors", "core"),
     ("core", "display"),
-    ("chat", "display"),
     ("core", "grammar"),
     ("core", "tokens"),
     ("formats", "registry"),
@@ -209,6 +213,18 @@ def test_a_line_imports_only_from_lines_above_it() -> None:
         and not (found.typing and (part(found.importer), part(found.target)) in UP)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_module_of_the_engine_knows_a_use() -> None:
+    """Not by an import, nor by a name in a text: so it can be read alone. Only a notebook's picture is asked for."""
+    engine = {part for parts, _ in ENGINE for part in parts}
+    uses = {part for parts, _ in USES for part in parts}
+    pairs = [(part(found.importer), part(found.target), str(found)) for found in own()]
+    pairs += [
+        (part(m), part(text.partition(":")[0]), f"{m}, line {line}, {text}") for m, text, line in references()
+    ]
+    known = {(one, other): said for one, other, said in pairs if one in engine and other in uses}
+    assert known.keys() == {("core", "display")}, "\n".join(known.values())
 
 
 def test_modules_import_one_another_in_no_circle() -> None:
