@@ -277,7 +277,7 @@ class Builder(Primitives):
 
     def json_call(
         self,
-        *,
+        *beside: str,
         wrapped: bool = True,
         id_pattern: Nodelike | None = None,
         closer: Nodelike | None = None,
@@ -289,7 +289,8 @@ class Builder(Primitives):
         The parser takes the members in any order, other members beside them, and ``parameters`` for ``arguments`` or
         the reverse. With ``wrapped``, it also takes OpenAI's ``{"type": "function", "function": {…}}`` around the call.
         Arguments stream once the name is known. ``id_pattern``: generates an id. ``closer``: what follows the call; the
-        parser also takes a call before it whose last brace is missing.
+        parser also takes a call before it whose last brace is missing. ``beside``: the keys of members that the model
+        writes and that say nothing, so that no diagnostic names them.
         """
         known = ("name", "args", "id")
         for part in keys:
@@ -317,18 +318,25 @@ class Builder(Primitives):
             return (
                 strict
                 if tool is not ANY_TOOL
-                else n.Lenient(strict, self._any_order(keys, name, wrapped, closer))
+                else n.Lenient(strict, self._any_order(keys, name, wrapped, closer, beside))
             )
 
         return self.each_tool(call)
 
-    def _any_order(self, keys: dict[str, str], name: Node, wrapped: bool, closer: Nodelike | None) -> Node:
+    def _any_order(
+        self,
+        keys: dict[str, str],
+        name: Node,
+        wrapped: bool,
+        closer: Nodelike | None,
+        beside: tuple[str, ...],
+    ) -> Node:
         """The lenient reading of a JSON call: its members in any order, with others beside them. Where no member holds
         the arguments, others could be arguments themselves: then it is no call."""
         name_key = self.member(*dict.fromkeys((keys["name"], "name")))
         other_name = self.member(*[key for key in _NAME_KEYS if key != keys["name"]]) + name + n.Declared()
         # Rules: the program has each of them once.
-        label = " ".join(keys.values())
+        label = " ".join((*keys.values(), *beside))
         named = self.rule(f"name of {label}", name_key + name | other_name)
         args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
         spare = self.member(*[key for key in _ARGS_KEYS if key != keys["args"]])
@@ -336,7 +344,7 @@ class Builder(Primitives):
         wrapper = self.member("function") + "{"
         id = n.Sequence.of('"', n.JsonName(Tag.ID, None), '"')
         number = [self.member(keys["id"]) + id] if "id" in keys else []
-        plain = self.member("type", "id", "index") + n.JsonValue()
+        plain = self.member("type", "id", "index", *beside) + n.JsonValue()
         aside = n.Choice.of(*number, plain)
 
         def other(*known: Node) -> Node:

@@ -80,7 +80,8 @@ def _json_call(m: Markup, calls: CallMarkers) -> Node:
         call = p.each_tool(keyed)
     else:
         keys: dict[str, Any] = {kind: key for kind, key in calls.members if not kind.startswith("=")}
-        call = p.json_call(id_pattern=_id(m, calls) if "id" in keys else None, **keys)
+        beside = tuple(key for kind, key in calls.members if kind.startswith("="))
+        call = p.json_call(*beside, id_pattern=_id(m, calls) if "id" in keys else None, **keys)
         if ADDRESSEE in calls.before:
             header = calls.before[calls.before.index(ADDRESSEE) + 1 :]
             call = p.reads(_spelt_out(m, calls, header), p.chars(_ADDRESSED) + m.lenient(header) + call)
