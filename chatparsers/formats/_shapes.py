@@ -102,9 +102,10 @@ def _no_other(p: Builder, header: Node | str) -> Node:
 
 def _named(p: Builder, tag: str, name: Node) -> Node:
     """A tag and its name. ``<tag=name``; models also write ``<tag="name"`` and ``<tag name="name"``."""
-    quote = p.reads("", '"', "'", "")
+    quoted = (quote + p.peek(p.chars(f"^{quote}<>\n") + quote) for quote in "\"'")  # else a part of the name
     spaced = [f"<{tag} "] if tag == "parameter" else []
-    return p.reads(f"<{tag}=", f"<{tag}=", f"<{tag} name=", *spaced) + quote + name + quote
+    begin = p.reads(f"<{tag}=", f"<{tag}=", f"<{tag} name=", *spaced) + p.reads("", *quoted, "")
+    return begin + name + p.reads("", '"', "'", "")
 
 
 def keyed_call(

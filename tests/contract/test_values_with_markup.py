@@ -7,7 +7,9 @@ markers of other formats, names, and white space.
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -98,16 +100,25 @@ def in_pieces(turn: Turn, fed: Any, chance: random.Random, most: int) -> Message
     return stream.message
 
 
-def spelt(tokenizer: Any, plain: Any, text: str, values: list[str]) -> list[int] | None:
-    """The ids of a call in which the values are spelt in ordinary tokens; None if the text does not show where they
-    stand."""
-    ids: list[int] = []
-    for one in values:
-        if not one or text.count(one) != 1:
-            return None
-        before, text = text.split(one)
-        ids += tokenizer.encode(before, add_special_tokens=False).ids + plain.encode(one).ids
-    return [*ids, *tokenizer.encode(text, add_special_tokens=False).ids]
+def spelt(format: Format, text: str, given: dict[str, Any]) -> list[int] | None:
+    """The ids of a call in which the values are spelt in ordinary tokens; None if they are written neither verbatim nor
+    as in JSON."""
+    keys = [key for key, one in given.items() if isinstance(one, str)]
+    marks = [f"<qq{index}>" for index in range(len(keys))]
+    try:
+        shown = format.render(message({**given, **dict(zip(keys, marks, strict=True))}), TOOLS)
+    except RequestError:
+        return None
+    pieces = re.split("(<qq[0-9]>)", shown)
+    tokenizer = byte_tokenizer(tuple(dict.fromkeys((*format.preserved_tokens, *format.stops))))
+    for written in (str, lambda one: json.dumps(one, ensure_ascii=False)[1:-1]):
+        words = {mark: written(given[key]) for key, mark in zip(keys, marks, strict=True)}
+        if "".join([words.get(piece, piece) for piece in pieces]) == text:
+            spell = [
+                (byte_tokenizer(), words[piece]) if piece in words else (tokenizer, piece) for piece in pieces
+            ]
+            return [id for one, piece in spell for id in one.encode(piece, add_special_tokens=False).ids]
+    return None
 
 
 def readings(
@@ -118,9 +129,9 @@ def readings(
     yield "whole", turn.parse(text)
     yield "by character", in_pieces(turn, text, chance, 1)
     yield "in pieces", in_pieces(turn, text, chance, 12)
-    tokenizer = byte_tokenizer(tuple(dict.fromkeys((*format.preserved_tokens, *format.stops))))
-    ids = spelt(tokenizer, byte_tokenizer(), text, [one for one in given.values() if isinstance(one, str)])
+    ids = spelt(format, text, given)
     if ids is not None and "l" not in given:
+        tokenizer = byte_tokenizer(tuple(dict.fromkeys((*format.preserved_tokens, *format.stops))))
         turn = format.bind(tools=TOOLS, id_seed="x", tokenizer=tokenizer)
         yield "ids", turn.parse(ids)
         yield "ids in pieces", in_pieces(turn, ids, chance, 5)

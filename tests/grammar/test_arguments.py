@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 from engines import FULL, compile_for
+from test_matrix import TOOL_FORMATS
+from test_sampler import end_of, mask_of
+from toy import toy_tokenizer
 
 import chatparsers
 
@@ -220,3 +223,38 @@ def test_names_in_a_long_row() -> None:
         chatparsers.get_format("hermes-2-pro").bind(tools=[{"name": "f", "parameters": names}]).grammar()
     )
     assert grammar is not None and not grammar.weakened
+
+
+INTEGERS = {"type": "integer", "minimum": 3, "maximum": 20}
+UNIONS: dict[str, tuple[Any, list[Any], list[Any]]] = {
+    "integer": ({"anyOf": [INTEGER, {**STRING, "minLength": 2}]}, [1, 12, -3, "ab", "a1"], ["a"]),
+    "number": ({"anyOf": [{"type": "number"}, {**STRING, "pattern": "^x"}]}, [1, 1.5, "x", "x1"], ["a"]),
+    "bounds": ({"anyOf": [INTEGERS, {**STRING, "minLength": 2}]}, [3, 20, "ab"], [2, 21, "a"]),
+    "multiples": ({"anyOf": [{**INTEGER, "multipleOf": 2}, {**STRING, "minLength": 3}]}, [4, "abc"], ["ab"]),
+    "boolean": ({"anyOf": [{"type": "boolean"}, {**STRING, "minLength": 2}]}, [True, False, "ab"], ["a"]),
+    "three": ({"type": ["null", "integer", "string"], "maxLength": 3}, [None, 5, 123456, "abc"], ["abcd"]),
+    "listed": ({"enum": [1, "ab", None]}, [1, "ab", None], [2, "a"]),
+}
+"""An argument of text with a constraint, or of another type; values that it admits, and others."""
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_unions_of_text_and_other_types(name: str) -> None:
+    """By text and by ids. A greedy lexer must not take a number and the tag after it for the beginning of text."""
+    format = chatparsers.get_format(name)
+    tokenizer = toy_tokenizer(format, True)
+    for kind, (schema, valid, invalid) in UNIONS.items():
+        tools = [{"name": "f", "parameters": {"properties": {"a": schema}, "required": ["a"]}}]
+        request = {"tools": tools, "tool_choice": "required", "parallel_tool_calls": False, "thinking": False}
+        turn, by_ids = format.bind(**request), format.bind(**request, tokenizer=tokenizer)
+        stops = list(by_ids.stop_ids) or [end_of(tokenizer)]
+        for dialect, engine in (("gbnf", "xgrammar"), ("lark", "llguidance"), ("structural_tag", "xgrammar")):
+            judge = compile_for(engine, str(turn.grammar(dialect)), dialect)
+            for value in (*valid, *invalid):
+                call = {"id": "abcdefgh1", "function": {"name": "f", "arguments": {"a": value}}}
+                text = format.render({"role": "assistant", "tool_calls": [call]}, tools)
+                assert (judge.status(text) == FULL) is (value in valid), f"{dialect}, {kind}: {text!r}"
+                mask = mask_of(by_ids, dialect, tokenizer, stops, frozenset({"multipleOf"}))
+                taken = [mask.accept(id) for id in (*tokenizer.encode(text).ids, stops[0])]
+                assert all(taken) is (value in valid), f"{dialect} by ids, {kind}: {text!r}"

@@ -124,6 +124,22 @@ def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
     return tuple(found)
 
 
+def _closed_number(option: Ir, ends: Iterable[str]) -> Ir:
+    """A number or a word, and the marker after it, as one terminal, if the marker begins with one of ``ends``."""
+    if not isinstance(option, ir.Seq) or len(option.items) < 2:
+        return option
+    number, marker, *rest = option.items
+    text = marker.text if isinstance(marker, (ir.Text, ir.TokenRef)) else ""
+    end = next((end for end in ends if text.startswith(end)), "")
+    if end and isinstance(number, ir.Shared) and number.lexeme and not isinstance(number.node, ir.Lang):
+        number, end = ir.Shared(number.hint, ir.Seq((number.node, ir.Text(end))), True), text[len(end) :]
+    elif end and isinstance(number, ir.Text):
+        end = text
+    else:
+        return option
+    return ir.seq(number, ir.Text(end), *rest)
+
+
 def _cut_after_repeats(items: tuple[Ir, ...]) -> tuple[Ir, ...]:
     """A sequence with the same cut: in the literal after a repeated part that begins with a shorter literal."""
     found: list[Ir] = []
@@ -184,7 +200,9 @@ class _Writer(RuleWriter):
             and all(isinstance(option, ir.Text) and option.text for option in node.options)
         ):
             return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
-        return super().body(ir.Alt(_told_apart(node.options)) if isinstance(node, ir.Alt) else node)
+        if isinstance(node, ir.Alt):
+            node = ir.Alt(self.closed_numbers(_told_apart(node.options)))
+        return super().body(node)
 
     def atoms(self, items: tuple[Ir, ...]) -> list[str]:
         """The elements of a sequence. White space after a literal or a key belongs to its terminal, because fewer
@@ -219,6 +237,13 @@ class _Writer(RuleWriter):
                     continue
             found.append(item)
         return found
+
+    def closed_numbers(self, options: tuple[Ir, ...]) -> tuple[Ir, ...]:
+        """The options of a choice. Beside text up to a marker, a number or word and that marker are one terminal: the
+        lexer would take the marker's beginning for more of the text, and not go back to the number."""
+        texts = [option for option in options if isinstance(option, ir.Lang) and option.encoding == "raw"]
+        ends = {text.end_text for text in texts if text.end and text.end[-1].text not in self.token_ids}
+        return tuple([_closed_number(option, ends) for option in options]) if ends else options
 
     def atom(self, node: Ir) -> str:
         if isinstance(node, ir.Text):

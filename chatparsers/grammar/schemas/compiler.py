@@ -171,7 +171,7 @@ class SchemaCompiler:
         if kind == "string":
             return string(case, raw, depth, self.syntax, self.output)
         if kind in ("number", "integer"):
-            return number(case, kind == "integer", self.output)
+            return number(case, kind == "integer", self.output, raw is not None and "string" in raw.types)
         if kind == "object":
             node: Ir = yield objects(case, self.members, self, depth)
             return node

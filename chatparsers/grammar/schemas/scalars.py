@@ -133,11 +133,22 @@ _MOST_MULTIPLES = 256
 _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
 
 
-def number(case: Case, integer: bool, output: Output) -> Ir:
-    """The numbers of a case."""
+def number(case: Case, integer: bool, output: Output, beside_text: bool = False) -> Ir:
+    """The numbers of a case. ``beside_text``: text up to a marker may stand in their place."""
     step, integer = _step(case, integer, output)
     if integer:
-        return _integer(case, int(step))
+        made = _integer(case, int(step))
+        if (
+            beside_text
+            and output.target.counts_text
+            and isinstance(made, Shared)
+            and isinstance(made.node, Lang)
+        ):
+            output.tell(
+                case.divisors[0][1], "multipleOf", "the engine reads no divisor beside text up to a marker"
+            )
+            made = _integer(case, 0)
+        return made
     low, high = case.low, case.high
     if crossed(low, high):
         return NOTHING
