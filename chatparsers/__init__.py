@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .registry import FormatInfo, get_format, list_formats, register, unregister
     from .templates.trace import Trace, TraceSpan
     from .tokens import SpecialTokens
+    from .verify.run import verify
 
 __version__ = "0.1.0"
 
@@ -111,6 +112,7 @@ __all__ = [
     "recover",
     "register",
     "unregister",
+    "verify",
 ]
 
 _HOME = {
@@ -169,6 +171,7 @@ _HOME = {
     "recover": "detection.recover",
     "register": "registry",
     "unregister": "registry",
+    "verify": "verify",  # the package is the function
 }
 
 

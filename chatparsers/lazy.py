@@ -11,13 +11,15 @@ from typing import Any
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """A ``__getattr__`` for a package: each name is imported from its module in ``homes`` when it is first used.
 
-    The modules are given relative to the package, such as ``{"Turn": "core.format"}``.
+    The modules are given relative to the package, such as ``{"Turn": "core.format"}``. A name whose module has the same
+    name is the module itself.
     """
 
     def get(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value: object = getattr(import_module(f"{package}.{homes[name]}"), name)
+        module = import_module(f"{package}.{homes[name]}")
+        value: object = module if homes[name] == name else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

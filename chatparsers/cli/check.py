@@ -67,6 +67,8 @@ def _show(reports: list[Report], arguments: Namespace) -> None:
         print_json(values[0] if len(values) == 1 == len(arguments.models) else {"reports": values}, indent=2)
     elif form == "sarif":
         print_json(outputs.sarif(reports, __version__), indent=2)
+    elif form == "junit":
+        print(outputs.junit(reports, "chatparsers check"), end="")
     elif form == "github":
         print(outputs.github(reports))
     elif len(arguments.models) > 1:

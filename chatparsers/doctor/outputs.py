@@ -1,4 +1,4 @@
-"""Reports in the forms that other programs read: annotations of a CI, SARIF, a page."""
+"""Reports in the forms that other programs read: annotations of a CI, SARIF, JUnit, a page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from xml.sax.saxutils import quoteattr
 
 from .report import Report
 
@@ -46,8 +47,8 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
-    """The findings as SARIF 2.1.0, which code hosts show beside a file."""
+def sarif(reports: Sequence[Report], version: str, rules_page: str = RULES) -> dict[str, Any]:
+    """The findings as SARIF 2.1.0, which code hosts show beside a file. ``rules_page`` explains their codes."""
     codes = sorted({finding.code for report in reports for finding in report.findings})
     results = [
         {
@@ -70,7 +71,7 @@ def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
         {
             "id": code,
             "shortDescription": {"text": code.replace("-", " ")},
-            "helpUri": f"{RULES}#{code}",
+            "helpUri": f"{rules_page}#{code}",
         }
         for code in codes
     ]
@@ -80,6 +81,45 @@ def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
         "version": "2.1.0",
         "runs": [{"tool": tool, "results": results}],
     }
+
+
+def junit(reports: Sequence[Report], name: str) -> str:
+    """The findings as JUnit's XML: a case for each code, which fails for an error or a warning."""
+    suites = []
+    for report in reports:
+        cases = [
+            _case(
+                report,
+                finding.code,
+                f"<failure message={quoteattr(_xml(finding.message))}>"
+                f"{escape(_xml(finding.witness))}</failure>"
+                if finding.severity != "note"
+                else "",
+            )
+            for finding in report.findings
+        ]
+        cases += [_case(report, code, "") for code in report.fine]
+        cases += [
+            _case(report, code, f"<skipped message={quoteattr(_xml(why))}/>") for code, why in report.skipped
+        ]
+        failures = report.count("error", "warning")
+        suites.append(
+            f'<testsuite name={quoteattr(name)} tests="{len(cases)}" failures="{failures}" '
+            f'skipped="{len(report.skipped)}">{"".join(cases)}</testsuite>'
+        )
+    return f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites>{"".join(suites)}</testsuites>\n'
+
+
+def _case(report: Report, code: str, inside: str) -> str:
+    return f"<testcase classname={quoteattr(report.source)} name={quoteattr(code)}>{inside}</testcase>"
+
+
+def _xml(text: str) -> str:
+    """A text without the characters that XML cannot hold."""
+    return "".join(
+        c if c in "\t\n" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff" else "?"
+        for c in text
+    )
 
 
 _STYLE = """

@@ -61,7 +61,7 @@ PAGES = (
         "The doctor",
         "What is wrong with a model's files.",
         "chatparsers",
-        ("check", "Report", "Finding"),
+        ("check", "Report", "Finding", "verify"),
     ),
     Page(
         "formats",
@@ -88,6 +88,7 @@ PAGES = (
     Page("data", "Tables", "Whole tables of rows through a model.", "chatparsers.data"),
     Page("serving", "Chat APIs", "OpenAI's and Anthropic's APIs, without any I/O.", "chatparsers.serving"),
     Page("gateway", "The gateway", "The server as an application.", "chatparsers.gateway"),
+    Page("verify", "Judge a server", "What is wrong in a chat server's answers.", "chatparsers.verify"),
     Page("testing", "Test a format", "The test matrix as a plugin of pytest.", "chatparsers.testing"),
 )
 BEGINNING = """\

@@ -60,6 +60,7 @@ USES: list[tuple[set[str], set[str]]] = [
             "xgrammar",
         },
     ),
+    ({"verify"}, {"httpx2", "jsonschema"}),
 ]
 LINES = [*ENGINE, *USES]
 LINE = {part: number for number, (parts, _) in enumerate(LINES) for part in parts}
@@ -82,6 +83,8 @@ UP = {
     ("core", "tokens"),
     ("formats", "registry"),
     ("cli", "gateway"),
+    ("cli", "verify"),
+    ("", "verify"),
     ("doctor", "adapters"),
 }
 

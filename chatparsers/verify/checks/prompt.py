@@ -1,0 +1,132 @@
+"""The prompt that the model read, beside the one that its template renders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..exchange import Exchange
+from ..rows import Blame, Row
+from ..subject import same_but_dates
+from .check import judges
+
+_AROUND = 60
+
+
+def _told(exchange: Exchange) -> bool:
+    return exchange.said is not None and exchange.probe.prompt and _prompt(exchange) is not None
+
+
+def _prompt(exchange: Exchange) -> str | None:
+    """The prompt as text."""
+    raw = exchange.raw
+    if raw.prompt is not None:
+        return raw.prompt
+    return None if raw.prompt_ids is None else exchange.subject.decoded(raw.prompt_ids)
+
+
+@judges("prompt-differs", "prompt-default", "tools-not-shown", where=_told)
+def prompt(exchange: Exchange) -> Iterator[Row]:
+    """The prompt is what the template renders of the request, or differs by a choice that servers make."""
+    theirs, subject = _prompt(exchange) or "", exchange.subject
+    right, known, bare = subject.prompts(exchange.probe.body)
+    begin = subject.chat.files.bos_token or ""
+    forms = {theirs, theirs.removeprefix(begin), begin + theirs}
+    if forms & right.keys():
+        return
+    policy = next((known[form] for form in forms if form in known), None)
+    ours = next(iter(right))
+    if policy is None and any(same_but_dates(theirs, each) for each in [*right, *known]):
+        policy = "a date"
+    if policy is not None:
+        yield exchange.row("prompt-default", policy, *_excerpts(theirs, ours), blame="policy")
+        return
+    names = exchange.probe.tools
+    if names and not any(name in theirs for name in names):
+        yield exchange.row("tools-not-shown", "the prompt names no tool", *_excerpts(theirs, ours))
+        return
+    blame: Blame = "server" if bare else "policy"
+    what = (
+        "the prompt differs"
+        if bare
+        else "the template alone cannot show this: each server writes it in its own way"
+    )
+    yield exchange.row("prompt-differs", what, *_excerpts(theirs, ours), blame=blame)
+
+
+def _excerpts(theirs: str, ours: str) -> tuple[str, str]:
+    """The two texts around the first difference."""
+    pairs = zip(theirs, ours, strict=False)
+    at = next((n for n, (left, right) in enumerate(pairs) if left != right), min(len(theirs), len(ours)))
+    begin = max(at - _AROUND, 0)
+    return theirs[begin : at + _AROUND], ours[begin : at + _AROUND]
+
+
+def _counted(exchange: Exchange) -> bool:
+    has = exchange.said is not None and exchange.answer.prompt is not None
+    return has and exchange.subject.tokenizer is not None
+
+
+@judges("usage-wrong", where=lambda exchange: _counted(exchange) and _told(exchange))
+def prompt_usage(exchange: Exchange) -> Iterator[Row]:
+    """The usage counts the prompt that was read, with a first token or without it."""
+    ids = exchange.raw.prompt_ids
+    size = len(ids) if ids is not None else exchange.subject.count(_prompt(exchange) or "")
+    counted = exchange.answer.prompt
+    assert size is not None and counted is not None
+    if counted not in (size, size + 1):
+        yield exchange.row("usage-wrong", "prompt tokens", counted, size)
+
+
+def by_count(exchange: Exchange) -> bool:
+    """Whether the prompt of an exchange can be judged by its count alone."""
+    if not _counted(exchange) or _prompt(exchange) is not None:
+        return False
+    return not exchange.subject.quotes(exchange.probe.body)
+
+
+def counts(exchanges: Sequence[Exchange]) -> Iterator[Row]:
+    """The prompts of a server that tells their counts alone. A first token more is the same in all of them."""
+    sizes = [_sizes(exchange) for exchange in exchanges]
+    offset = max(
+        (0, 1),
+        key=lambda more: sum(_fits(each, *size, more) for each, size in zip(exchanges, sizes, strict=True)),
+    )
+    for exchange, (right, known, without) in zip(exchanges, sizes, strict=True):
+        given = exchange.answer.prompt
+        assert given is not None
+        found = given - offset
+        if found in right:
+            continue
+        if found in known:
+            yield exchange.row("prompt-default", known[found], given, sorted(right), blame="policy")
+        elif found == without:
+            yield exchange.row("tools-not-shown", "as many tokens as without tools", given, sorted(right))
+        else:
+            bare = exchange.subject.prompts(exchange.probe.body).bare
+            what = f"prompt tokens ({offset} more is a first token)" if offset else "prompt tokens"
+            blame: Blame = "server" if bare else "policy"
+            yield exchange.row("prompt-count", what, given, sorted(right), blame=blame)
+
+
+def _fits(
+    exchange: Exchange, right: set[int], known: dict[int, str], without: int | None, offset: int
+) -> bool:
+    given = exchange.answer.prompt
+    return given is not None and given - offset in right
+
+
+def _sizes(exchange: Exchange) -> tuple[set[int], dict[int, str], int | None]:
+    """The counts of the right prompts, of the known choices, and of the prompt without tools."""
+    subject, body = exchange.subject, exchange.probe.body
+    right, known, _ = subject.prompts(body)
+    bare = {name: value for name, value in body.items() if name not in ("tools", "tool_choice")}
+    without = subject.count(subject.turn(bare).prompt) if body.get("tools") and not _has_calls(body) else None
+    return (
+        {size for text in right if (size := subject.count(text)) is not None},
+        {size: name for text, name in known.items() if (size := subject.count(text)) is not None},
+        without,
+    )
+
+
+def _has_calls(body: object) -> bool:
+    return "tool_calls" in str(body)

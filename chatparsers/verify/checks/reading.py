@@ -1,0 +1,140 @@
+"""The answer beside our own reading of the raw text of the same request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...core.message import Message
+from ..exchange import Exchange
+from ..rows import Blame, Row
+from ..said import NOT_JSON
+from .check import answered, judges
+from .contract import fits
+
+
+def _read(exchange: Exchange) -> bool:
+    """Whether there is a reading to compare with. Under a grammar of its own a server may write calls in its own form:
+    then the result is judged, and not the reading."""
+    reading = exchange.reading
+    own = (
+        exchange.probe.forced and reading is not None and not reading.tool_calls and exchange.said is not None
+    )
+    return (
+        answered(exchange) and reading is not None and not (own and (exchange.answer.calls or exchange.cut))
+    )
+
+
+def _ours(exchange: Exchange) -> Message:
+    assert exchange.reading is not None
+    return exchange.reading
+
+
+def _calls(exchange: Exchange) -> tuple[list[Any], list[Any]]:
+    """The whole calls of the answer and of our reading. What was cut inside a call is no whole call."""
+    said = [(call.name, call.value) for call in exchange.answer.calls]
+    ours = [(call.name, call.parsed_arguments) for call in _ours(exchange).tool_calls if call.complete]
+    return ([call for call in said if call[1] != NOT_JSON] if exchange.cut else said), ours
+
+
+@judges("call-lost", "call-invented", "call-differs", where=_read)
+def calls(exchange: Exchange) -> Iterator[Row]:
+    """Every call that the model wrote, and no other."""
+    if exchange.probe.choice == "none":
+        return  # whether such a call is dropped or shown as text, each server decides
+    said, ours = _calls(exchange)
+    if len(said) < len(ours):
+        what = f"{len(said)} of the {len(ours)} calls that the model wrote"
+        yield exchange.row("call-lost", what, said, ours, blame=exchange.blame)
+    elif len(said) > len(ours):
+        blame: Blame = "model" if exchange.broken else "unknown"
+        yield exchange.row("call-invented", "a call that we do not read", said, ours, blame=blame)
+    elif said != ours:
+        yield exchange.row(
+            "call-differs", "another name or other arguments", said, ours, blame=exchange.blame
+        )
+
+
+@judges("reasoning-lost", "reasoning-in-content", "reasoning-differs", where=_read)
+def reasoning(exchange: Exchange) -> Iterator[Row]:
+    """The reasoning is its own part of the answer."""
+    said, ours = exchange.answer, _ours(exchange)
+    if exchange.probe.stops:
+        return  # the request's own stop may end the text inside the reasoning
+    theirs, right = said.reasoning.strip(), ours.reasoning.strip()
+    if theirs == right:
+        return
+    inside = right and right in said.content and right not in ours.content
+    code = "reasoning-in-content" if inside else "reasoning-lost" if not theirs else "reasoning-differs"
+    what = {
+        "reasoning-in-content": "the reasoning stands in the content",
+        "reasoning-lost": "the reasoning is not shown",
+        "reasoning-differs": "the reasoning differs",
+    }[code]
+    yield exchange.row(code, what, theirs, right, blame=exchange.blame)
+
+
+@judges("content-differs", "white-space", "cut-markup", where=_read)
+def content(exchange: Exchange) -> Iterator[Row]:
+    """The content is what the model wrote as content."""
+    said, right = exchange.answer.content, _content(exchange)
+    if right is None or said == right or (exchange.probe.schema is not None and fits(exchange)):
+        return  # under a schema the result is judged, and not what stands around it
+    if said.strip() == right.strip():
+        yield exchange.row("white-space", "white space around the content", said, right, blame="policy")
+        return
+    ours = _ours(exchange)
+    if ours.reasoning.strip() and ours.reasoning.strip() in said and right.strip() in said:
+        return  # told as reasoning-in-content
+    if exchange.cut and any(not call.complete for call in ours.tool_calls):
+        what = "a call that was cut off is shown as text"
+        yield exchange.row(
+            "cut-markup", what, said, right, blame=exchange.blame if partial(exchange) else "policy"
+        )
+    elif exchange.probe.choice == "none" and ours.tool_calls:
+        yield exchange.row(
+            "content-differs", "a call under none is shown as text", said, right, blame="policy"
+        )
+    elif (
+        len(exchange.answer.calls) == len(ours.tool_calls) or not ours.tool_calls
+    ):  # else it is told as a lost call
+        yield exchange.row("content-differs", "the content differs", said, right, blame=exchange.blame)
+
+
+def partial(exchange: Exchange) -> bool:
+    """Whether the API can show a part of a call. In the others a call that was cut off is left out, or it is text."""
+    return exchange.api.name == "chat"
+
+
+def _content(exchange: Exchange) -> str | None:
+    """The content that the server should show; None if that cannot be told."""
+    ours = _ours(exchange)
+    found = ours.content
+    for stop in exchange.probe.stops:
+        if stop in ours.reasoning:
+            return None
+        found = found.partition(stop)[0]
+    return found
+
+
+@judges("markup-shown", where=answered)
+def markup(exchange: Exchange) -> Iterator[Row]:
+    """No marker of the format, and no special token, reaches the client."""
+    said, ours = exchange.answer, exchange.reading
+    for part, text in (("content", said.content), ("reasoning", said.reasoning)):
+        right = "" if ours is None else getattr(ours, part)
+        marker = next((each for each in exchange.subject.markers if each in text and each not in right), None)
+        if marker is not None:
+            yield exchange.row(
+                "markup-shown", f"{marker} in the {part}", text, right, blame=_marked(exchange)
+            )
+            return
+
+
+def _marked(exchange: Exchange) -> Blame:
+    if exchange.cut and not (partial(exchange) and exchange.reading is not None):
+        return "policy"  # what began a call, and was cut off before it was one, is text
+    if exchange.reading is not None:
+        return exchange.blame
+    quoted = any(marker in str(exchange.probe.body) for marker in exchange.subject.markers)
+    return "server" if exchange.sane and not quoted else "unknown"

@@ -1,0 +1,121 @@
+"""The shape of an answer: what every client needs, whatever the model wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+
+from ..exchange import Exchange
+from ..rows import Blame, Row
+from ..said import NOT_JSON, SaidCall
+from .check import answered, judges
+
+
+@judges("refused", "error", where=lambda exchange: not exchange.response.inconclusive)
+def status(exchange: Exchange) -> Iterator[Row]:
+    """A valid request gets an answer. What the template itself refuses, a server may refuse."""
+    response = exchange.response
+    if response.ok:
+        return
+    shown = response.text[:300]
+    if response.status >= 500:
+        what = f"status {response.status} for a valid request, {response.tries} times"
+        yield exchange.row("error", what, shown, "an answer")
+    else:
+        blame: Blame = "server" if exchange.subject.prompts(exchange.probe.body).bare else "policy"
+        yield exchange.row(
+            "refused", f"status {response.status} for a valid request", shown, "an answer", blame=blame
+        )
+
+
+@judges("stream-shape", "error-in-stream", "answer-shape", where=lambda exchange: exchange.said is not None)
+def shape(exchange: Exchange) -> Iterator[Row]:
+    """Events that a client can read, in an order that it can follow."""
+    for fault in exchange.answer.faults:
+        yield exchange.row(fault.code, fault.what, fault.shown)
+
+
+def _called(exchange: Exchange) -> bool:
+    return answered(exchange) and bool(exchange.answer.calls)
+
+
+@judges("arguments-not-text", "arguments-double", "arguments-not-json", where=_called)
+def arguments(exchange: Exchange) -> Iterator[Row]:
+    """The arguments are the JSON text of an object."""
+    for call in exchange.answer.calls:
+        value, shown = call.value, [call.name, call.arguments]
+        if not isinstance(call.arguments, str) and exchange.api.name != "messages":
+            yield exchange.row("arguments-not-text", "the arguments are data, not JSON text", shown)
+        elif exchange.cut and value == NOT_JSON:
+            continue
+        elif value == NOT_JSON:
+            blame = _wrote(exchange, call)
+            yield exchange.row("arguments-not-json", "the arguments are no JSON", shown, blame=blame)
+        elif isinstance(value, str):
+            yield exchange.row("arguments-double", "the arguments are JSON in JSON", shown, value)
+
+
+@judges("arguments-schema", where=_called)
+def schema(exchange: Exchange) -> Iterator[Row]:
+    """The arguments follow the tool's schema. Without a grammar that is up to the model."""
+    tools = exchange.probe.tools
+    for call in exchange.answer.calls:
+        value = call.value
+        if call.name not in tools or not isinstance(value, dict):
+            continue
+        wrong = next(iter(_errors(tools[str(call.name)], value)), None)
+        if wrong is not None:
+            blame = _wrote(exchange, call)
+            yield exchange.row("arguments-schema", wrong[:200], [call.name, value], blame=blame)
+
+
+def _wrote(exchange: Exchange, call: SaidCall) -> Blame:
+    """Whose fault wrong arguments are: the model's if its own text has them, and the request does not force a call."""
+    if exchange.probe.forced:
+        return "server"
+    if exchange.reading is None:
+        return "unknown"
+    ours = [(each.name, each.parsed_arguments) for each in exchange.reading.tool_calls]
+    return "model" if exchange.broken or (call.name, call.value) in ours else exchange.blame
+
+
+def _errors(schema: Any, value: object) -> Iterator[str]:
+    validator = jsonschema.Draft202012Validator(schema)
+    yield from (f"{error.json_path}: {error.message}" for error in validator.iter_errors(value))
+
+
+def follows(schema: Any, value: object) -> str:
+    """What is wrong with a value by a schema; "" if nothing is."""
+    return next(iter(_errors(schema, value)), "")
+
+
+@judges("call-ids", where=_called)
+def ids(exchange: Exchange) -> Iterator[Row]:
+    """Each call has an id of its own, by which its result comes back."""
+    found = [call.id for call in exchange.answer.calls]
+    if any(not isinstance(id, str) or not id for id in found) or len(set(map(str, found))) < len(found):
+        yield exchange.row("call-ids", "ids of calls are missing or equal", found)
+
+
+@judges("finish-reason", where=answered)
+def finish(exchange: Exchange) -> Iterator[Row]:
+    """The finish reason says why the answer ended: with calls, at the most tokens, or by itself."""
+    said = exchange.answer
+    if said.finish is None:
+        yield exchange.row("finish-reason", "no finish reason that the API knows", said.reason)
+        return
+    if (
+        said.calls and said.finish == "stop" and exchange.probe.choice != "named"
+    ):  # OpenAI says stop after a named one
+        yield exchange.row("finish-reason", "there are calls", said.reason, "the reason for calls")
+    if not said.calls and said.finish == "calls":
+        yield exchange.row("finish-reason", "there is no call", said.reason, "stop")
+    most, ids = exchange.body.get("max_tokens"), exchange.raw.ids
+    if said.finish != "length" and ids and most and len(ids) >= most and exchange.raw.source == "engine":
+        reading = exchange.reading
+        if reading is not None and not reading.complete and ids[-1] not in exchange.turn.stop_ids:
+            yield exchange.row(
+                "finish-reason", f"cut after {len(ids)} of {most} tokens", said.reason, "length"
+            )

@@ -1,0 +1,110 @@
+"""One request with its answer, and what we read in the raw text of it: what every check judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..core.format import Turn
+from ..core.message import Message
+from .apis import Api
+from .client import Response
+from .probes import Probe
+from .raw import Raw
+from .rows import Blame, Row, parting
+from .said import Said
+from .subject import Subject
+
+_BENIGN = {"truncated", "unwanted-call"}
+"""Diagnostics of an answer that was cut, or that the request did not want: the text can be read all the same."""
+
+
+@dataclass
+class Exchange:
+    """A request, its answer, and how it is to be read. ``said`` is None if there was no answer."""
+
+    probe: Probe
+    api: Api
+    stream: bool
+    body: dict[str, Any]
+    response: Response
+    said: Said | None
+    raw: Raw
+    subject: Subject
+    turn: Turn
+    sane: bool = field(default=True)
+    """Whether the model answers as it is asked. What a weak or random one writes has other tokens than its text."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.probe.name}/stream" if self.stream else self.probe.name
+
+    @property
+    def answer(self) -> Said:
+        """The answer, where there is one."""
+        assert self.said is not None
+        return self.said
+
+    @property
+    def cut(self) -> bool:
+        """Whether the answer ended at the most tokens."""
+        return self.said is not None and self.said.finish == "length"
+
+    @cached_property
+    def reading(self) -> Message | None:
+        """What we read in the raw text; None if there is none."""
+        return self.subject.read(self.turn, self.raw) if self.said is not None else None
+
+    @cached_property
+    def text(self) -> str | None:
+        """The raw text, if it is known."""
+        if self.raw.ids is not None:
+            return self.subject.decoded(self.raw.ids)
+        return self.raw.text
+
+    @property
+    def broken(self) -> bool:
+        """Whether the model's own text is broken, so that no server could read it rightly."""
+        reading = self.reading
+        if reading is None:
+            return False
+        codes = {each.code for each in reading.diagnostics} - _BENIGN
+        return bool(codes) or (not self.cut and any(not call.complete for call in reading.tool_calls))
+
+    @property
+    def blame(self) -> Blame:
+        """Whose fault a difference from our reading is."""
+        if self.reading is None:
+            return "unknown"
+        if self.broken:
+            return "model"
+        return "likely" if self.raw.source == "paired" else "server"
+
+    def row(
+        self,
+        code: str,
+        what: str,
+        said: Any = None,
+        should: Any = None,
+        *,
+        blame: Blame = "server",
+        mend: str = "",
+    ) -> Row:
+        """A row about this exchange."""
+        return Row(
+            code,
+            blame,
+            self.name,
+            what,
+            self.api.name,
+            said,
+            should,
+            parting(said, should),
+            self.text,
+            self.body,
+            None if self.said is None else self.said.id,
+            mend,
+            self.probe.private,
+            self.reading,
+        )

@@ -1,0 +1,143 @@
+"""The model that the server should serve: what its files say of a request's prompt, and of a raw text."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ..chat.chat import Chat
+from ..core.format import Turn
+from ..core.message import Message
+from ..errors import ChatParsersError
+from ..serving import read_chat
+from .raw import Raw
+
+_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]{2,8} \d{4}|[A-Z][a-z]{2,8} \d{1,2}, \d{4}|\d\d:\d\d(:\d\d)?"
+)
+
+
+class Prompts(NamedTuple):
+    """The prompts of one request. ``right``: what the template renders, with its polyfills and without. ``known``:
+    what servers do by choice, each with the name of that choice. ``bare``: whether the template alone renders it."""
+
+    right: dict[str, str]
+    known: dict[str, str]
+    bare: bool
+
+
+class Subject:
+    """A model, for many requests."""
+
+    def __init__(self, chat: Chat) -> None:
+        self.chat = chat
+        self.tokenizer = chat.tokenizer
+        self._turns: dict[str, Turn] = {}
+
+    def turn(self, body: Mapping[str, Any]) -> Turn:
+        """The turn that answers a chat-completions request. Raises `ChatParsersError` if there is none."""
+        key = repr(body)
+        if key not in self._turns:
+            self._turns[key] = self._prepared(body)
+        return self._turns[key]
+
+    def _prepared(self, body: Mapping[str, Any], **more: Any) -> Turn:
+        asked = read_chat({"model": "", **body}).prepare
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.chat.prepare(**{"id_seed": "", **asked, **more})
+
+    def prompts(self, body: Mapping[str, Any]) -> Prompts:
+        """The prompts that a server may make of a request. Raises `ChatParsersError` if we make none."""
+        right, known = {self.turn(body).prompt: "ours"}, dict[str, str]()
+        bare = self._rendered(body, polyfills=False)
+        if bare is not None:
+            right.setdefault(bare, "the template alone")
+        choices: dict[str, Mapping[str, Any]] = {
+            "parts of a text are joined by a line break": {**body, "messages": _joined(body, "\n")},
+            "parts of a text are joined by nothing": {**body, "messages": _joined(body, "")},
+        }
+        if body.get("tool_choice") == "none":
+            choices["tools are left out under none"] = {
+                name: value for name, value in body.items() if name not in ("tools", "tool_choice")
+            }
+        for name, other in choices.items():
+            known.setdefault(self._rendered(other) or "", name)
+            known.setdefault(self._rendered(other, polyfills=False) or "", name)
+        switches: dict[str, dict[str, Any]] = {
+            "the date of today": {"now": datetime.now()},
+            "thinking is on": {"thinking": True},
+            "thinking is off": {"thinking": False},
+        }
+        for name, more in switches.items():
+            known.setdefault(self._rendered(body, **more) or "", name)
+            known.setdefault(self._rendered(body, **more, polyfills=False) or "", name)
+        return Prompts(
+            right,
+            {text: name for text, name in known.items() if text and text not in right},
+            bare is not None,
+        )
+
+    def _rendered(self, body: Mapping[str, Any], **more: Any) -> str | None:
+        try:
+            return self._prepared(body, **more).prompt
+        except ChatParsersError:
+            return None
+
+    def read(self, turn: Turn, raw: Raw) -> Message | None:
+        """What we read in a raw text: by ids if they are known, because no text can forge them."""
+        if raw.ids is not None and self.tokenizer is not None:
+            return turn.parse(raw.ids)
+        if raw.text is None:
+            return None
+        text = raw.text
+        for stop in turn.stops:
+            text = text.removesuffix(stop)
+        return turn.parse(text)
+
+    def decoded(self, ids: list[int]) -> str | None:
+        """The text of ids, with every special token."""
+        if self.tokenizer is None:
+            return None
+        found: str = self.tokenizer.decode(ids, skip_special_tokens=False)
+        return found
+
+    def count(self, text: str) -> int | None:
+        """How many tokens a text has; None without a tokenizer."""
+        if self.tokenizer is None:
+            return None
+        return len(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def quotes(self, body: Mapping[str, Any]) -> bool:
+        """Whether the words of a request spell a special token. A careful server gives them more ids."""
+        asked = read_chat({"model": "", **body}).prepare
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return bool(self.chat.quoted(**asked))
+
+    @cached_property
+    def markers(self) -> tuple[str, ...]:
+        """The markers of the format that a client must never see: those that no prose has."""
+        turn = self.chat.bind(tools=[{"name": "any"}])
+        added = () if self.tokenizer is None else self.tokenizer.get_added_tokens_decoder().values()
+        found = dict.fromkeys([*turn.preserved_tokens, *turn.stops, *(token.content for token in added)])
+        return tuple(text for text in found if re.search(r"[<\[|｜]", text) and len(text) > 3)
+
+
+def same_but_dates(left: str, right: str) -> bool:
+    """Whether two prompts differ in nothing but dates and times."""
+    return _DATE.sub("0", left) == _DATE.sub("0", right)
+
+
+def _joined(body: Mapping[str, Any], by: str) -> list[Any]:
+    """The messages, with the parts of each text joined."""
+    return [
+        {**message, "content": by.join(part.get("text", "") for part in message["content"])}
+        if isinstance(message.get("content"), list)
+        else message
+        for message in body["messages"]
+    ]

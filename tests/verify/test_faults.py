@@ -1,0 +1,54 @@
+"""Broken servers, each with one fault: the judge finds it, with the raw text and without, and charges nobody else."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("starlette", reason="the packages of the gateway are not installed")
+pytest.importorskip("httpx2", reason="the packages of the gateway are not installed")
+pytest.importorskip("jsonschema", reason="the package jsonschema is not installed")
+
+from broken import FAULTS, Fault, broken
+from models import tiny
+from servers import Server
+
+from chatparsers.verify import Verdict
+from chatparsers.verify.plan import Plan
+from chatparsers.verify.run import run
+
+
+def judged(fault: Fault, *, dark: bool) -> Verdict:
+    """The verdict on a server with a fault. ``dark``: it tells no raw text, as a provider does."""
+    chat = tiny("qwen3").chat
+    server = Server(broken(chat, fault, hidden=dark))
+    apis = ("chat",) if fault.api == "chat" else ("chat", fault.api)
+    try:
+        return run(server.url, chat, Plan(apis, answer_tokens=600, requests=200, black_box=dark))
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["ids", "dark"])
+def test_a_server_without_a_fault_is_charged_with_nothing(dark: bool) -> None:
+    verdict = judged(Fault(()), dark=dark)
+    assert not verdict.blamed("server", "likely", "unknown") and verdict
+    assert verdict.facts["raw"] == ("nothing" if dark else "return_token_ids")
+
+
+@pytest.mark.one_in(12)
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found(name: str) -> None:
+    fault = FAULTS[name]
+    verdict = judged(fault, dark=False)
+    found = {row.code for row in verdict.blamed("server")}
+    assert found.intersection(fault.codes), f"expected one of {fault.codes}, found {verdict.rows}"
+    assert verdict.status() == 1 and not verdict
+
+
+@pytest.mark.one_in(12)
+@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.dark])
+def test_a_fault_is_found_in_the_dark(name: str) -> None:
+    fault = FAULTS[name]
+    verdict = judged(fault, dark=True)
+    found = {row.code for row in verdict.blamed("server")}
+    assert found.intersection(fault.codes), f"expected one of {fault.codes}, found {verdict.rows}"
