@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .registry import FormatInfo, get_format, list_formats, register, unregister
     from .templates.trace import Trace, TraceSpan
     from .tokens import SpecialTokens
-    from .verify.run import verify
+    from .verify import verify
 
 __version__ = "0.1.0"
 

@@ -19,6 +19,7 @@ from ..lazy import lazy_names, load_reference
 if TYPE_CHECKING:
     from .client import VerifyError
     from .rows import Row
+    from .run import verify as verify
     from .verdict import Verdict
 
 __all__ = ["Row", "Verdict", "VerifyError"]

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..chat.chat import Chat
 from ..cli.files import Refused, existing, print_json, read_text, to_json
 from ..cli.request import chat_of
@@ -121,7 +120,7 @@ def _write(verdict: Verdict, arguments: Namespace, more: Iterable[str]) -> None:
     if form == "json":
         print_json(verdict.to_dict(texts=texts), indent=1)
     elif form == "sarif":
-        print_json(outputs.sarif([report], __version__, RULES), indent=2)
+        print_json(outputs.sarif([report], str(verdict.facts["chatparsers"]), RULES), indent=2)
     elif form == "github":
         print(outputs.github([report]))
     elif form == "junit":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from .. import __version__
 from ..chat.chat import Chat, load
 from .apis import APIS
 from .asking import Asked, Asker, can_ask
@@ -26,6 +26,7 @@ from .subject import Subject
 from .verdict import Verdict
 
 KEY = "CHATPARSERS_VERIFY_KEY"
+_VERSION = str(vars(sys.modules["chatparsers"])["__version__"])  # its package names this module: no circle
 
 
 def run(url: str, chat: Chat, plan: Plan, on_asked: Callable[[Asked], None] | None = None) -> Verdict:
@@ -90,7 +91,7 @@ def facts_of(
     return {
         "url": url,
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "chatparsers": __version__,
+        "chatparsers": _VERSION,
         "format": chat.format.name,
         "template": hashlib.sha256(source.encode()).hexdigest()[:16],
         "engine": engine if server is None else server.engine,
@@ -233,8 +234,11 @@ def verify(
 
     Raises `LoadError` if the model cannot be loaded, and `VerifyError` if the server does not answer.
 
-    >>> verdict = chatparsers.verify("http://127.0.0.1:8080", "model/")  # doctest: +SKIP
-    >>> bool(verdict), verdict.rows  # doctest: +SKIP
+    >>> try:
+    ...     verdict = chatparsers.verify("http://127.0.0.1:9", chat)  # nothing listens there
+    ... except chatparsers.verify.VerifyError as error:
+    ...     print(error)
+    the server does not answer: ConnectError
     """
     chat = model if isinstance(model, Chat) else load(model, tokenizer=tokenizer, format=format)
     plan = Plan(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..lazy import load_reference
 from ..public import public
 from .rows import BLAMES, Blame, Row
 
@@ -77,8 +78,7 @@ class Verdict:
         }
 
     def __str__(self) -> str:
-        from .text import lines
-
+        lines = load_reference("chatparsers.verify.text:lines")
         return "\n".join(lines(self))
 
 

@@ -17,7 +17,17 @@ import chatparsers
 
 PACKAGE = Path(chatparsers.__file__).parent
 SITE = PACKAGE.parent / "docs" / "_site"
-EXTRAS = {"anyio", "httpx2", "hypothesis", "numpy", "prometheus_client", "pyarrow", "railroad", "starlette"}
+EXTRAS = {
+    "anyio",
+    "httpx2",
+    "hypothesis",
+    "jsonschema",
+    "numpy",
+    "prometheus_client",
+    "pyarrow",
+    "railroad",
+    "starlette",
+}
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if "    >>> " in path.read_text(encoding="utf-8")]
 
 pytestmark = pytest.mark.skipif(not SITE.is_dir(), reason="no docs: not a checkout")

@@ -95,6 +95,7 @@ TYPES = {"typing_extensions"}
 EXTRAS = {
     "anyio",
     "httpx2",
+    "jsonschema",
     "prometheus_client",
     "pyarrow",
     "ray",

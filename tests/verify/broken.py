@@ -436,12 +436,12 @@ def _hide(data: Object) -> None:
 
 
 async def _read(receive: Any) -> bytes:
-    raw = b""
+    raw = bytearray()
     while True:
         message = await receive()
         raw += message.get("body", b"")
         if not message.get("more_body"):
-            return raw
+            return bytes(raw)
 
 
 async def _answered(app: Any, scope: Any, body: Object) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
@@ -462,7 +462,7 @@ async def _answered(app: Any, scope: Any, body: Object) -> tuple[int, bytes, lis
     kept = [(name, value) for name, value in scope["headers"] if name != b"content-length"]
     length = (b"content-length", str(len(raw)).encode())
     await app({**scope, "headers": [*kept, length]}, receive, send)
-    return head["status"], bytes(out), list(head["headers"])
+    return int(head["status"]), bytes(out), list(head["headers"])
 
 
 async def _sent(send: Any, status: int, raw: bytes, headers: list[tuple[bytes, bytes]]) -> None:
