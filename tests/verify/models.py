@@ -69,7 +69,7 @@ def written(turn: Turn, prompt: str) -> str:
     ]
     for wanted in dict.fromkeys(map(json.dumps, (calls, plainer, plainer[:1]))):
         for text, thought in _texts(turn, content, json.loads(wanted), tools):
-            begun = text.removeprefix(turn.prefix) if turn.prefix else text
+            begun = text[_shared(turn.prefix, text) :]
             read = turn.parse(begun)
             found = [[call.name, call.parsed_arguments] for call in read.tool_calls]
             if not read.diagnostics and found == json.loads(wanted) and bool(read.reasoning) == thought:
@@ -101,6 +101,11 @@ def _texts(turn: Turn, content: str, calls: list[Any], tools: dict[str, Any]) ->
         except RequestError:
             continue
         yield text, "reasoning_content" in wanted
+
+
+def _shared(prefix: str, text: str) -> int:
+    """How much of the text the prompt already wrote: the longest end of the prefix that the text begins with."""
+    return next(size for size in range(len(prefix), -1, -1) if text.startswith(prefix[len(prefix) - size :]))
 
 
 class Good(Engine):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("starlette", reason="the packages of the gateway are not installed")
@@ -13,6 +15,7 @@ from models import tiny
 from servers import Server
 
 from chatparsers.verify import Verdict
+from chatparsers.verify.checks import CHECKS
 from chatparsers.verify.plan import Plan
 from chatparsers.verify.run import run
 
@@ -52,3 +55,13 @@ def test_a_fault_is_found_in_the_dark(name: str) -> None:
     verdict = judged(fault, dark=True)
     found = {row.code for row in verdict.blamed("server")}
     assert found.intersection(fault.codes), f"expected one of {fault.codes}, found {verdict.rows}"
+
+
+def test_the_page_has_a_section_for_each_code() -> None:
+    page = Path(__file__).parents[2] / "docs" / "verify.md"
+    if not page.exists():
+        pytest.skip("no docs: not a checkout")
+    codes = {code for check in CHECKS for code in check.codes} | {"prompt-count", "stream-differs"}
+    codes |= {code for fault in FAULTS.values() for code in fault.codes}
+    missing = [code for code in codes if f"\n### {code}\n" not in page.read_text(encoding="utf-8")]
+    assert not missing, f"docs/verify.md: expected a section for {missing}"
