@@ -6,16 +6,18 @@ every few tokens. What the server's parser says is judged by the same checks as 
 
 from __future__ import annotations
 
+import json
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..core.format import Turn
-from ..testing.rendering import Case, Inexpressible, render
-from ..testing.scenarios import scenarios
+from ..testing.rendering import Inexpressible, render
+from ..testing.scenarios import Scenario, scenarios
 from .apis import APIS
-from .asking import Asked
+from .asking import Asked, can_ask
 from .client import Client, Response
 from .exchange import Exchange
 from .probes import Probe, user
@@ -38,47 +40,79 @@ class Dictated:
     turn: Turn
     cut: bool = False
 
+    @property
+    def prompt_ids(self) -> list[int]:
+        """The ids of the request's prompt."""
+        found: list[int] = self.turn.tokenizer.encode(self.turn.prompt, add_special_tokens=False).ids
+        return found
+
+
+class Fed(NamedTuple):
+    """A text that was fed: where, by which body, the response, and what a client would see."""
+
+    path: str
+    body: dict[str, Any]
+    response: Response
+    said: Said | None
+
 
 class Way(NamedTuple):
-    """How a server's parser is fed. ``feed`` gives the response and what a client would see, or None for no answer."""
+    """How a server's parser is fed."""
 
     name: str
-    feed: Callable[[Client, Server, Dictated], tuple[Response, Said | None]]
+    feed: Callable[[Client, Server, Dictated], Fed]
 
 
 def dictated(subject: Subject) -> Iterator[Dictated]:
     """The texts: every scenario that the template can show, and one call cut in many places."""
-    chat = subject.chat
-    template = chat.template(True)
-    cut_one: Case | None = None
-    for scenario in scenarios(chat.format):
+    cut_one: Dictated | None = None
+    for scenario in scenarios(subject.chat.format):
         if scenario.heavy or scenario.continued:
             continue
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                case = render(chat.format, template, scenario)
-        except Inexpressible:
+        one = _dictated(subject, scenario)
+        if one is None:
             continue
-        yield _dictated(subject, case, case.text)
-        if cut_one is None and len(case.expected.calls) == 1 and not case.prefix:
-            cut_one = case
+        yield one
+        if cut_one is None and len(scenario.calls) == 1 and not scenario.reasoning:
+            cut_one = one
     if cut_one is not None:
-        size = len(cut_one.text)
         for number in range(1, _CUTS):
-            at = size * number // _CUTS
-            yield replace(_dictated(subject, cut_one, cut_one.text[:at], f"cut at {at}"), cut=True)
+            at = len(cut_one.text) * number // _CUTS
+            name = f"{cut_one.probe.name}/cut at {at}"
+            probe, text = replace(cut_one.probe, name=name), cut_one.text[:at]
+            yield replace(cut_one, probe=probe, text=text, ids=_ids(subject, text), cut=True)
 
 
-def _dictated(subject: Subject, case: Case, text: str, more: str = "") -> Dictated:
-    options = case.options
+def _dictated(subject: Subject, scenario: Scenario) -> Dictated | None:
+    """The text of a scenario, and the request that it answers; None if the template cannot show it so."""
+    chat = subject.chat
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            case = render(chat.format, chat.template(True), scenario)
+    except Inexpressible:
+        return None
     body: dict[str, Any] = {"messages": [user("Please go on.")]}
     for name in ("tools", "tool_choice", "parallel_tool_calls", "response_format"):
-        if options.get(name) is not None:
-            body[name] = options[name]
-    name = "/".join(filter(None, ("dictated", case.scenario, more)))
-    ids = None if subject.tokenizer is None else subject.tokenizer.encode(text, add_special_tokens=False).ids
-    return Dictated(Probe(name, body), text, ids, case.turn())
+        value = case.options.get(name)
+        if value is not None:
+            body[name] = list(value) if isinstance(value, tuple) else value
+    if not body.get("tools"):  # servers refuse a choice of none
+        body = {name: body[name] for name in ("messages", "response_format") if name in body}
+    switch = chat.template(True).thinking_kwargs(scenario.thinking)
+    if switch:
+        body["chat_template_kwargs"] = switch
+    probe = Probe(f"dictated/{scenario.name}", body)
+    if can_ask(subject, probe) or subject.turn(body).prefix != case.prefix:
+        return None
+    return Dictated(probe, case.text, _ids(subject, case.text), subject.turn(body))
+
+
+def _ids(subject: Subject, text: str) -> list[int] | None:
+    if subject.tokenizer is None:
+        return None
+    found: list[int] = subject.tokenizer.encode(text, add_special_tokens=False).ids
+    return found
 
 
 def ways(client: Client, server: Server) -> Iterator[Way]:
@@ -90,110 +124,97 @@ def ways(client: Client, server: Server) -> Iterator[Way]:
         yield Way("/parse_function_call, /separate_reasoning", _parsers(client))
         yield Way("regex", _regex)
     elif server.engine == "llama-server":
-        yield Way("grammar", _grammar)
+        yield Way("grammar, where there are no tools", _grammar)
     elif server.engine == "other":
         yield Way("/v1/chat/completions/derender", _derender)
 
 
 def dictate(client: Client, server: Server, subject: Subject) -> tuple[list[Asked], str]:
     """Feeds all texts by the first way that works. The way is "" if there is none."""
-    texts = list(dictated(subject))
+    texts = [one for one in dictated(subject) if server.engine != "llama-server" or not one.probe.tools]
     for way in ways(client, server):
         asked: list[Asked] = []
         for one in texts:
-            response, said = way.feed(client, server, one)
-            if response.status in (403, 404, 405, 501) or (
-                said is None and not asked and response.status != 200
-            ):
+            fed = way.feed(client, server, one)
+            if fed.said is None and not asked and not fed.response.ok:
                 break
-            asked.append(Asked(_exchange(subject, one, response, said)))
+            asked.append(Asked(_exchange(subject, one, fed)))
         else:
             return asked, way.name
     return [], ""
 
 
-def _exchange(subject: Subject, one: Dictated, response: Response, said: Said | None) -> Exchange:
-    body = dict(one.probe.body)
+def _exchange(subject: Subject, one: Dictated, fed: Fed) -> Exchange:
+    if fed.said is not None:
+        fed.said.prompt = None  # nothing was rendered
+        fed.said.finish = fed.said.finish or ("length" if one.cut else None)
     raw = Raw(text=one.text)
-    if said is not None and one.cut:
-        said.finish = said.finish or "length"
-    return Exchange(one.probe, APIS["chat"], False, body, response, said, raw, subject, one.turn)
+    return Exchange(
+        one.probe, APIS["chat"], False, fed.body, fed.response, fed.said, raw, subject, one.turn, fed.path
+    )
 
 
-def _chat(
-    client: Client, server: Server, one: Dictated, fields: dict[str, Any]
-) -> tuple[Response, Said | None]:
+def _chat(client: Client, server: Server, one: Dictated, fields: dict[str, Any]) -> Fed:
     body = {"model": server.model, "temperature": 0, **one.probe.body, **fields}
-    response = client.post(APIS["chat"].path, body)
-    return response, APIS["chat"].read(response.data) if response.ok else None
+    return _posted(client, APIS["chat"].path, body)
 
 
-def _derender(client: Client, server: Server, one: Dictated) -> tuple[Response, Said | None]:
+def _posted(client: Client, path: str, body: dict[str, Any]) -> Fed:
+    response = client.post(path, body)
+    return Fed(path, body, response, APIS["chat"].read(response.data) if response.ok else None)
+
+
+def _derender(client: Client, server: Server, one: Dictated) -> Fed:
     """vLLM: ids in, message out, without a model."""
     choice = {"index": 0, "finish_reason": "length" if one.cut else "stop", "token_ids": one.ids or []}
-    request = {"model": server.model, **one.probe.body}
     body = {
         "model": server.model,
         "generate_response": {"output_mode": "tokens", "choices": [choice]},
-        "prompt_token_ids": [],
-        "chat_request": request,
+        "prompt_token_ids": one.prompt_ids,
+        "chat_request": {"model": server.model, **one.probe.body},
     }
-    response = client.post("/v1/chat/completions/derender", body)
-    return response, APIS["chat"].read(response.data) if response.ok else None
+    return _posted(client, "/v1/chat/completions/derender", body)
 
 
-def _choice(client: Client, server: Server, one: Dictated) -> tuple[Response, Said | None]:
+def _choice(client: Client, server: Server, one: Dictated) -> Fed:
     """vLLM: the model can write nothing else."""
     return _chat(client, server, one, {"structured_outputs": {"choice": [one.text]}, "max_tokens": 4096})
 
 
-def _regex(client: Client, server: Server, one: Dictated) -> tuple[Response, Said | None]:
+def _regex(client: Client, server: Server, one: Dictated) -> Fed:
     """SGLang: the model can write nothing else."""
-    pattern = "".join(
-        f"\\{letter}" if not letter.isalnum() and letter.isascii() else letter for letter in one.text
-    )
+    pattern = re.escape(one.text)
     return _chat(client, server, one, {"regex": pattern, "max_tokens": 4096})
 
 
-def _grammar(client: Client, server: Server, one: Dictated) -> tuple[Response, Said | None]:
-    """llama-server takes a grammar only where the request has no tools."""
-    if one.probe.tools:
-        return Response(200, ""), Said(finish="stop")
-    escaped = (
-        one.text.replace("\\", "\\\\")
-        .replace('"', '\\"')
-        .replace("\n", "\\n")
-        .replace("\r", "\\r")
-        .replace("\t", "\\t")
-    )
-    return _chat(client, server, one, {"grammar": f'root ::= "{escaped}"', "max_tokens": 4096})
+def _grammar(client: Client, server: Server, one: Dictated) -> Fed:
+    """llama-server takes a grammar only where the request has no tools. Its strings are escaped as JSON's are."""
+    text = json.dumps(one.text, ensure_ascii=False)
+    return _chat(client, server, one, {"grammar": f"root ::= {text}", "max_tokens": 4096})
 
 
-def _parsers(client: Client) -> Callable[[Client, Server, Dictated], tuple[Response, Said | None]]:
+def _parsers(client: Client) -> Callable[[Client, Server, Dictated], Fed]:
     """SGLang: its parsers of reasoning and of calls alone, by the names with which the server was started."""
     info = client.get("/server_info").data
     calls, thoughts = info.get("tool_call_parser"), info.get("reasoning_parser")
 
-    def feed(client: Client, server: Server, one: Dictated) -> tuple[Response, Said | None]:
+    def feed(client: Client, server: Server, one: Dictated) -> Fed:
         said = Said(content=one.text, finish="stop")
-        response = Response(404, "")
+        fed = Fed("", {}, Response(404, ""), None)
         if thoughts:
-            response = client.post("/separate_reasoning", {"text": one.text, "reasoning_parser": thoughts})
-            if not response.ok:
-                return response, None
+            body = {"text": one.text, "reasoning_parser": thoughts}
+            fed = _posted(client, "/separate_reasoning", body)
             said.reasoning, said.content = (
-                text(response.data.get("reasoning_text")),
-                text(response.data.get("text")),
+                text(fed.response.data.get("reasoning_text")),
+                text(fed.response.data.get("text")),
             )
-        if calls and one.probe.tools:
-            asked = {"text": said.content, "tools": one.probe.body["tools"], "tool_call_parser": calls}
-            response = client.post("/parse_function_call", asked)
-            if not response.ok:
-                return response, None
-            said.content = text(response.data.get("normal_text"))
-            for number, call in enumerate(objects(response.data.get("calls"))):
+        if calls and one.probe.tools and (fed.response.ok or not thoughts):
+            body = {"text": said.content, "tools": one.probe.body["tools"], "tool_call_parser": calls}
+            fed = _posted(client, "/parse_function_call", body)
+            said.content = text(fed.response.data.get("normal_text"))
+            for number, call in enumerate(objects(fed.response.data.get("calls"))):
                 said.calls.append(SaidCall(f"call_{number}", call.get("name"), call.get("parameters", "")))
-            said.finish = "calls" if said.calls else "stop"
-        return response, said if response.ok else None
+            said.finish = "length" if one.cut else "calls" if said.calls else "stop"
+        return fed._replace(said=said if fed.response.ok else None)
 
     return feed

@@ -33,6 +33,8 @@ class Exchange:
     raw: Raw
     subject: Subject
     turn: Turn
+    path: str = ""
+    """Where the request went, if that is not the API's own address."""
     sane: bool = field(default=True)
     """Whether the model answers as it is asked. What a weak or random one writes has other tokens than its text."""
 
@@ -100,11 +102,12 @@ class Exchange:
             self.api.name,
             said,
             should,
-            parting(said, should),
+            parting(code, said, should),
             self.text,
             self.body,
             None if self.said is None else self.said.id,
             mend,
             self.probe.private,
+            self.path or self.api.path,
             self.reading,
         )

@@ -26,7 +26,7 @@ class Row:
     ``responses``. ``said`` and ``should``: what the server said, and what it should have said, as far as that is known.
     ``at``: the first character in which the two texts differ. ``raw``: what the model wrote. ``request``: the body.
     ``id``: the answer's id. ``mend``: what to do, if it is known. ``private``: the texts are a user's own, and reports
-    leave them out. ``reading``: what we read in ``raw``.
+    leave them out. ``path``: where the request went. ``reading``: what we read in ``raw``.
     """
 
     code: str
@@ -42,6 +42,7 @@ class Row:
     id: str | None = None
     mend: str = ""
     private: bool = False
+    path: str = ""
     reading: Message | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self, *, texts: bool = False) -> dict[str, Any]:
@@ -56,9 +57,13 @@ class Row:
         return {name: None if name in hidden else getattr(self, name) for name in names}
 
 
-def parting(said: object, should: object) -> int | None:
-    """The first character in which two texts differ; None if they are no texts."""
-    if not isinstance(said, str) or not isinstance(should, str):
+_COMPARED = ("content-differs", "cut-markup", "markup-shown", "reasoning-differs", "white-space")
+"""The codes whose two texts can be laid beside each other."""
+
+
+def parting(code: str, said: object, should: object) -> int | None:
+    """The first character in which two texts differ; None if they cannot be laid beside each other."""
+    if code not in _COMPARED or not isinstance(said, str) or not isinstance(should, str):
         return None
     pairs = zip(said, should, strict=False)
     return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(said), len(should)))

@@ -85,6 +85,5 @@ def curl(row: Row, url: str, *, keyed: bool = False) -> str:
     """The request as a command. The key stays in the environment."""
     key = ' -H "Authorization: Bearer $CHATPARSERS_VERIFY_KEY"' if keyed else ""
     body = shlex.quote(json.dumps(row.request, ensure_ascii=False))
-    return (
-        f"curl -s {shlex.quote(url + APIS[row.api].path)} -H 'content-type: application/json'{key} -d {body}"
-    )
+    where = shlex.quote(url + (row.path or APIS[row.api].path))
+    return f"curl -s {where} -H 'content-type: application/json'{key} -d {body}"
