@@ -28,24 +28,12 @@ def tagged_call(p: Builder, tag: str = "tool_call", pad: str = "\n") -> Node:
 def listed(p: Builder, call: Node, indent: str = "") -> Node:
     """Calls as a JSON array, as `p.array` has them. The parser also reads calls without the array."""
     array = p.array(call, indent)
-    return p.reads(array, array, _loose(p, call))
-
-
-def json_calls(p: Builder) -> Node:
-    """Calls as JSON, one after the other or in an array, where the family writes a call in another way. For parsing
-    only."""
-    call = p.json_call(name="name", args="arguments")
-    return _loose(p, call) | p.array(call)
+    return p.reads(array, array, p.calls(call, _gap(p)))
 
 
 def _gap(p: Builder) -> Node:
     """What models write between calls that stand together."""
     return p.space() + p.optional(",") + p.space()
-
-
-def _loose(p: Builder, call: Node) -> Node:
-    """Calls that stand together, as the calls of a section. For parsing only."""
-    return p.calls(call, _gap(p))
 
 
 def _several(p: Builder, call: Node) -> Node:
@@ -90,7 +78,7 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
 
     call, end = one(function), p.space(gap) + p.token(close)
     whole = p.token(open) + p.space(gap) + _several(p, call) + end
-    json = p.token(open) << json_calls(p) << p.token(close)
+    json = p.token(open) << p.json_calls() << p.token(close)
     unopened = p.line_start() + one(lambda tool: function(tool, p.declared())) + p.optional(end)
     return p.reads(whole, whole, json, unopened)
 
@@ -170,14 +158,14 @@ def keyed_call(
     def misnamed(name: str) -> list[Node]:
         open, close = p.literal(f"<{name}>"), p.literal(f"</{name}>")
         declared = open + p.each_tool(lambda tool: one(tool, p.declared(), close))
-        return [declared, open << json_calls(p) << close]
+        return [declared, open << p.json_calls() << close]
 
     def unopened(tool: Tool) -> Node:
         """A call whose first key has no opener."""
         arguments = p.each_arg(tool, lambda argument: p.optional(key) + careless(argument))
         return p.space() + p.name(tool) + p.declared() + p.space() + p.peek(key_text) + arguments + closer
 
-    json = opener << json_calls(p) << closer
+    json = opener << p.json_calls() << closer
     whole = opener + p.each_tool(one)
     if (
         line
@@ -339,7 +327,7 @@ def bracket_calls(p: Builder, header: Node | str = "") -> Node:
         return p.name(tool) + any_header + _bracket_args(p) + p.args(tool)
 
     tag, call_list = p.token("[TOOL_CALLS]"), p.each_tool(call)
-    return p.calls(tag + again(p, tag, 8) << p.reads(call_list, call_list, json_calls(p)))
+    return p.calls(tag + again(p, tag, 8) << p.reads(call_list, call_list, p.json_calls()))
 
 
 def bracket_start(p: Builder, calls: Node) -> Node:

@@ -14,13 +14,12 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import json_calls
 
 
 def build(p: Builder) -> Node:
     begin = p.token("<|action_start|>") << p.token("<|plugin|>")
     object = p.json_call(name="name", args="parameters")
-    call = begin + p.space("\n") + p.reads(object, json_calls(p)) << p.token("<|action_end|>")
+    call = begin + p.space("\n") + p.reads(object, p.json_calls()) << p.token("<|action_end|>")
     return p.think("<think>\n", "\n</think>\n\n") + p.body(p.calls(call, p.space()))
 
 

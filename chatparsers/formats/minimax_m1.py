@@ -16,7 +16,6 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import json_calls
 
 
 def build(p: Builder) -> Node:
@@ -25,7 +24,7 @@ def build(p: Builder) -> Node:
 
     call = p.json_call(name="name", args="arguments")
     lines = section(p.calls(call, p.space("\n")))
-    either = p.reads(lines, section(json_calls(p)))
+    either = p.reads(lines, section(p.json_calls()))
     return p.think("<think>\n", "\n</think>\n\n") + p.body(either, lead="\n")
 
 

@@ -15,7 +15,7 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import json_calls, listed
+from chatparsers.formats._shapes import listed
 
 
 def build(p: Builder) -> Node:
@@ -23,7 +23,7 @@ def build(p: Builder) -> Node:
     words = "functools" << p.array(call)
     tagged = p.token("<|tool_call|>") << listed(p, call) << p.token("<|/tool_call|>")
     calls = p.reads(words, words, tagged)
-    return p.body(calls, start=p.reads(calls, json_calls(p)), lead=" ")
+    return p.body(calls, start=p.reads(calls, p.json_calls()), lead=" ")
 
 
 FORMAT = Format(

@@ -10,7 +10,6 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node, Tool
-from chatparsers.formats._shapes import json_calls
 
 
 def build(p: Builder) -> Node:
@@ -21,7 +20,7 @@ def build(p: Builder) -> Node:
         return p.space() + "function" + p.space("\n") + p.name(tool) + begun + p.args(tool)
 
     whole = opener + p.each_tool(call) << closer
-    json = opener << json_calls(p) << closer
+    json = opener << p.json_calls() << closer
     return p.think("<think>\n", "\n</think>\n\n") + p.body(p.calls(p.reads(whole, whole, json), p.space()))
 
 

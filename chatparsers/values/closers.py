@@ -24,7 +24,7 @@ def squeezed(text: str) -> str:
     return text.translate(_NO_SPACE)
 
 
-class Ends(NamedTuple):
+class AfterTag(NamedTuple):
     """The texts after a closing tag, without white space, as far as they are known: all up to the end of the calls
     (``over``), and all up to the name of the next call's tool (``calls``)."""
 
@@ -41,7 +41,7 @@ class Look(Protocol):
     def reaches(self, closer: str) -> bool:
         """Whether the tag may come next at all."""
 
-    def far(self, closer: str) -> Ends:
+    def far(self, closer: str) -> AfterTag:
         """What stands between the tag and the end of the calls."""
 
 
@@ -52,7 +52,7 @@ class Follow:
     __slots__ = ("found", "look", "loose", "match", "stop", "texts")
 
     def __init__(
-        self, stop: str, texts: tuple[str, ...], loose: bool, look: Look, found: Ends | None = None
+        self, stop: str, texts: tuple[str, ...], loose: bool, look: Look, found: AfterTag | None = None
     ) -> None:
         self.stop = stop
         self.texts = texts
@@ -66,7 +66,7 @@ class Follow:
         return Follow, (self.stop, self.texts, self.loose, NOTHING, self.ends)
 
     @property
-    def ends(self) -> Ends:
+    def ends(self) -> AfterTag:
         """What stands between the tag and the end of the calls."""
         if self.found is None:
             self.found = self.look.far(self.stop)
@@ -147,8 +147,8 @@ class _Nothing(Look):
     def reaches(self, closer: str) -> bool:
         return False
 
-    def far(self, closer: str) -> Ends:
-        return Ends((), ())
+    def far(self, closer: str) -> AfterTag:
+        return AfterTag((), ())
 
 
 NOTHING = _Nothing()

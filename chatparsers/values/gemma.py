@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from ..errors import DefinitionError
 from .base import Transcoder, escape, white
 from .json import NUMBER, JsonScanner
-from .unquoted import HELD, MOST, NEAR, Ends, behind_string, ends, is_scalar
+from .unquoted import HELD, MOST, NEAR, StringPatterns, behind_string, is_scalar, string_patterns
 
 if TYPE_CHECKING:
     from ..schema.tools import Argument
@@ -163,7 +163,7 @@ class GemmaScanner(Transcoder):
         self.plain = None
         if i == n and not self.error:
             if self.state == _STRING:
-                patterns = ends(self.quote, self.closers, self.openers)
+                patterns = string_patterns(self.quote, self.closers, self.openers)
                 self.plain = (self._next_keys() if self.left != () else patterns).plain
             elif self.inner is not None:
                 self.plain = self.inner.plain
@@ -174,18 +174,18 @@ class GemmaScanner(Transcoder):
 
     def holds(self, text: str) -> bool:
         if self.state == _STRING:
-            match = ends(self.quote, self.closers, self.openers).stops.at(text, 0)
+            match = string_patterns(self.quote, self.closers, self.openers).stops.at(text, 0)
             return match is not None and match[1] is not None
         return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
 
-    def _next_keys(self) -> Ends:
+    def _next_keys(self) -> StringPatterns:
         """The patterns for the string that is open: if its argument is no string, with the other arguments."""
         if self.left is None:
             self.left = ()
             argument = self.arguments.get(self.name) if len(self.stack) == 1 and not self.key else None
             if argument is not None and "string" not in argument.types:
                 self.left = tuple([name for name in self.arguments if name != self.name])
-        return ends(self.quote, self.closers, self.openers, self.sign, self.left)
+        return string_patterns(self.quote, self.closers, self.openers, self.sign, self.left)
 
     def _fail(self) -> None:
         if self.state == _NEXT:
@@ -217,7 +217,8 @@ class GemmaScanner(Transcoder):
 
     def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         quote = self.quote
-        find = ends(quote, self.closers, self.openers).stops.find
+        patterns = string_patterns(quote, self.closers, self.openers)
+        find = patterns.stops.find
         match = find(text, i)
         if match is not None and match[1] is None and match[0] != quote:  # a marker that may end it
             found, certain = self._cut_short(text, i, text.find(quote, i), final and not self.open)
@@ -232,7 +233,7 @@ class GemmaScanner(Transcoder):
                 match = find(text, match.end())
         if match is not None and match[1] is None:
             begin = match.start()
-            over = 1 if self.key else self._string_over(text, match.end())
+            over = 1 if self.key else self._string_over(patterns, text, match.end())
             other = None if over > 0 else self._next_keys().next(text, max(i, begin - HELD), begin)
             if other is not None:
                 begin = other.start()
@@ -260,12 +261,15 @@ class GemmaScanner(Transcoder):
         parts.append(escape(text[i:end] if i or self.waiting else text))
         return end
 
-    def _string_over(self, text: str, end: int) -> int:
+    def _string_over(self, patterns: StringPatterns, text: str, end: int) -> int:
         """1 if the marker that ends at ``end`` ends a string, 0 if it is a quotation mark in it; -1 if more text must
         tell."""
         if not self.stack or not self.closers:
             return 1
-        found = behind_string(self.quote, self.closers, self.stack[-1])
+        open = self.stack[-1]
+        found = patterns.behind.get(open)
+        if found is None:
+            found = patterns.behind[open] = behind_string(self.quote, self.closers, open)
         if found.whole(text, end):
             return 1
         return -1 if found.begun(text, end) else 0
@@ -294,7 +298,7 @@ class GemmaScanner(Transcoder):
         """
         n = end if end >= 0 else len(text)
         begin = i
-        patterns = ends(self.quote, self.closers, self.openers)
+        patterns = string_patterns(self.quote, self.closers, self.openers)
         markers = self.closers + self.openers
         while at := [place for marker in markers if (place := text.find(marker, begin, n)) >= 0]:
             found = patterns.string(text, max(begin, min(at) - 2 * MOST))
@@ -360,7 +364,7 @@ class GemmaScanner(Transcoder):
         """Reads a value without quotes. It is kept until its end."""
         n = len(text)
         found = self._text_end(
-            ends(self.quote, self.closers, self.openers, self.sign, tuple(self.arguments)), text, i
+            string_patterns(self.quote, self.closers, self.openers, self.sign, tuple(self.arguments)), text, i
         )
         if found is None or not ((final and not self.open) or self._certain(found, text)):
             end = n if found is None or final else found.start()
@@ -380,7 +384,7 @@ class GemmaScanner(Transcoder):
         self._over()
         return end
 
-    def _text_end(self, patterns: Ends, text: str, i: int) -> re.Match[str] | None:
+    def _text_end(self, patterns: StringPatterns, text: str, i: int) -> re.Match[str] | None:
         """Where the value without quotes ends, as far as the window shows it."""
         begin = self.bare[0] if self.bare else text[i : i + 1]
         listed = self.stack[-1] == "["

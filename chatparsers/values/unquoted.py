@@ -36,7 +36,7 @@ _word = re.compile(rf"([-+.\w]{{1,64}}){_WS}").match
 _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
 
-class Ends:
+class StringPatterns:
     """The patterns for one pair of markers: ``quote`` stands around strings, each of ``closers`` is a form of the
     marker that ends a call, ``openers`` begin one, ``sign`` stands after the value's key, ``names`` are those of the
     tool's arguments. ``stops`` finds any marker, ``opens`` the next call. A match of the others has the groups
@@ -62,6 +62,8 @@ class Ends:
         over = rf"(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z))|(?={opener})"
         over = rf"(?P<close>(?:[{shut}]{{1,{MOST}}}{_WS})?)(?:{over})"
         self.stops = StopFinder((quote, *closers, *openers))
+        self.behind: dict[str, Behind] = {}
+        """What may stand after a string, by the bracket around it; made when it is asked for."""
         named = named or "(?!)"
         other = rf"{_WS}(?:{named}){_WS}{sign}"
         begun = "|".join(_begun(name) for name in names if len(name) <= _LONGEST_NAME) or "(?!)"
@@ -83,15 +85,15 @@ class Ends:
 
 
 @lru_cache(maxsize=64)
-def ends(
+def string_patterns(
     quote: str,
     closers: tuple[str, ...],
     openers: tuple[str, ...] = (),
     sign: str = ":",
     names: tuple[str, ...] = (),
-) -> Ends:
+) -> StringPatterns:
     """The patterns for these markers; compiled once."""
-    return Ends(quote, closers, openers, sign, names)
+    return StringPatterns(quote, closers, openers, sign, names)
 
 
 class Behind:

@@ -44,6 +44,10 @@ def call(p: Builder) -> Node:
     return p.each_tool(lambda tool: "<c>" + p.name(tool) + "=" + p.args(tool))
 
 
+def json_call(p: Builder) -> Node:
+    return p.json_call(name="n", args="a")
+
+
 def bare(p: Builder) -> Node:
     return p.each_tool(lambda tool: p.name(tool) + "=" + p.args(tool))
 
@@ -401,6 +405,15 @@ ROWS = [
         "|||||||||||||||||||||||||||||||||||||||||(t {|}||)|",
         '"!{" ws "\\"name\\"" ws ":" ws "\\"t\\"," ws "\\"arguments\\"" ws ":" ws "{" ws "}" ws "}"',
         "",
+    ),
+    Row(
+        "json_calls",
+        lambda p: p.body("!" + p.reads(json_call(p), json_call(p), p.json_calls())),
+        '![{"name": "t", "arguments": {}}, {"name": "t", "arguments": {}}]',
+        "|||||||||||||||||||||||||||||(t {|}|)||||||||||||||||||||||||||||||(t {|}|)||",
+        '"!{" ws "\\"n\\"" ws ":" ws "\\"t\\"," ws "\\"a\\"" ws ":" ws "{" ws "}" ws "}"',
+        "repeated-call at character 34, call 1: expected another call than those before, "
+        """found '{"name": "t", "arguments": {}}]'""",
     ),
     Row(
         "json_call, id",

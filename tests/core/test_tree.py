@@ -25,7 +25,7 @@ from chatparsers.core.parser import compile as compiler
 from chatparsers.core.parser import instructions as m
 from chatparsers.core.parser.alphabet import Alphabet
 from chatparsers.core.parser.body import outline
-from chatparsers.core.parser.code import Code, Ends, Place
+from chatparsers.core.parser.code import BrokenEnds, Code, Place
 from chatparsers.core.parser.machine import Machine
 from chatparsers.grammar.reading import read, triggers
 from chatparsers.grammar.syntaxes import _WRITERS
@@ -112,8 +112,8 @@ def matches(node: Node, text: str) -> bool:
     code.emit(m.AFTER)
     start = code.here()
     compile = compiler._Compiler("probe", code, node, outline(node, (), Options(), False))
-    compile.node(node, Place(m.MARKUP, m.MARKUP, Ends()))
-    compile.node(n.Literal("§"), Place(m.REASONING, m.MARKUP, Ends()))
+    compile.node(node, Place(m.MARKUP, m.MARKUP, BrokenEnds()))
+    compile.node(n.Literal("§"), Place(m.REASONING, m.MARKUP, BrokenEnds()))
     code.emit(m.AFTER)
     machine = Machine(m.Program(code.linked(), start.at, fallback.at, False, False, (str, ())), Toolset())
     items = machine.feed(text) + machine.finish(False)

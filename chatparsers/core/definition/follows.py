@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from ...values.closers import NAME, Ends, squeezed
+from ...values.closers import NAME, AfterTag, squeezed
 from .nodes import Choice, Literal, Many, Name, Node, Not, Peek, SameName, Sequence, Space, Tag, Token
 from .nodes.node import Silent
 
@@ -47,12 +47,14 @@ class Follows:
         found = _Found(squeezed(closer), self.spell, False)
         return bool(found.behind(found.read(self.after, {""}) | found.told))
 
-    def far(self, closer: str) -> Ends:
+    def far(self, closer: str) -> AfterTag:
         """What stands between the tag and the end of the calls."""
         found = _Found(squeezed(closer), self.spell, True)
         over = found.behind(found.read(self.after, {""}), True)
         over += [text + stop for text in over for stop in self.stops]
-        return Ends((), ()) if found.many else Ends(tuple(over), tuple(found.behind(found.calls, True)))
+        return (
+            AfterTag((), ()) if found.many else AfterTag(tuple(over), tuple(found.behind(found.calls, True)))
+        )
 
 
 class _Found:

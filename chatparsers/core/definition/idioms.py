@@ -323,6 +323,12 @@ class Builder(Primitives):
 
         return self.each_tool(call)
 
+    def json_calls(self) -> Node:
+        """Calls as JSON, one after the other or in an array, where the format writes its calls in another way. For
+        parsing only. ``{…}+ / [{…}, …]``"""
+        call = self.json_call(name="name", args="arguments")
+        return self.calls(call, self.space() + self.optional(",") + self.space()) | self.array(call)
+
     def _any_order(
         self,
         keys: dict[str, str],

@@ -48,10 +48,10 @@ from ..definition.nodes import (
 from ..definition.thoughts import THOUGHTS
 from ..definition.tree import children, first, head, once, tokens
 from . import instructions as m
-from .code import NEVER, WHITE, Code, Ends, Label, Place, stop_finder
+from .code import NEVER, WHITE, BrokenEnds, Code, Label, Place, stop_finder
 from .lines import Lines
 from .recovery import CompileNode, Recovery
-from .whole_answer import WholeAnswer, json_calls
+from .whole_answer import WholeAnswer, whole_answer_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def outline(tree: Node, stops: tuple[str, ...], options: Options, inline: bool) 
     if isinstance(tree, Body) and tree.reasoning is None:
         thought = UNDECLARED
     answers = options.schema is not None
-    return Outline(stops, *_closers(tree), thought, declared, answers, inline, json_calls(options))
+    return Outline(stops, *_closers(tree), thought, declared, answers, inline, whole_answer_calls(options))
 
 
 class _Sections(NamedTuple):
@@ -459,7 +459,7 @@ def _led(lead: str, span: Span) -> Span:
     return replace(span, open=Sequence.of(_part_of(lead), span.open))
 
 
-def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> Ends:
+def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> BrokenEnds:
     """What ends the text after a call of this body that went wrong."""
     within = {text for text in parts.stops for one in parts.starts if one != text and one.endswith(text)}
     unclosed = tuple(text for text in parts.stops if text not in thoughts and text not in within)
@@ -468,8 +468,8 @@ def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> Ends:
     inside = {*parts.starts, *begun, *_tokens_of_arguments(node)}
     broken = tuple(text for text in unclosed if text not in inside)
     if parts.exits or marks:
-        return Ends(unclosed, broken, Choice.of(*parts.exits, *map(head, marks)))
-    return Ends(unclosed, broken)
+        return BrokenEnds(unclosed, broken, Choice.of(*parts.exits, *map(head, marks)))
+    return BrokenEnds(unclosed, broken)
 
 
 def _parted(marker: Node) -> tuple[Node, Node]:

@@ -28,7 +28,7 @@ def stop_finder(*stops: str) -> StopFinder:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ends:
+class BrokenEnds:
     """Where the text after a call that went wrong is over. Before a body, no such place is known.
 
     ``unclosed``: the texts that end the text after a call that is not closed. No thought begins there. ``broken``:
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
     region: int
     markup: int
-    ends: Ends
+    ends: BrokenEnds
     after: tuple[Node, ...] = ()
 
     @property

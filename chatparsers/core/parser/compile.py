@@ -67,7 +67,7 @@ from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
 from .arguments import ArgumentsValue, ArgumentValue
 from .body import UNDECLARED, BodyCompiler, Outline, outline
-from .code import WHITE, Code, Ends, Label, Place, stop_finder
+from .code import WHITE, BrokenEnds, Code, Label, Place, stop_finder
 from .instructions import Item, Program
 from .names import Names, Parts
 from .recovery import Recovery
@@ -96,7 +96,7 @@ def program(
     code.text(m.CONTENT, ())
     code.emit(m.AFTER)
     start = code.here()
-    _Compiler(format.name, code, tree, whole).node(tree, Place(m.MARKUP, m.MARKUP, Ends()))
+    _Compiler(format.name, code, tree, whole).node(tree, Place(m.MARKUP, m.MARKUP, BrokenEnds()))
     code.emit(m.JUMP, fallback)
     recipe = (program, (format, options, inline, alphabet))
     linked = code.linked()
@@ -234,7 +234,7 @@ class _Compiler:
         at = at._replace(after=())
         self.code.called((node.name, at), partial(self.node, self.rules[node.name], at))
 
-    def begun(self, ends: Ends) -> None:
+    def begun(self, ends: BrokenEnds) -> None:
         at = Place(m.MARKUP, m.MARKUP, ends)
         self.code.called((_BEGUN, ends), partial(self.node, ends.begun, at))
 

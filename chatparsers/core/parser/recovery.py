@@ -1,9 +1,9 @@
 """The code that goes on after a call that broke: to the next call of its list, or back to the loop of the turn.
 
 Strategy: a recovery point stands before each section of a turn, and before each call of a list. A cut arms it. After a
-failure behind the cut, the text is read as part of the broken call, or as content after a call that is not closed,
-until something ends it (`Ends`). In a list, the next call counts only if it names a declared tool and begins as the
-format writes it.
+failure after the cut, the text is read as part of the broken call, or as content after a call that is not closed,
+until something ends it (`BrokenEnds`). In a list, the next call counts only if it names a declared tool and begins as
+the format writes it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..definition.nodes import Calls, Choice, Declared, Many, Node, Not, Sequence, Space, Token
 from ..definition.tree import begins, head, tokens
 from . import instructions as m
-from .code import Code, Ends, Label, Place
+from .code import BrokenEnds, Code, Label, Place
 
 CompileNode = Callable[[Node, Place], None]
 """Emits a node's code for a place."""
@@ -38,7 +38,7 @@ class Recovery:
     """Emits the code of recovery."""
 
     def __init__(
-        self, code: Code, node: CompileNode, called: CompileNode, begun: Callable[[Ends], None]
+        self, code: Code, node: CompileNode, called: CompileNode, begun: Callable[[BrokenEnds], None]
     ) -> None:
         self.code = code
         self.node = node
@@ -62,7 +62,7 @@ class Recovery:
         code.place(absent)
         code.emit(m.DISARM)
 
-    def broken_call(self, entry: Label, loop: Label, ends: Ends) -> None:
+    def broken_call(self, entry: Label, loop: Label, ends: BrokenEnds) -> None:
         """Reads the rest of a broken call: all up to the next place where something may begin."""
         code = self.code
         over = Label()
@@ -147,7 +147,7 @@ class Recovery:
         else:
             self.code.up_to(following.most, partial(self.called, following.gap, at))
 
-    def _over(self, over: Label, texts: tuple[str, ...], ends: Ends) -> None:
+    def _over(self, over: Label, texts: tuple[str, ...], ends: BrokenEnds) -> None:
         """Goes to ``over`` where the text after a call that went wrong is over: at one of ``texts``, at something that
         begins, or at the end of the text."""
         self.code.at(over, texts)

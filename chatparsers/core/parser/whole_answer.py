@@ -25,13 +25,11 @@ _GAP = Sequence.of(Space(""), Choice.of(",", ""), Space(""))
 """What models write between calls that stand together."""
 
 
-def json_calls(options: Options) -> Node | None:
+def whole_answer_calls(options: Options) -> Node | None:
     """The calls that a whole answer may be; None if the request wants none read."""
     if not options.lenient or options.mode == "none" or options.schema is not None:
         return None
-    p = Builder(options)
-    call = p.json_call(name="name", args="arguments")
-    return p.calls(call, _GAP) | p.array(call)
+    return Builder(options).json_calls()
 
 
 class WholeAnswer:

@@ -17,7 +17,7 @@ cdef class GemmaScanner(Transcoder):
     cdef _fail(self)
     cdef _over(self)
     cdef _behind_comma(self, str text, Py_ssize_t i, list parts)
-    cdef Py_ssize_t _string_over(self, str text, Py_ssize_t end) except? -2
+    cdef Py_ssize_t _string_over(self, object patterns, str text, Py_ssize_t end) except? -2
     @cython.locals(end=Py_ssize_t, begin=Py_ssize_t, over=Py_ssize_t)
     cdef Py_ssize_t _string(self, str text, Py_ssize_t i, bint final, list parts) except? -1
     @cython.locals(least=Py_ssize_t, close=Py_ssize_t, begin=Py_ssize_t)
