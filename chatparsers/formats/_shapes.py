@@ -14,15 +14,39 @@ def tagged_call(p: Builder, tag: str = "tool_call", pad: str = "\n") -> Node:
     """One call as a JSON object in tags. ``<tool_call>{"name": …, "arguments": …}</tool_call>``
 
     ``pad``: the white space on each side of the object. Some models write several objects in one pair of tags, or an
-    array of them, and one brace too few or too many at the end.
+    array of them, one bracket too few or too many at the end, or a dictionary of Python.
     """
     closer = p.token(f"</{tag}>")
     call = p.json_call(name="name", args="arguments", closer=closer)
     several = _several(p, call)
-    objects = p.reads(several, several, p.array(call))
+    objects = p.reads(several, several, p.array(call), dictionary_call(p))
     end = p.space(pad) + closer
-    braces = p.many(p.space() + "}", 1) + p.space() + closer
-    return p.token(f"<{tag}>") + p.space(pad) + objects + p.reads(end, end, braces)
+    return p.token(f"<{tag}>") + p.space(pad) + objects + p.reads(end, end, spare(p) + p.space() + closer)
+
+
+def dictionary_call(p: Builder) -> Node:
+    """One call as a dictionary of Python. ``{'name': 'get_weather', 'arguments': {'city': 'Oslo'}}``"""
+    quote = p.reads("'", "'", '"')
+    colon, comma = p.space() + ":" + p.space(" "), p.space() + "," + p.space(" ")
+
+    def key(name: Node | str) -> Node:
+        return quote + name + quote + colon
+
+    def argument(arg: Argument) -> Node:
+        return key(p.arg_name(arg)) + p.value(arg, Python())
+
+    def call(tool: Tool) -> Node:
+        name = "{" << key("name") + quote + p.name(tool) + quote + comma
+        begun = p.reads("{", "{", p.peek("}")) + p.space()
+        ended = p.reads("}}", "}" + p.space() + "}", "}")
+        return name + key("arguments") + begun + p.each_arg(tool, argument, comma) + p.space() + ended
+
+    return p.each_tool(call)
+
+
+def spare(p: Builder) -> Node:
+    """Brackets too many at the end of a call's JSON."""
+    return p.many(p.space() + p.choice("}", "]"), 1)
 
 
 def listed(p: Builder, call: Node, indent: str = "") -> Node:
@@ -71,7 +95,10 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
         end = p.reads("</function>", "</function>", p.peek(p.token(close) | "<function="))
         named = _named(p, "function", p.name(tool))
         header = named + known + ">" + _no_other(p, "<function=")
-        return p.reads(header, header, named + follows) + p.space(gap) + p.each_arg(tool, argument) + end
+        alone = "<function=" + p.name(tool, r"[^\s\"'<>/]") + p.declared() + p.space() + "/>"
+        return (
+            p.reads(header, alone, header, named + follows) + p.space(gap) + p.each_arg(tool, argument) + end
+        )
 
     def one(make: Callable[[Tool], Node]) -> Node:
         return p.each_tool(make) + again(p, p.choice("</function>", "</function_invocation>"))
@@ -252,7 +279,7 @@ def invoke(
     opener = (
         f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + known + quote + begun
     )
-    ended = p.reads(end, end, p.space() + p.peek(p.token(section))) if section else end
+    ended = p.reads(end, end, p.space() + p.peek(p.token(section) | another)) if section else end
     return opener + p.space(gap) + p.each_arg(tool, argument) + ended + again(p, end)
 
 
@@ -282,10 +309,21 @@ def python_call(p: Builder, begun: Node | str = "") -> Node:
 
 def python_lines(p: Builder) -> Node:
     """Calls as in Python, one on each line, which nothing marks: a whole line, and a declared tool. For parsing only."""
-    ended = ")" + p.chars(r" \t\r", 0) + ("\n" | p.end())
+    return p.calls(python_call(p, begun=_in_line(p, ")")), p.space())
+
+
+def python_list(p: Builder) -> Node:
+    """The same as a list, ``[get_weather(city="Oslo")]``, on a line of its own. For parsing only."""
+    return p.line_start() + p.array(python_call(p, begun=_in_line(p, ")]")))
+
+
+def _in_line(p: Builder, end: str) -> Node:
+    """Behind the name of a call in a line that nothing marks: the tool is declared, its arguments are named, and
+    ``end`` ends the line."""
+    ended = end + p.chars(r" \t\r", 0) + ("\n" | p.end())
     line = p.many(p.chars(r"^)\n") | p.negate(ended) + ")") + ended
     named = p.space() + "(" << (p.chars(r"\w") << "=" | ")")
-    return p.calls(python_call(p, begun=p.declared() + p.peek(named) + p.peek(line)), p.space())
+    return p.declared() + p.peek(named) + p.peek(line)
 
 
 def sections(p: Builder, answer: str) -> Node:
@@ -359,7 +397,7 @@ def deepseek_section(p: Builder, call: Node, separator: Node) -> Node:
 
     def other(tool: Tool) -> Node:
         header = p.name(tool) + sep + fence
-        return header + p.args(tool) + p.many(p.space() + "}") + p.space() + p.optional("```")
+        return header + p.args(tool) + p.optional(spare(p)) + p.space() + p.optional("```")
 
     written = p.reads(call, p.each_tool(other), call)
     one = p.token("<｜tool▁call▁begin｜>") + written << p.token("<｜tool▁call▁end｜>")
@@ -417,9 +455,9 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
         tagged = p.each_arg(tool, argument)
         others = (way(tool, name) for way in (wrapped, member) for name in _WRAPPERS)
         arguments = p.reads(tagged, *others, tagged)
-        header = p.reads(">", ">", p.peek(open + "parameter "))
         another = open + 'invoke name="'
-        opener = another + p.name(tool) + '"' << header + _no_other(p, another) + p.space("\n")
+        header = p.reads(">", "/>", ">" + _no_other(p, another), p.peek(open + "parameter "))
+        opener = another + p.name(tool) + '"' << header + p.space("\n")
         ended = close + "invoke>"
         missing = p.peek(close + p.choice(*_SECTIONS) + ">" | another)
         return opener + arguments + p.reads(ended, ended, "</invoke>", p.space() + missing)

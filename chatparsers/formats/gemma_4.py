@@ -29,7 +29,7 @@ def build(p: Builder) -> Node:
 
     syntax = Gemma(quote='<|"|>', closer="<tool_call|>", opener="<|tool_call>")
     one = p.each_tool(call)
-    block = opener << one + p.reads("", p.many(p.space() + one)) + again(p, "}") << end
+    block = opener << one + p.reads("", p.many(p.space() + one)) + again(p, p.choice("}", "]")) << end
     unopened = p.line_start() + p.each_tool(declared) + p.optional(again(p, "}") << end)
     calls = p.calls(p.reads(block, block, unopened), p.space())
     channel = p.token("<|channel>")

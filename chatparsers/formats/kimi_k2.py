@@ -25,7 +25,9 @@ def build(p: Builder) -> Node:
             << p.args(tool)
         )
 
-    calls = p.calls(p.each_tool(call) + again(p, "}") << p.token("<|tool_call_end|>"), p.space())
+    calls = p.calls(
+        p.each_tool(call) + again(p, p.choice("}", "]")) << p.token("<|tool_call_end|>"), p.space()
+    )
     begin, end = p.token("<|tool_calls_section_begin|>"), p.token("<|tool_calls_section_end|>")
     section = begin << calls << end
     singular = "<|tool_call_section_begin|>" << calls << "<|tool_call_section_end|>"

@@ -7,12 +7,13 @@ Quirks:
 - Text in brackets is a call if it begins the turn, and the request has a tool of that name or the first argument is named.
 - Llama 4's template tells and writes another form, which is read too, with or without the markers before it:
   `<|python_start|><|python_end|>{"name": "get_weather", "parameters": {"city": "Oslo"}}`.
-- Seen in the wild: `<|python_start|>` before the list and `<|python_end|>` after it, also after text; a comma after the last argument.
+- Seen in the wild: `<|python_start|>` before the list and `<|python_end|>` after it, also after text; after text, the list
+  alone on its line, of declared tools; a comma after the last argument.
 - Facts: vLLM's chat templates and parsers `pythonic` and `llama4_pythonic`, and the tests of them.
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import python_call
+from chatparsers.formats._shapes import python_call, python_list
 
 
 def build(p: Builder) -> Node:
@@ -23,7 +24,7 @@ def build(p: Builder) -> Node:
     between = p.space() + p.optional(p.choice(";", ",")) + p.space()
     objects = p.calls(p.json_call(name="name", args="parameters"), between)
     tagged_objects = start << p.optional(end) << objects << p.optional(end)
-    after_text = p.reads("", tagged, tagged_objects) if p.options.tools else None
+    after_text = p.reads("", tagged, tagged_objects, python_list(p)) if p.options.tools else None
     return p.body(
         start=p.space() + p.reads(listed, tagged, listed, tagged_objects, objects), marks=after_text
     )

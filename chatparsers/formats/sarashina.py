@@ -8,26 +8,12 @@ Quirks:
 - Facts: smg-project/smg, pull request 1937.
 """
 
-from chatparsers.core import Argument, Builder, Format, Node, Python, Tool
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import dictionary_call
 
 
 def build(p: Builder) -> Node:
-    quote = p.reads("'", "'", '"')
-    colon, comma = p.space() + ":" + p.space(" "), p.space() + "," + p.space(" ")
-
-    def key(name: Node | str) -> Node:
-        return quote + name + quote + colon
-
-    def argument(arg: Argument) -> Node:
-        return key(p.arg_name(arg)) + p.value(arg, Python())
-
-    def call(tool: Tool) -> Node:
-        name = "{" << key("name") + quote + p.name(tool) + quote + comma
-        begun = p.reads("{", "{", p.peek("}")) + p.space()
-        ended = p.reads("}}", "}" + p.space() + "}", "}")
-        return name + key("arguments") + begun + p.each_arg(tool, argument, comma) + p.space() + ended
-
-    calls = p.array(p.each_tool(call))
+    calls = p.array(dictionary_call(p))
     section = p.token("<|tool_calls|>") << calls
     return p.body(section, start=p.reads(section, section, calls))
 
