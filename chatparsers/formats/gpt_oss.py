@@ -10,12 +10,10 @@ Quirks:
 - Structured output is `final <|constrain|>json`.
 - Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing. Where `<|call|>` comes as text, the turn may go on.
 - Seen in the wild: the role or a header twice, words in a header, a word between two blocks, the tool in place of the role
-  or the channel, dashes for its token, no channel (if the role is written), no name of it before an answer. A header
-  without `<|message|>` is reasoning.
+  or the channel, dashes for its token, no channel (if the role is written). A header without `<|message|>` is reasoning.
 """
 
 from chatparsers.core import Builder, Format, Node, Tag, Tool
-from chatparsers.formats._shapes import spare
 
 
 def build(p: Builder) -> Node:
@@ -37,9 +35,7 @@ def build(p: Builder) -> Node:
         role = start + p.negate(to_itself) + to_nobody
         name = channel + p.choice(strict, *also)
         unmarked = role + channel + strict + p.chars(" \n") + p.negate("to=") + p.peek(p.chars("^<", 1, 1))
-        nameless = [role + channel + message] if "final" in (strict, *also) else []
-        named = role + void + name + to_nobody + kind + message
-        return p.reads(start + name + message, named, unmarked, *nameless)
+        return p.reads(start + name + message, role + void + name + to_nobody + kind + message, unmarked)
 
     def call(tool: Tool) -> Node:
         name = p.header(r"(?!(?:assistant|user)\Z)(?:functions\.)?(?P<name>.+)", "functions." + p.name(tool))
@@ -67,8 +63,8 @@ def build(p: Builder) -> Node:
     more = p.repeat(p.choice(channel, constrain) + said, 0, 3)
     stranded = start + channel + said + more + p.choice(end + filler, p.peek(begin))
     marks = p.reads("", invented, stranded, begin + p.optional("assistant") + p.peek(begin), *unread)
-    brackets = p.reads("", p.optional(spare(p) + p.peek(p.space() + over)))
-    ended = brackets + p.reads(p.optional(over), p.optional(p.space() + p.choice(over, end) + filler))
+    spare = p.reads("", p.optional(p.many(p.space() + p.choice("}", "]"), 1) + p.peek(p.space() + over)))
+    ended = spare + p.reads(p.optional(over), p.optional(p.space() + p.choice(over, end) + filler))
     return p.body(p.calls(p.each_tool(call) + ended), reasoning=reasoning, content=content, marks=marks)
 
 
