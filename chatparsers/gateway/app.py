@@ -268,7 +268,7 @@ class _Gateway:
             prepared.prompt,
             prepared.grammar,
             prepared.max_tokens,
-            request.sampling,
+            {**request.sampling, **request.engine_fields},
             record.passed_on,
             request.logprobs,
         )

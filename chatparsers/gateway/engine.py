@@ -114,6 +114,8 @@ class Engine(ABC):
     """Who reads its GBNF."""
     takes_ids: ClassVar[bool] = True
     """Whether a prompt may be ids."""
+    fields: ClassVar[frozenset[str]] = frozenset()
+    """Which of `Request.engine_fields` it takes."""
     sampling: ClassVar[frozenset[str] | None] = None
     """The sampler's fields that it takes, under the names of `chatparsers.serving.Request`; None: all."""
     logprobs: ClassVar[bool] = False

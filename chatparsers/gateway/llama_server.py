@@ -22,6 +22,7 @@ class LlamaServer(HttpEngine):
 
     path: ClassVar[str] = "/completion"
     dialect: ClassVar[Dialect | None] = "gbnf"
+    fields: ClassVar[frozenset[str]] = frozenset(("ignore_eos", "logit_bias"))
     _spelling: Spelling | None = None
 
     def body(self, job: Job) -> dict[str, Any]:
@@ -37,6 +38,8 @@ class LlamaServer(HttpEngine):
             "stop": [stop for stop in turn.stops if not self.ids or stop not in turn.marker_ids],
             **{_NAMES.get(name, name): value for name, value in job.sampling.items()},
         }
+        if "logit_bias" in body:
+            body["logit_bias"] = [[int(id), bias] for id, bias in body["logit_bias"].items()]
         if job.logprobs is not None:
             body["n_probs"] = max(job.logprobs, 1)
         if job.grammar is not None:

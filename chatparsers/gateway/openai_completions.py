@@ -95,6 +95,7 @@ class _WithIds(OpenAICompletions):
     dialect: ClassVar[Dialect | None] = "structural_tag"
     takes_ids: ClassVar[bool] = True
     sampling: ClassVar[frozenset[str] | None] = None
+    fields: ClassVar[frozenset[str]] = frozenset(("min_tokens", "ignore_eos", "stop_token_ids", "logit_bias"))
 
     async def tokenize(self, text: str) -> list[int] | None:
         asked = {"prompt": text, "add_special_tokens": False}
@@ -114,7 +115,7 @@ class VLLM(_WithIds):
             "add_special_tokens": False,
             "return_token_ids": True,
             "stop": [stop for stop in turn.stops if not self.ids or stop not in turn.marker_ids],
-            "stop_token_ids": list(turn.stop_ids),
+            "stop_token_ids": [*turn.stop_ids, *job.sampling.get("stop_token_ids", ())],
         }
         if job.logprobs is not None and self._pieces is not None:
             body["return_tokens_as_token_ids"] = True  # so that two tokens of one text stay two
@@ -132,7 +133,7 @@ class SGLang(_WithIds):
             "skip_special_tokens": False,
             "return_token_ids": True,
             "stop": [stop for stop in turn.stops if not self.ids or stop not in turn.marker_ids],
-            "stop_token_ids": list(turn.stop_ids),
+            "stop_token_ids": [*turn.stop_ids, *job.sampling.get("stop_token_ids", ())],
         }
         if job.grammar is not None:
             body["response_format"] = json.loads(str(job.grammar))

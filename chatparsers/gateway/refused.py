@@ -48,7 +48,8 @@ def check(request: Request, engine: Engine, *, by_ids: bool, strict: bool = Fals
         said = "this server knows no such field: leave it out, or start the server without --strict-fields"
         raise ApiError(said, param=name, code="unknown_parameter")
     for name, reason in _WHY.items():
-        if body.get(name) and body[name] != _NEUTRAL.get(name):
+        wrong = name not in engine.fields if name in request.engine_fields else name in request.ignored
+        if wrong and body.get(name) and body[name] != _NEUTRAL.get(name):
             raise ApiError(reason, param=name, code="unsupported_parameter")
     for name, value in request.sampling.items():
         unknown = engine.sampling is not None and name not in engine.sampling

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .engine_fields import asked_format, engine_fields
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .freeform import arguments_of
@@ -32,7 +33,8 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
     ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
 
     Of other servers' fields it reads ``chat_template_kwargs``, ``enable_thinking``, ``continue_final_message``,
-    ``add_generation_prompt``, ``return_token_ids``, ``top_k``, ``min_p`` and ``repetition_penalty``.
+    ``add_generation_prompt``, ``return_token_ids``, ``top_k``, ``min_p``, ``repetition_penalty``, those that ask for
+    JSON (``guided_json``, ``structured_outputs``, ``json_schema``), and `Request.engine_fields`.
 
     >>> from chatparsers.serving import read_chat
     >>> request = read_chat({"model": "m", "messages": messages, "max_tokens": 100})
@@ -57,7 +59,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
     kwargs, thinking = template_options(body, body.get("reasoning_effort"), "reasoning_effort")
     kit = chat_tools(body.get("tools"), drops)
     choice, kit = chat_choice(body.get("tool_choice"), kit)
-    format = body.get("response_format")
+    format = asked_format(body)
     schema = format.get("json_schema") if isinstance(format, Mapping) else None
     stream_options = body.get("stream_options") or {}
     most = integer(body, "max_completion_tokens", 1)
@@ -69,6 +71,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
         toolkit=kit,
         dropped=tuple(drops.kinds),
         ignored=ignored(body, CHAT),
+        engine_fields=engine_fields(body),
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "response_format", schema),
         thinking=thinking,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..templates import to_json
+from .documents import document_text
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .known import MESSAGES, ignored
@@ -143,7 +144,9 @@ def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) 
             call = string(block.get("tool_use_id"), f"{at}.tool_use_id")
             results.append({"role": "tool", "tool_call_id": call, "content": content})
         else:
-            texts.append({"type": "text", "text": drops.part(kind, at, ("text", "tool_result"))})
+            found = document_text(block, at)
+            text = drops.part(kind, at, ("text", "tool_result")) if found is None else found
+            texts.append({"type": "text", "text": text})
     return [*results, {"role": role, "content": texts}] if texts or not results else results
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .documents import document_text
 from .errors import ApiError
 from .fields import kind_of, mapping, sequence, string
 from .tools import Toolkit
@@ -44,7 +45,8 @@ class Request:
     ``choices``: how many answers. ``logprobs``: how many of the likeliest tokens are said at each place, None if no log
     probabilities are. ``token_ids``: whether the ids of prompt and answer are given.
     ``early_arguments``: whether arguments are streamed before their call is whole, where the API asks (Anthropic's
-    ``eager_input_streaming``).
+    ``eager_input_streaming``). ``engine_fields``: ``min_tokens``, ``ignore_eos``, ``stop_token_ids`` and
+    ``logit_bias``, as engines take them.
     """
 
     model: str
@@ -70,6 +72,7 @@ class Request:
     logprobs: int | None = None
     token_ids: bool = False
     early_arguments: bool = False
+    engine_fields: dict[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -126,7 +129,7 @@ def stops(value: object, path: str) -> tuple[str, ...]:
 def text_parts(value: object, path: str, kinds: tuple[str, ...], drops: Drops) -> str | list[dict[str, Any]]:
     """The text of a message: a string, or a list of parts. ``kinds``: the types of parts that hold text.
 
-    Any other part is refused or dropped: this server reads text alone.
+    A document that is text is its text. Any other part is refused or dropped: this server reads text alone.
     """
     if isinstance(value, str):
         return value
@@ -143,7 +146,8 @@ def text_parts(value: object, path: str, kinds: tuple[str, ...], drops: Drops) -
             key = "refusal" if kind == "refusal" else "text"
             text = string(part.get(key), f"{at}.{key}")
         else:
-            text = drops.part(kind, at, kinds)
+            found = document_text(part, at)
+            text = drops.part(kind, at, kinds) if found is None else found
         parts.append({"type": "text", "text": text})
     return parts
 

@@ -115,7 +115,9 @@ def _add_responses(
             _add_responses(tool.get("tools"), f"{at}.tools", name, drops, functions, spellings, names)
             continue
         if kind not in ("function", "custom"):
-            drops.tool(kind, at, "of type 'function', 'custom' and 'namespace'")
+            # Codex offers the server's search in every request, whether anything is to be searched or not.
+            search = isinstance(kind, str) and kind.startswith("web_search")
+            drops.tool(kind, at, "of type 'function', 'custom' and 'namespace'", spare=search)
             continue
         if kind == "custom":
             made = _custom(tool, at, drops)

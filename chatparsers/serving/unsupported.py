@@ -44,9 +44,9 @@ class Drops:
         expected = ", ".join(repr(name) for name in known)
         raise ApiError(f"expected a part of type {expected}, found {kind!r}", param=f"{path}.type")
 
-    def tool(self, kind: object, path: str, which: str) -> None:
-        """Leaves a tool out. Raises `ApiError` if nothing may be dropped."""
-        if not self.allowed:
+    def tool(self, kind: object, path: str, which: str, *, spare: bool = False) -> None:
+        """Leaves a tool out. Raises `ApiError` if nothing may be dropped, unless an answer can ``spare`` it."""
+        if not self.allowed and not spare:
             message = f"tools {which} are supported, found {kind!r}: leave it out"
             raise ApiError(message, param=f"{path}.type", code="unsupported_tool")
         self.kinds[f"tool {str(kind)[:64]}"] = None

@@ -397,7 +397,7 @@ def test_limits(gateway: Callable[..., Any]) -> None:
     for field, value in (
         ("typical_p", 0.5),
         ("mirostat", 2),
-        ("logit_bias", {"1": 5}),
+        ("min_tokens", 5),
         ("separate_reasoning", False),
     ):
         assert ask({**ASK, field: value}).json()["error"]["param"] == field

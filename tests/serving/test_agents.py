@@ -245,8 +245,9 @@ def test_what_is_left_out_has_a_line_in_its_place() -> None:
     assert reference["content"][0]["text"] == "[tool read]" and user["content"][0]["text"] == left_out
     assert request.toolkit.names() == ["f"]
     assert request.dropped == ("part image", "tool web_search_20250305")
-    with pytest.raises(ApiError, match="found 'web_search'"):
-        read_responses({"input": "Hi", "tools": [SEARCH]})
+    assert read_responses({"input": "Hi", "tools": [SEARCH]}).dropped == ("tool web_search",)
+    with pytest.raises(ApiError, match="found 'code_interpreter'"):
+        read_responses({"input": "Hi", "tools": [SEARCH, {"type": "code_interpreter"}]})
     items = [{"role": "user", "content": "Hi"}, {"type": "web_search_call", "id": "1"}]
     request = read_responses({"input": items, "tools": [SEARCH, SHELL]}, drop_unsupported=True)
     assert request.dropped == ("tool web_search", "part web_search_call")

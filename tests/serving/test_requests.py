@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -180,6 +183,69 @@ def test_thinking_and_what_other_servers_know() -> None:
     assert chat(stream_options={"include_usage": True}).include_usage and not chat().include_usage
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("text/plain", "Grüße ☃"), ("text/markdown", "# A\n"), ("application/json", '{"a": 1}')],
+)
+def test_a_document_that_is_text_is_the_same_in_all_apis(kind: str, text: str) -> None:
+    data = base64.b64encode(text.encode()).decode()
+    url, quoted = f"data:{kind};base64,{data}", f"data:{kind},{quote(text)}"
+    source = {"type": "base64", "media_type": kind, "data": data}
+    document = {"type": "document", "title": "a.md", "source": source}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": [document]}
+    found = [
+        chat(
+            messages=[
+                {
+                    "role": "user",
+                    "content": [{"type": "file", "file": {"filename": "a.md", "file_data": one}}],
+                }
+            ]
+        )
+        for one in (url, quoted)
+    ]
+    item = {"type": "input_file", "filename": "a.md", "file_data": url}
+    untold = {**item, "file_data": data}
+    found += [responses(input=[{"role": "user", "content": [one]}]) for one in (item, untold)]
+    plain = {**document, "source": {"type": "text", "media_type": kind, "data": text}}
+    blocks = {**document, "source": {"type": "content", "content": [{"type": "text", "text": text}]}}
+    found += [
+        messages(messages=[{"role": "user", "content": [one]}]) for one in (document, plain, blocks, result)
+    ]
+    for request in found:
+        assert request.messages[-1]["content"] == [{"type": "text", "text": f"a.md:\n{text}"}]
+        assert request.dropped == ()
+
+
+def test_engines_own_fields() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    wanted = chat(
+        response_format={"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    )
+    for form in (
+        {"guided_json": schema},
+        {"guided_json": json.dumps(schema)},
+        {"json_schema": schema},
+        {"structured_outputs": {"json": schema, "regex": None}},
+    ):
+        found = chat(**form)
+        assert found.response_format == wanted.response_format and found.ignored == ()
+        with pytest.raises(ApiError, match="send one of them"):
+            chat(**form, response_format={"type": "json_object"})
+    assert chat(structured_outputs={"json_object": True}).response_format == {"type": "json_object"}
+    given = {"min_tokens": 2, "ignore_eos": True, "stop_token_ids": [7], "logit_bias": {"5": -1.5}}
+    assert chat(**given).engine_fields == given
+    assert chat(min_tokens=0, ignore_eos=False, stop_token_ids=[], logit_bias={}).engine_fields == {}
+    pytest.importorskip("starlette", reason="the package starlette is not installed")
+    from chatparsers.gateway import VLLM, LlamaServer
+    from chatparsers.gateway.engine import Job
+
+    job = Job(get_format("qwen3").bind(), "Hi", sampling=given)
+    body = VLLM("http://engine").body(job)
+    assert body == {**body, **given}
+    assert LlamaServer("http://engine").body(job)["logit_bias"] == [[5, -1.5]]
+
+
 def test_fields_that_no_api_has_are_named() -> None:
     for read in READERS.values():
         found = read(metadata={}, seed=1, models=["a"], temprature=0, provider=None)
@@ -239,6 +305,12 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("chat", {"temperature": -1}, "temperature", "at least 0"),
     ("chat", {"temperature": float("nan")}, "temperature", "expected a number"),
     ("chat", {"seed": 1.5}, "seed", "whole number"),
+    ("chat", {"guided_json": "{"}, "guided_json", "JSON Schema"),
+    ("chat", {"structured_outputs": {"regex": "a"}}, "structured_outputs", "found regex"),
+    ("chat", {"logit_bias": {"a": 1}}, "logit_bias", "id of a token"),
+    ("chat", {"logit_bias": {"1": 101}}, "logit_bias.1", "-100 to 100"),
+    ("chat", {"stop_token_ids": [1.5]}, "stop_token_ids[0]", "id of a token"),
+    ("chat", {"stop_token_ids": [1] * 2000}, "stop_token_ids", "at most 1024"),
     ("chat", {"stream": "yes"}, "stream", "true or false"),
     ("chat", {"stop": [""]}, "stop[0]", "empty"),
     ("chat", {"stop": ["x"] * 65}, "stop", "at most 64"),
@@ -256,7 +328,40 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "input[0].content[0]",
         "text",
     ),
-    ("responses", {"tools": [{"type": "web_search"}]}, "tools[0].type", "'web_search'"),
+    ("responses", {"tools": [{"type": "file_search"}]}, "tools[0].type", "'file_search'"),
+    (
+        "chat",
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [{"type": "file", "file": {"file_data": "data:text/plain;base64,/w=="}}],
+                }
+            ]
+        },
+        "messages[0].content[0].file.file_data",
+        "UTF-8",
+    ),
+    (
+        "responses",
+        {
+            "input": [
+                {"role": "user", "content": [{"type": "input_file", "file_data": "data:text/plain;base64,?"}]}
+            ]
+        },
+        "input[0].content[0].file_data",
+        "base64",
+    ),
+    (
+        "messages",
+        {
+            "messages": [
+                {"role": "user", "content": [{"type": "document", "source": {"type": "url", "url": "x"}}]}
+            ]
+        },
+        "messages[0].content[0]",
+        "text alone",
+    ),
     ("messages", {"max_tokens": None}, "max_tokens", "found nothing"),
     ("messages", {"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role", "'tool'"),
     (
