@@ -49,6 +49,7 @@ class Answer:
         self.sampled: list[int] = []
         """The ids of the answer, if it ``holds`` them."""
         self._holds = holds and by_ids
+        self._shown = request.regions
         self._stream = turn.stream()
         self._calls = WholeCalls(
             self._stream.call_text,
@@ -108,6 +109,10 @@ class Answer:
         stopped = self._stops.found if self._stops is not None else None
         message = self._stream.message
         self.writer.unwanted = [one.found for one in message.diagnostics if one.code == "unwanted-call"]
+        if self._shown:
+            self.writer.regions = [
+                {"kind": one.kind, "text": message.text[one.start : one.end]} for one in message.regions
+            ]
         completion = end.completion if end.completion is not None else self._fed or None
         prompt = end.prompt if end.prompt is not None else self._prompt
         self.usage = Usage.of(

@@ -24,6 +24,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .. import __version__
 from ..chat.chat import Chat
 from ..errors import ChatParsersError
 from ..plain import one_line
@@ -38,6 +39,7 @@ from .keeping import Following, Keep, Keeping
 from .kept_paths import Asking, Handler, KeptPaths, answered
 from .lanes import Left
 from .metrics import Metrics, field_of_ignored, kind_of_dropped
+from .pages import described, description, files, page, wants_page
 from .passing import Passing
 from .prepare import Prepared, Preparing
 from .record import LEFT, Log, Record, request_id
@@ -100,7 +102,9 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         return await gateway.pass_on(request)
 
     async def root(request: HttpRequest) -> Response:
-        return JSONResponse({"name": "chatparsers", "paths": [route.path for route in routes]})
+        if wants_page(request):
+            return page()
+        return JSONResponse(gateway.shown(request, [*dict.fromkeys(route.path for route in routes)]))
 
     async def metrics(request: HttpRequest) -> Response:
         return PlainTextResponse(gateway.metrics.text())
@@ -130,8 +134,10 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         Route("/metrics", metrics),
         *(Route(path, passed, methods=["POST"]) for path in gateway.settings.passed),
     ]
+    keyed = gateway.settings.api_key is not None or gateway.settings.key_file is not None
+    paths = described(description(__version__, routes[1:], keyed))
     app = Starlette(
-        routes=routes,
+        routes=[*routes, *paths, *files()],
         middleware=gateway.middleware(),
         lifespan=lifespan,
         exception_handlers={404: missing, 405: missing},
@@ -289,7 +295,7 @@ class _Gateway:
         if keep is None or not background:
             return responding
         assert self.tasks is not None
-        self.tasks.start_soon(keep.run, responding, request.stream)
+        self.tasks.start_soon(keep.run, responding)
         if request.stream:
             return keep.following(self.settings.keep_alive)
         return JSONResponse(keep.begun)
@@ -381,6 +387,23 @@ class _Gateway:
         found = ApiError.of(error)
         record.failed(found)
         return api.failed(found)
+
+    def shown(self, http: HttpRequest, paths: list[str]) -> dict[str, Any]:
+        """What the server is. Who has no key, where one is asked for, sees only the paths."""
+        found: dict[str, Any] = {"name": "chatparsers", "paths": paths}
+        try:
+            self.guard.check_key(http.headers)
+        except ApiError:
+            return found
+        settings = self.settings
+        return found | {
+            "model": settings.model,
+            "format": self.chat.format.name,
+            "context": self.engine.context,
+            "most_tokens": settings.max_tokens,
+            "requests": f"{self.metrics.active} of {settings.concurrency}",
+            "keeps": settings.store is not None,
+        }
 
     def models(self, http: HttpRequest) -> Response:
         try:

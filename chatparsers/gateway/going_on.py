@@ -13,7 +13,7 @@ from .digest import digest
 from .store import Held
 
 
-def going_on(chat: Chat, request: Request, held: Held) -> list[int] | None:
+def going_on(chat: Chat, request: Request, held: Held, *, lenient_calls: bool) -> list[int] | None:
     """The ids of the prompt, which begin with those that are held; None if the template, the tools or the messages are
     others than then."""
     messages = request.messages
@@ -21,7 +21,7 @@ def going_on(chat: Chat, request: Request, held: Held) -> list[int] | None:
         return None
     options = {name: value for name, value in request.prepare.items() if name != "messages"}
     try:
-        conversation = chat.conversation(**options)
+        conversation = chat.conversation(**options, lenient_calls=lenient_calls)
         conversation.append(*messages[: request.kept - 1])
         if conversation.turn is None or digest(conversation.turn.prompt) != held.prompt:
             return None

@@ -200,9 +200,9 @@ class Keep:
         """The stream of the response."""
         return Following(self._keeping.store, self._asked.owner, self._writer.id, -1, keep_alive)
 
-    async def run(self, responding: Responding, streams: bool) -> None:
-        """Runs the response, and keeps it. ``streams``: its frames too."""
-        frames = _Frames(self._keeping, self._writer.id, streams)
+    async def run(self, responding: Responding) -> None:
+        """Runs the response, and keeps it and the frames of its stream."""
+        frames = _Frames(self._keeping, self._writer.id)
         scope = anyio.CancelScope()
         try:
             async with anyio.create_task_group() as tasks:
@@ -229,8 +229,8 @@ class Keep:
 class _Frames:
     """The frames of a response in the background, on their way to the store. ``cancelled``: it may not go on."""
 
-    def __init__(self, keeping: Keeping, id: str, kept: bool) -> None:
-        self._keeping, self._id, self._kept = keeping, id, kept
+    def __init__(self, keeping: Keeping, id: str) -> None:
+        self._keeping, self._id = keeping, id
         self._waiting: list[tuple[int, str]] = []
         self._number = 0
         self.cancelled = False
@@ -242,7 +242,7 @@ class _Frames:
     def take(self, frames: str) -> None:
         """Takes frames; comments have no number."""
         for frame in frames.split("\n\n"):
-            if self._kept and frame and not frame.startswith(":"):
+            if frame and not frame.startswith(":"):
                 self._waiting.append((self._number, f"{frame}\n\n"))
                 self._number += 1
 

@@ -81,10 +81,8 @@ class KeptPaths:
         kept = self._kept(asking)
         if asking.query.get("stream") != "true":
             return kept.response
-        if not (kept.response.get("background") and self._store.frames(kept.id, -1)) and not kept.running:
-            raise ApiError(
-                "only a response that was streamed in the background can be followed", param="stream"
-            )
+        if not kept.response.get("background"):
+            raise ApiError("only a response in the background can be followed", param="stream")
         after = asking.query.get("starting_after", "")
         number = int(after) if after.isascii() and after.isdigit() and len(after) < 10 else -1
         return Following(self._store, asking.owner, kept.id, number, self._keep_alive)

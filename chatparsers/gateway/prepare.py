@@ -198,10 +198,13 @@ class Preparing:
     def _prompt(self, request: Request, turn: Turn, asked: Asked | None) -> str | list[int]:
         if self._by_ids:
             held = None if asked is None or self._keeping is None else self._keeping.held(asked)
-            going = None if held is None else going_on(self._chat, request, held)
+            going = None if held is None else self._going_on(request, held)
             return self._encoded(request, turn) if going is None else going
         # A server writes the first token before a text itself.
         return turn.prompt.removeprefix(self._chat.files.bos_token or "")
+
+    def _going_on(self, request: Request, held: Held) -> list[int] | None:
+        return going_on(self._chat, request, held, lenient_calls=self._settings.lenient_calls)
 
     def _count(self, request: Request, turn: Turn, prompt: str | list[int]) -> int | None:
         """How many tokens a prompt has, if they have to be compared with the engine's context."""

@@ -22,7 +22,7 @@ _OPENAI = _ALL | {"parallel_tool_calls", "stop", "stream_options"}
 CHAT = _OPENAI | {
     *("messages", "max_tokens", "max_completion_tokens", "response_format", "reasoning_effort", "verbosity"),
     *("modalities", "audio", "web_search_options", "prediction", "functions", "function_call"),
-    *("continue_final_message", "add_generation_prompt", *ENGINE_FIELDS),
+    *("continue_final_message", "add_generation_prompt", "return_regions", *ENGINE_FIELDS),
     # of other servers: they say how the answer is shown, and it is shown so
     *("separate_reasoning", "include_reasoning", "stream_reasoning", "reasoning_format"),
     *("skip_special_tokens", "spaces_between_special_tokens"),

@@ -57,6 +57,7 @@ class ChunkChoice(TypedDict, total=False):
     token_ids: list[int]
     finish_reason: ChatFinish | None
     unwanted_calls: list[str]
+    regions: list[dict[str, str]]
 
 
 class ChatChunk(TypedDict, total=False):
@@ -106,6 +107,7 @@ class ChatChoice(TypedDict, total=False):
     token_ids: list[int]
     finish_reason: ChatFinish
     unwanted_calls: list[str]
+    regions: list[dict[str, str]]
 
 
 class ChatCompletion(TypedDict, total=False):
@@ -192,6 +194,8 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         choice["finish_reason"] = self._finish_reason
         if self.unwanted:
             choice["unwanted_calls"] = self.unwanted
+        if self.regions is not None:
+            choice["regions"] = self.regions
         return [last, self.used(self._usage)] if self.include_usage else [last]
 
     @property
@@ -253,6 +257,8 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             choice["token_ids"] = self.token_ids
         if self.unwanted:
             choice["unwanted_calls"] = self.unwanted
+        if self.regions is not None:
+            choice["regions"] = self.regions
         whole: ChatCompletion = {
             "id": self.id,
             "object": "chat.completion",

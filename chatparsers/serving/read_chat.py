@@ -85,6 +85,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
         include_usage=boolean(mapping(stream_options, "stream_options"), "include_usage", False),
         choices=integer(body, "n", 1) or 1,
         logprobs=asked_chat(body),
+        regions=boolean(body, "return_regions", False),
         token_ids=boolean(body, "return_token_ids", False),
         body=body,
     )

@@ -45,7 +45,8 @@ class Request:
     ``choices``: how many answers. ``logprobs``: how many of the likeliest tokens are said at each place, None if no log
     probabilities are. ``token_ids``: whether the ids of prompt and answer are given.
     ``early_arguments``: whether arguments are streamed before their call is whole, where the API asks (Anthropic's
-    ``eager_input_streaming``). ``engine_fields``: ``min_tokens``, ``ignore_eos``, ``stop_token_ids`` and
+    ``eager_input_streaming``). ``regions``: whether the parts of the model's text are given
+    as it wrote them. ``engine_fields``: ``min_tokens``, ``ignore_eos``, ``stop_token_ids`` and
     ``logit_bias``, as engines take them.
     """
 
@@ -72,6 +73,7 @@ class Request:
     logprobs: int | None = None
     token_ids: bool = False
     early_arguments: bool = False
+    regions: bool = False
     engine_fields: dict[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
 

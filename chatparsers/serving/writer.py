@@ -69,6 +69,9 @@ class Writer(ABC, Generic[Chunk, Answer]):
         self.prompt_token_ids: list[int] | None = None
         self.token_ids: list[int] | None = None
         """The ids of the prompt and of the answer so far; None if the request does not ask. `ids` adds to them."""
+        self.regions: list[dict[str, str]] | None = None
+        """The parts of what the model wrote, each with its kind, for a field ``regions`` of our own in chat
+        completions; None: they are not given. Set it before `finish`."""
         self.unwanted: list[str] = []
         """How the calls begin that the model wrote though the request wants none. They are cut out of the answer, and
         shown in a field ``unwanted_calls`` of our own, so that nothing vanishes in silence. Set it before `finish`."""
