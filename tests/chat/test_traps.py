@@ -506,6 +506,56 @@ def test_a_system_message_that_the_template_moves(shared_dir: Path) -> None:
             assert made.ids[: len(given)] == given and "moved" in [d.what for d in made.differs]
 
 
+STOP_IS_HEADER = {"glm-4-5", "glm-4-7", "glm-5-3-flash", "rwkv"}
+"""The model ends its call with the header of the result."""
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.filterwarnings("ignore:.*not proved of sarashina")
+@pytest.mark.parametrize("name", sorted(path.stem for path in OWN.glob("*.jinja")))
+def test_another_stop_after_a_call_changes_nothing_that_follows(name: str) -> None:
+    """It stays, and the template's is not written behind it; but if the stop is the next message's header, that is."""
+    chat = chat_of(OWN / f"{name}.jinja")
+    if not chat.format.features.tools or len(chat.format.stops) < 2:
+        return
+    call = {"id": "abcdefgh1", "function": {"name": "get_weather", "arguments": ARGUMENTS}}
+    wire = chat.format.render({"role": "assistant", "content": "", "tool_calls": [call]}, tools=TOOLS)
+    followed = set()
+    for stop in chat.format.stops:
+        made = chat.rollout([ASK], tools=TOOLS)
+        message = made.sampled(chat.tokenizer.encode(wire + stop, add_special_tokens=False).ids)
+        assert len(message.tool_calls) == 1, message
+        held = len(made.ids)
+        made.append(*results(message))
+        followed.add(chat.tokenizer.decode(made.ids[held:], skip_special_tokens=False))
+    if name in STOP_IS_HEADER:
+        first, last = sorted(followed, key=len)
+        assert last.endswith(first) and last.removesuffix(first) in chat.format.stops
+    else:
+        assert len(followed) == 1, followed
+
+
+SYSTEMS_FIRST = """\
+{%- for m in messages if m.role == 'system' %}<|im_start|>system\n{{ m.content }}<|im_end|>\n{% endfor %}
+{%- for m in messages if m.role != 'system' %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"""
+
+
+def test_a_break_says_which_message_stands_otherwise_and_what_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "qwen3.jinja").write_text(SYSTEMS_FIRST, encoding="utf-8")
+    chat = chat_of(tmp_path / "qwen3.jinja")
+    made = chat.rollout([{"role": "system", "content": "Be kind."}, ASK])
+    made.sampled(chat.tokenizer.encode("No.<|im_end|>", add_special_tokens=False).ids)
+    before = made.ids
+    made.append({"role": "system", "content": "Be brief."}, NEXT)
+    (found,) = made.breaks
+    # What the segment began with is rewritten: of its messages the first is named.
+    assert (found.reason, found.message) == ("moved", 0)
+    kept = next(at for at, (one, other) in enumerate(zip(before, made.ids, strict=False)) if one != other)
+    assert found.kept == kept > 0
+    assert "Is it cold?" in found.held and found.shown.lstrip().startswith("system\nBe brief.")
+
+
 def test_the_same_answer_twice_is_refused_and_messages_come_in_several_goes() -> None:
     made = rollout("qwen3")
     message = say(made, "qwen3", HERMES % ARGUMENTS + "\n" + HERMES % ARGUMENTS + "<|im_end|>")
