@@ -103,8 +103,8 @@ def test_other_beginnings_of_calls_are_refused(name: str, text: str, dialect: st
         ("llama-3-x", JSON_CALL),
         ("llama-3-x", '<|python_tag|>get_weather.call(city="Oslo")'),
         ("llama-3-x", '{"name": "get-time", "parameters": {}}'),
-        ("llama-3-x", '{"items": [{"name": "Oslo", "type": "city"}], "type": "list"}'),
-        ("llama-3-x", '{"function": "sin", "x": 0.5}'),
+        ("llama-3-x", '{"items": [{"city": "Oslo", "type": "city"}], "type": "list"}'),
+        ("llama-3-x", '{"function": 5, "x": 0.5}'),  # docs/grammar.md says why no text may stand there
         ("gpt-oss", "<|start|>assistant<|channel|>final<|message|>It is warm."),
         ("kimi-k3", "<|open|>response<|sep|>It is warm."),
         ("generic", '[{"items": []}, 2]'),

@@ -193,8 +193,10 @@ def test_what_the_mask_lets_through_is_read(
     first = TOOL_FORMATS.index(name)
     for place in range(first, first + amount(1, 3, 3)):
         dialect = DIALECTS[place % 3]
-        total = run(name, dialect, toys, amount(1, 1, TOY_RUNS), request)
-        assert total["ended"] * 2 >= total.total(), f"{dialect}: too many runs came to no end: {total}"
+        runs = amount(1, 1, TOY_RUNS)
+        total = run(name, dialect, toys, runs, request)
+        wanted = total.total() / 2 if runs > 1 else 1  # chance decides about the few of a usual run
+        assert total["ended"] >= wanted, f"{dialect}: too many runs came to no end: {total}"
 
 
 @pytest.mark.parametrize("name", TOOL_FORMATS)
