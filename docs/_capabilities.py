@@ -46,7 +46,7 @@ BRIDGES = {
     ("thought and answer", "user"): "t",
     ("thought and call", "result"): "c",
 }
-BRIDGES_HEAD = "| Template | Proved | Behind an answer, before a user | Behind a call, before its result |"
+BRIDGES_HEAD = "| Template | Proved | After an answer, before a user | After a call, before its result |"
 
 __all__ = ["bridges_row", "main", "row", "rows_of"]
 

@@ -17,17 +17,17 @@ __all__ = ["llguidance_masks"]
 _tokenizers: WeakKeyDictionary[Any, dict[tuple[int, tuple[int, ...]], Any]] = WeakKeyDictionary()
 
 
-def llguidance_masks(turn: Turn, size: int, ends: Sequence[int]) -> Callable[[], _Mask] | None:
+def llguidance_masks(turn: Turn, size: int, ends: Sequence[int]) -> Callable[[], _LlguidanceMask] | None:
     """Makes new masks for ``turn``; None if it constrains nothing."""
     grammar = turn.grammar("lark")
     if grammar is None:
         return None
     text = llguidance.LLMatcher.grammar_from_lark(str(grammar))
     tokenizer = _tokenizer(turn.tokenizer, size, tuple(ends))
-    return lambda: _Mask(tokenizer, text, size)
+    return lambda: _LlguidanceMask(tokenizer, text, size)
 
 
-class _Mask:
+class _LlguidanceMask:
     def __init__(self, tokenizer: Any, text: str, size: int) -> None:
         self._matcher = llguidance.LLMatcher(tokenizer, text, log_level=0)
         self._size = size

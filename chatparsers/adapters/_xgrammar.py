@@ -18,16 +18,16 @@ __all__ = ["xgrammar_masks"]
 _compilers: WeakKeyDictionary[Any, dict[tuple[int, tuple[int, ...]], Any]] = WeakKeyDictionary()
 
 
-def xgrammar_masks(turn: Turn, size: int, ends: Sequence[int]) -> Callable[[], _Mask] | None:
+def xgrammar_masks(turn: Turn, size: int, ends: Sequence[int]) -> Callable[[], _XgrammarMask] | None:
     """Makes new masks for ``turn``; None if it constrains nothing."""
     grammar = turn.grammar("structural_tag", engine=XGRAMMAR)
     if grammar is None:
         return None
     compiled = _compiler(turn.tokenizer, size, tuple(ends)).compile_structural_tag(str(grammar))
-    return lambda: _Mask(compiled, size)
+    return lambda: _XgrammarMask(compiled, size)
 
 
-class _Mask:
+class _XgrammarMask:
     def __init__(self, compiled: Any, size: int) -> None:
         self._matcher = xgrammar.GrammarMatcher(compiled)
         self._size = size

@@ -130,9 +130,9 @@ class Renderer:
         *,
         tools: Sequence[Mapping[str, Any]] | None = None,
     ) -> RenderedTokens | None:
-        """The ids that were, and behind them those of the new messages; None where that is not proved.
+        """The ids that were, and after them those of the new messages; None where that is not proved.
 
-        Ids behind the completion's first stop make None, as the result must begin with all that were.
+        Ids after the completion's first stop make None, as the result must begin with all that were.
         """
         if not new_messages or any(message.get("role") == "assistant" for message in new_messages):
             return None

@@ -124,7 +124,7 @@ def _show(screen: _Screen, format: Format, sample: Sample) -> None:
 
 def _stream(screen: _Screen, turn: Turn, sample: Sample) -> None:
     stream = turn.stream()
-    told = _Told(screen)
+    told = _EventPrinter(screen)
     pieces = 0
     for piece in _pieces(sample.output):
         pieces += 1
@@ -155,7 +155,7 @@ def _pieces(text: str) -> Iterator[str]:
         start = end
 
 
-class _Told:
+class _EventPrinter:
     """Prints events as they come, each region after its label."""
 
     def __init__(self, screen: _Screen) -> None:

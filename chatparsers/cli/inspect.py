@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _FIRST = ("format", "score", "stops")
 _SAID = ("thinking_switches", "thinking_default")
-"""Fields that stand in the row of thinking."""
+"""Fields that the row of thinking shows."""
 
 
 def run(arguments: Namespace) -> int:

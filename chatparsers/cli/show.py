@@ -48,7 +48,7 @@ def show_output(turn: Turn, arguments: Namespace, outputs: Iterable[tuple[str, S
             pictures.append(strip(stream.message, ids=ids, turn=turn))
         if arguments.timeline:
             pictures.append(timeline(turn, pieces))
-        drawn.append((f"{name}: {_said(stream.message)}", pictures))
+        drawn.append((f"{name}: {_in_words(stream.message)}", pictures))
     more = [f"… {left:,} more outputs are not shown"] if left else []
     titled = [([title] if len(drawn) > 1 else [], pictures) for title, pictures in drawn]
     if arguments.html is not None:
@@ -64,7 +64,7 @@ def show_output(turn: Turn, arguments: Namespace, outputs: Iterable[tuple[str, S
     return 0
 
 
-def _said(message: Message) -> str:
+def _in_words(message: Message) -> str:
     """What an answer is, in a few words."""
     from ..display.looks import for_terminal
 

@@ -32,7 +32,7 @@ class Encoded:
         self._parts: list[Any] = []
 
     def add(self, begin: int, ids: list[int], part: Any) -> None:
-        """A further part, which stands at ``begin`` in the text: its ids and its encoding."""
+        """A further part, which begins at ``begin`` in the text: its ids and its encoding."""
         self._firsts.append(len(self.ids))
         self._begins.append(begin)
         self._parts.append(part)

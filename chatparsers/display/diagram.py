@@ -17,7 +17,7 @@ from .looks import for_html, for_terminal
 from .picture import Picture
 
 _WIDE = 400
-"""The width in pixels beyond which parts stand one below the other."""
+"""The width in pixels beyond which parts are drawn one below the other."""
 _TOOL = {
     "name": "get_weather",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},

@@ -79,7 +79,7 @@ def _drawing(parts: Iterable[str], wide: float, high: float, title: str) -> str:
 
 
 def _legend(kinds: Iterable[Kind], y: float) -> list[str]:
-    """The kinds that stand in the drawing, each once."""
+    """The kinds in the drawing, each once."""
     drawn, x = [], 26.0
     named = {f"{LOOKS[kind].letter} {LOOKS[kind].name}": kind for kind in kinds}
     for name, kind in named.items():
@@ -91,7 +91,7 @@ def _legend(kinds: Iterable[Kind], y: float) -> list[str]:
 def _boxes(
     runs: Iterable[tuple[str, Kind]], y: float, most: float, *, by_line: bool = False
 ) -> tuple[list[str], float]:
-    """The boxes of runs in lines, and where the last line stands. ``by_line``: a line break begins a line."""
+    """The boxes of runs in lines, and where the last line is. ``by_line``: a line break begins a line."""
     boxes, x = [], 26.0
     broken = False
     for text, kind in runs:

@@ -30,10 +30,10 @@ class Drift(Picture):
             return f"no drift in {len(self.held):,} {self._unit}"
         parts = []
         for name, text in (("held", self.held), ("rendered", self.rendered)):
-            before, behind = self._cut(text)
+            before, after = self._cut(text)
             mark = "\x1b[7m" if colour else "⟪"
             end = "\x1b[0m" if colour else "⟫"
-            parts.append(f"{name:>8}  {for_terminal(before)}{mark}{for_terminal(behind)}{end}")
+            parts.append(f"{name:>8}  {for_terminal(before)}{mark}{for_terminal(after)}{end}")
         return "\n".join([f"drift at {self._unit[:-1]} {self.at:,}", *parts])
 
     def body(self) -> str:
@@ -41,8 +41,8 @@ class Drift(Picture):
             return f"<p>no drift in {len(self.held):,} {self._unit}</p>"
         rows = ""
         for name, text in (("held", self.held), ("rendered", self.rendered)):
-            before, behind = self._cut(text)
-            rows += f'<tr><th>{name}</th><td class="chips">{for_html(before)}<mark>{for_html(behind)}</mark></td></tr>'
+            before, after = self._cut(text)
+            rows += f'<tr><th>{name}</th><td class="chips">{for_html(before)}<mark>{for_html(after)}</mark></td></tr>'
         return f"<p>drift at {self._unit[:-1]} {self.at:,}</p><table>{rows}</table>"
 
     @property
@@ -51,10 +51,10 @@ class Drift(Picture):
 
     def _cut(self, text: str | tuple[int, ...]) -> tuple[str, str]:
         at = self.at or 0
-        before, behind = text[max(at - _AROUND, 0) : at], text[at : at + _AROUND]
-        if isinstance(before, str) and isinstance(behind, str):
-            return before, behind
-        return " ".join(map(str, before)) + " ", " ".join(map(str, behind))
+        before, after = text[max(at - _AROUND, 0) : at], text[at : at + _AROUND]
+        if isinstance(before, str) and isinstance(after, str):
+            return before, after
+        return " ".join(map(str, before)) + " ", " ".join(map(str, after))
 
 
 def drift(held: str | Sequence[int], rendered: str | Sequence[int]) -> Drift:

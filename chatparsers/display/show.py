@@ -85,7 +85,7 @@ def _(thing: Capabilities) -> Picture:
     rows = [
         ("shows", ", ".join(name for name, shown in flags.items() if shown) or "nothing"),
         ("drops or refuses", ", ".join(name for name, shown in flags.items() if not shown) or "nothing"),
-        *((name, _said(value)) for name, value in values.items() if name not in flags),
+        *((name, _fact_text(value)) for name, value in values.items() if name not in flags),
     ]
     return Card("what the template shows", tuple(rows))
 
@@ -151,7 +151,7 @@ def _fields(record: Any) -> str:
     )
 
 
-def _said(value: object) -> str:
+def _fact_text(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(repr, filter(None, value))) or "none"
     if isinstance(value, bool) or value is None:

@@ -75,12 +75,12 @@ class Strip(Picture):
                 f"{mask}{look.letter} {look.name:<9} {coloured(for_terminal(chip.text), chip.kind, colour)}"
             )
             first, told = told, bisect_left(self.notes, chip.span[1], key=itemgetter(0))
-            lines += self._told(first, told)
-        lines += self._told(told, len(self.notes))
+            lines += self._note_lines(first, told)
+        lines += self._note_lines(told, len(self.notes))
         return "\n".join([*lines, *([self.rest] if self.rest else [])])
 
-    def _told(self, first: int, behind: int) -> list[str]:
-        return [f"! character {place}: {for_terminal(note)}" for place, note in self.notes[first:behind]]
+    def _note_lines(self, first: int, after: int) -> list[str]:
+        return [f"! character {place}: {for_terminal(note)}" for place, note in self.notes[first:after]]
 
     def body(self) -> str:
         kinds = {LOOKS[chip.kind].name: chip.kind for chip in self.chips}.values()  # two look alike
@@ -88,7 +88,7 @@ class Strip(Picture):
             f'<span><span class="chip k{int(kind)}" data-l="{LOOKS[kind].letter}">{LOOKS[kind].name}</span></span>'
             for kind in kinds
         )
-        write = _Writer(self.notes)
+        write = _StripWriter(self.notes)
         chips = "".join(_chip(chip, write) for chip in self.chips) + write.rest()
         notes = "".join(
             f'<div class="note">!{number} character {place}: {for_html(note)}</div>'
@@ -130,7 +130,7 @@ class Strip(Picture):
         return f"<details><summary>every token in a table</summary>{scroll}</details>"
 
 
-class _Writer:
+class _StripWriter:
     """Writes the text of a strip as HTML, from its begin to its end, with a mark where each note has its place."""
 
     def __init__(self, notes: Sequence[tuple[int, str]]) -> None:
@@ -147,7 +147,7 @@ class _Writer:
         return "".join([*parts, for_html(text[done:])])
 
     def rest(self) -> str:
-        """The marks of the notes behind all text."""
+        """The marks of the notes after all text."""
         return "".join(self._mark() for _ in range(self.told, len(self.notes)))
 
     def _mark(self) -> str:
@@ -166,21 +166,21 @@ def _begun(text: str) -> str:
     return text if len(text) <= 40 else text[:40] + "…"
 
 
-def _chip(chip: Chip, write: _Writer) -> str:
-    """The chip; its letter stands behind leading line breaks, so that it is beside the text."""
+def _chip(chip: Chip, write: _StripWriter) -> str:
+    """The chip; its letter comes after leading line breaks, so that it is beside the text."""
     uncounted = " uncounted" if chip.counted is False else ""
     letter = f'<span data-l="{LOOKS[chip.kind].letter}"></span>'
     if chip.tokens:
         inside = _in_tokens(chip, letter, write)
     else:
         words = chip.text.lstrip("\n")
-        behind = chip.span[0] + len(chip.text) - len(words)
+        after = chip.span[0] + len(chip.text) - len(words)
         inside = write(chip.text[: len(chip.text) - len(words)], chip.span[0])
-        inside += (letter if words.strip() else "") + _folded(words, behind, write)
+        inside += (letter if words.strip() else "") + _folded(words, after, write)
     return f'<span class="chip k{int(chip.kind)}{uncounted}" title="{chip.tip}">{inside}</span>'
 
 
-def _in_tokens(chip: Chip, letter: str, write: _Writer) -> str:
+def _in_tokens(chip: Chip, letter: str, write: _StripWriter) -> str:
     """The chip's tokens, each with a tip."""
     parts: tuple[list[str], list[str], list[str]] = [], [], []
     at, size = 0, len(chip.text)
@@ -200,7 +200,7 @@ def _in_tokens(chip: Chip, letter: str, write: _Writer) -> str:
     return begin + folded + end + _folded(chip.text[at:], chip.tokens[0].span[0] + at, write)
 
 
-def _folded(text: str, start: int, write: _Writer) -> str:
+def _folded(text: str, start: int, write: _StripWriter) -> str:
     """The text as HTML; the middle of a long one is folded away."""
     if len(text) <= _LONG:
         return write(text, start)
@@ -242,7 +242,7 @@ def _(reading: Message, *, ids: Sequence[int] = (), turn: Turn | None = None) ->
         said = states(turn, ids, texts)
         runs = [
             (start, end, kind, None)
-            for start, end, kind in token_runs(reading, lambda first, behind: "".join(texts[first:behind]))
+            for start, end, kind in token_runs(reading, lambda first, after: "".join(texts[first:after]))
         ]
         return replace(_of_tokens(ids, texts, runs, said, "character"), notes=notes)
     shown, rest = cut(reading.text)
@@ -295,13 +295,13 @@ def _of_tokens(
     said: Sequence[str],
     unit: str,
 ) -> Strip:
-    """The strip of these ids. ``runs``: first token, token behind the last, kind, whether it is counted. ``said``: the
+    """The strip of these ids. ``runs``: first token, token after the last, kind, whether it is counted. ``said``: the
     state of each token. ``unit``: what a chip's span counts."""
     chips: list[Chip] = []
     at = shown = 0
-    for first, behind, kind, counted in runs:
+    for first, after, kind, counted in runs:
         begun, place, own = at, first, []
-        while place < behind and at <= MOST:
+        while place < after and at <= MOST:
             text = texts[place]
             if place < MOST_TOKENS:
                 own.append(Token(ids[place], place, text, (at, at + len(text)), said[place]))

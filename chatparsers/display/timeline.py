@@ -16,7 +16,7 @@ from .looks import LOOKS, coloured, columns, for_html, for_terminal
 from .picture import Picture
 
 _WIDEST = 32
-"""In columns: an arrow stands no further to the right, but for longer pieces."""
+"""In columns: an arrow is drawn no further to the right, but for longer pieces."""
 _KINDS: dict[type, Kind] = {
     Content: Kind.CONTENT,
     Reasoning: Kind.REASONING,
@@ -58,7 +58,7 @@ class Timeline(Picture):
         lines = []
         for step, piece in zip(self.steps, pieces, strict=True):
             out = "  ".join(
-                coloured(for_terminal(_said(event)), _kind(event), colour) for event in step.events
+                coloured(for_terminal(_text_of(event)), _kind(event), colour) for event in step.events
             )
             held = f"  [held {for_terminal(step.held)}]" if step.held else ""
             lines.append(f"{piece}{' ' * (wide - columns(piece))}  →  {out or '·'}{held}")
@@ -84,7 +84,7 @@ class Timeline(Picture):
         """The timeline as a drawing of its own: the pieces, what was held after each, what went out, and below them
         the regions of the whole text."""
         rows = [
-            (step.piece, step.held, [(_kind(event), _said(event)) for event in step.events])
+            (step.piece, step.held, [(_kind(event), _text_of(event)) for event in step.events])
             for step in self.steps
         ]
         return drawn_steps(rows, self.message, title)
@@ -92,8 +92,8 @@ class Timeline(Picture):
 
 def _row(number: int, step: Step) -> str:
     out = " ".join(
-        f'<span class="chip k{int(_kind(event))}" data-l="{LOOKS[_kind(event)].letter}">{for_html(_said(event))}</span>'
-        for event in step.events
+        f'<span class="chip k{int(kind)}" data-l="{LOOKS[kind].letter}">{for_html(_text_of(event))}</span>'
+        for event, kind in ((event, _kind(event)) for event in step.events)
     )
     region = LOOKS[_REGIONS[step.region]].name
     piece = for_html(step.piece) or "<i>end</i>"
@@ -107,7 +107,7 @@ def _kind(event: Event) -> Kind:
     return _KINDS[type(event)]
 
 
-def _said(event: Event) -> str:
+def _text_of(event: Event) -> str:
     if isinstance(event, CallStart):
         return f"call {event.index}: {event.name}"
     if isinstance(event, CallEnd):

@@ -84,7 +84,7 @@ def _strip(message: Message) -> list[list[str]]:
 
 
 def _without_secrets(value: Any, path: str, left_out: list[str], *, names: bool = False) -> Any:
-    """The value without what stands under a key that looks secret. ``names``: its keys are names of arguments, whose
+    """The value without what a key that looks secret has. ``names``: its keys are names of arguments, whose
     schemas stay, without the values that they show."""
     if isinstance(value, (list, tuple)):
         return [_without_secrets(inner, f"{path}[{place}]", left_out) for place, inner in enumerate(value)]

@@ -22,10 +22,10 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEXYZ0123456789 .,-é永"
 
 def drawn(reading: Reading, random: Random) -> list[ir.Text | ir.TokenRef]:
     """A random text of the grammar, in parts. Raises `TooLarge` if one of its automata is too large."""
-    return list(_Walk(reading, random).through(reading.root, 0))
+    return list(_GrammarWalk(reading, random).through(reading.root, 0))
 
 
-class _Walk:
+class _GrammarWalk:
     def __init__(self, reading: Reading, random: Random) -> None:
         self.rules = reading.rules
         self.random = random

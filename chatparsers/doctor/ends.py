@@ -1,4 +1,4 @@
-"""The check of ends: what the template writes behind an answer, and what each of the model's files names as an end."""
+"""The check of ends: what the template writes after an answer, and what each of the model's files names as an end."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .subject import Subject, answer, call, excerpt, quoted, result, sampled, us
 
 
 def ends(model: Subject) -> Iterator[Finding | Fact]:
-    """Whether the stop is the same in the template and in all files, is one token, is trained, and stands in the
-    history behind every answer; what the other ends of the files do."""
+    """Whether the stop is the same in the template and in all files, is one token, is trained, and is in the
+    history after every answer; what the other ends of the files do."""
     stops = [stop for stop in model.template.end_of_turn(model.format) if stop.strip()]
     listed = {name: _texts(model, values) for name, values in model.chat.files.ends.items()}
     if not stops or _header_alone(model, stops, listed):
@@ -125,14 +125,14 @@ def _missing(model: Subject) -> Iterator[Finding]:
     yield Finding(
         "stop-missing",
         "warning",
-        "the template writes no end behind an answer in the history",
+        "the template writes no end after an answer in the history",
         "" if history is None else excerpt(history, history.find("FirstAnswer")),
-        "write the end token behind the content: else training does not teach the model to stop",
+        "write the end token after the content: else training does not teach the model to stop",
     )
 
 
 def _untrained(model: Subject, stops: list[str]) -> Iterator[Finding]:
-    """Whether an end stands behind an answer and behind a call, and whether a loss counts it."""
+    """Whether an end comes after an answer and after a call, and whether a loss counts it."""
     shown: list[tuple[str, list[dict[str, Any]], tuple[str, str]]] = [
         (
             "an answer",
@@ -154,19 +154,19 @@ def _untrained(model: Subject, stops: list[str]) -> Iterator[Finding]:
             for letter, kind, mask in zip(sample.text, sample.kinds, sample.loss_mask, strict=True)
             if mask and kind == Kind.STOP
         )
-        behind = sample.text[sample.text.rfind(last) + len(last) : sample.text.rfind(following)]
-        if sample.counted and not any(stop in (written or behind) for stop in known):
+        after = sample.text[sample.text.rfind(last) + len(last) : sample.text.rfind(following)]
+        if sample.counted and not any(stop in (written or after) for stop in known):
             yield Finding(
                 "stop-untrained",
                 "warning",
-                f"no stop behind {what} in the history is counted by a loss, so training does not teach to stop there",
-                f"counted: {quoted(written)}\nbehind {what}: {quoted(behind)}",
-                "write the end token behind every answer",
+                f"no stop after {what} in the history is counted by a loss, so training does not teach to stop there",
+                f"counted: {quoted(written)}\nafter {what}: {quoted(after)}",
+                "write the end token after every answer",
             )
 
 
 def _others(model: Subject, stops: list[str], listed: list[str]) -> Iterator[Finding]:
-    """Whether an end that the files name stands inside an answer, so that an engine stops in its middle."""
+    """Whether an answer contains an end that the files name, so that an engine stops in its middle."""
     said: list[dict[str, Any]] = [answer("FirstAnswer")]
     if model.can.reasoning:
         said.append(answer("FirstAnswer", "FirstThought"))

@@ -121,7 +121,7 @@ def _written(model: Subject, messages: Messages) -> str:
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """A part of a template's source. ``text``: raw text; ``body``: an expression; neither: what writes nothing.
-    ``variable``: the message of the loop that it stands in."""
+    ``variable``: the message of the loop that contains it."""
 
     source: str
     text: str = ""
@@ -141,10 +141,10 @@ class _Piece:
         return f"{{{{{self.left} {body.strip()} {self.right}}}}}"
 
 
-def _around(before: str, inner: str, behind: str, left: str, right: str) -> str:
+def _around(before: str, inner: str, after: str, left: str, right: str) -> str:
     """What is between two blocks, which trim what the piece trims."""
     opened = before.replace("%", f"%{left or '+'}", 1)
-    return f"{opened}{inner}{behind[:-2]}{right or '+'}%}}"
+    return f"{opened}{inner}{after[:-2]}{right or '+'}%}}"
 
 
 def _quoted(text: str) -> str:
@@ -203,19 +203,19 @@ def _pieces(source: str) -> list[_Piece]:
 
 def _raw(source: str, start: int, end: int, variable: str, captured: bool) -> Iterator[_Piece]:
     """Raw text between two tags; as ``text``, without what they trim."""
-    text, before, behind = source[start:end], source[:start], source[end:]
+    text, before, after = source[start:end], source[:start], source[end:]
     begins = not before or before.endswith("\n")  # whether the text begins a line
     if before.endswith(("-%}", "-}}", "-#}")):
         text = text.lstrip()
     elif before.endswith(("%}", "#}")) and not before.endswith("+%}"):
         begins, text = text.startswith("\n"), text.removeprefix("\n")
-    if behind.startswith(("{%-", "{{-", "{#-")):
+    if after.startswith(("{%-", "{{-", "{#-")):
         text = text.rstrip()
-    elif behind.startswith(("{%", "{#")) and not behind.startswith("{%+"):
+    elif after.startswith(("{%", "{#")) and not after.startswith("{%+"):
         line = text.rpartition("\n")
         if not line[2].strip() and (line[1] or begins):
             text = line[0] + line[1]
-    if not behind:
+    if not after:
         text = text.removesuffix("\n")
     if start < end:
         yield _Piece(source[start:end], "" if captured else text, variable=variable)
@@ -351,11 +351,11 @@ def _joined_source(pieces: Sequence[_Piece]) -> str:
             made += [piece.source for piece in group]
             continue
         inner = "".join(replace(piece, left="", right="").spelt() for piece in group)
-        before, behind = "{% generation %}", "{% endgeneration %}"
+        before, after = "{% generation %}", "{% endgeneration %}"
         if tag != "always":
             before = f"{{% if {tag} %}}{before}"
-            behind = f"{behind}{{% else %}}{inner}{{% endif %}}"
-        made.append(_around(before, inner, behind, group[0].left, group[-1].right))
+            after = f"{after}{{% else %}}{inner}{{% endif %}}"
+        made.append(_around(before, inner, after, group[0].left, group[-1].right))
     # A plus keeps white space that would be trimmed; elsewhere it is only harder to read.
     source = re.sub(r"(end(?:generation|if)) \+%\}(?!\n(?!\s*\{[%{]-))", r"\1 %}", "".join(made))
     return re.sub(r"([^\s])\{%\+ (generation|if)", r"\1{% \2", source)

@@ -118,7 +118,7 @@ _ELSEWHERE: tuple[tuple[str, str, str, Messages, str], ...] = (
     ("tool_role", "results", "the results of older turns", [*_CALLED, answer("A"), user("R")], "ColdThere"),
     ("tools", "tools", "the definitions of tools beside a system message", [SYSTEM, user("Q")], ""),
     ("tools", "tools", "the definitions of tools at a second question", _SECOND, ""),
-    ("tools", "tools", "the definitions of tools behind a result", _CALLED, ""),
+    ("tools", "tools", "the definitions of tools after a result", _CALLED, ""),
 )
 """Where a part may be lost that the template shows elsewhere: the part, the code, what is lost, a conversation, and a
 word of it. Without a word, the rendering with tools must be another one than that without."""
@@ -283,8 +283,8 @@ def _steps(model: Subject) -> Iterator[tuple[str, str, Messages, dict[str, Any],
         if model.can.reasoning_with_calls:
             thought = call({"city": "Oslo"}, reasoning="Hmm")
             yield "a thought and a call, then its result", "", question, thought, result("Cold")
-        behind = [*question, called, result("Cold")]
-        yield "an answer behind a result, then a user's message", short, behind, said, then
+        after = [*question, called, result("Cold")]
+        yield "an answer after a result, then a user's message", short, after, said, then
     long = [message for turn in range(8) for message in (user(f"Question {turn}"), answer(f"Answer {turn}"))]
     yield "an answer in a long conversation, then a user's message", short, [*long, *question], said, then
 
@@ -319,7 +319,7 @@ def rounds(model: Subject) -> Iterator[Finding]:
             )
 
 
-class _Kept(NamedTuple):
+class _KeptTexts(NamedTuple):
     """A round with texts after its results: its rendering, whether its thoughts are there, and whether it begins with
     the prompt before."""
 
@@ -328,14 +328,14 @@ class _Kept(NamedTuple):
     held: bool
 
 
-def _round(model: Subject, added: Messages, variables: Mapping[str, Any]) -> _Kept | None:
+def _round(model: Subject, added: Messages, variables: Mapping[str, Any]) -> _KeptTexts | None:
     """A round of two calls; None if the template refuses it."""
     one = [user("Q"), call({"city": "Oslo"}, reasoning="FirstThought"), result("Cold"), *added]
     two = [*one, call({"city": "Rome"}, reasoning="SecondThought"), result("Warm"), *added]
     before, text = (model.tried(some, generate=True, tools=True, **variables) for some in (one, two))
     if before is None or text is None:
         return None
-    return _Kept(text, "FirstThought" in text and "SecondThought" in text, text.startswith(before))
+    return _KeptTexts(text, "FirstThought" in text and "SecondThought" in text, text.startswith(before))
 
 
 def _written_with(model: Subject, added: dict[str, Any]) -> str:

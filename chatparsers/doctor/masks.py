@@ -123,8 +123,8 @@ def _tags(model: Subject, samples: list[tuple[str, Messages, Sample]]) -> Iterat
             "generation-tags-wrong",
             "warning",
             f"the {{% generation %}} tags mark other text than the model writes ({name})",
-            f'{excerpt(text, at)}: behind "{text[max(at - 20, 0) : at]}" '
+            f'{excerpt(text, at)}: after "{text[max(at - 20, 0) : at]}" '
             f"{'the tags mark more' if one[at : at + 1] == 'x' else 'the tags mark less'}",
-            "put the tags around what stands behind the generation prompt, with the stop; --fix can",
+            "put the tags around what stands after the generation prompt, with the stop; --fix can",
         )
         return

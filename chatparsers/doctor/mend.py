@@ -1,7 +1,7 @@
 """Mends of a template, each proved by the checks that found the fault.
 
 Strategy. A candidate is a small edit of the template's source: a condition that always or never holds, arguments that
-are written as text where they are text, an end token behind an answer, tools told in the system text, generation tags
+are written as text where they are text, an end token after an answer, tools told in the system text, generation tags
 around what the model writes. Each candidate is checked anew. It is taken if the finding is gone, no check finds more
 than before, every word of a few conversations that came out still comes out, the format still reads the template's
 own answers, and the changed template alone still tells as much of its format. So a mend is never believed from the
@@ -115,7 +115,7 @@ def _edits(code: str, chat: Chat) -> Iterator[tuple[str, str]]:
     elif code == "stop-missing" and chat.files.eos_token:
         for found in re.finditer(r"(message\.content|message\['content'\])(?=[^}]*\}\})", source):
             yield (
-                "the end token stands behind an answer",
+                "the end token stands after an answer",
                 _put(
                     source,
                     found.span(),
@@ -123,7 +123,7 @@ def _edits(code: str, chat: Chat) -> Iterator[tuple[str, str]]:
                 ),
             )
     elif code == "loses-tools":
-        yield from _told(chat, source)
+        yield from _tools_in_system(chat, source)
     elif code == "no-generation-prompt":
         for header in unasked_headers(Subject(chat)):
             for text in with_prompt(source, header):
@@ -158,17 +158,17 @@ def _weaker(condition: str) -> Iterator[str]:
             yield " and ".join(part for number, part in enumerate(parts) if number != left_out)
 
 
-def _told(chat: Chat, source: str) -> Iterator[tuple[str, str]]:
+def _tools_in_system(chat: Chat, source: str) -> Iterator[tuple[str, str]]:
     """Tools written into the system text, in the words of the polyfill."""
     parts = describe(TOOLS, chat.syntax).split(declared(TOOLS[0]["function"], "json"))
     if len(parts) != 2:
         return
     one = "(tool.function if tool.function is defined else tool) | tojson"
-    before, behind = (json.dumps(part, ensure_ascii=False) for part in parts)
+    before, after = (json.dumps(part, ensure_ascii=False) for part in parts)
     told = (
         "{%- if tools %}{%- set told = namespace(text='') %}{%- for tool in tools %}"
         f"{{%- set told.text = told.text + ('' if loop.first else '\\n') + ({one}) %}}{{%- endfor %}}"
-        f"{{%- set told.text = {before} + told.text + {behind} %}}"
+        f"{{%- set told.text = {before} + told.text + {after} %}}"
         "{%- if messages and messages[0]['role'] == 'system' %}"
         "{%- set first = dict(messages[0], content=messages[0]['content'] + '\\n\\n' + told.text) %}"
         "{%- set messages = [first] + messages[1:] %}"
@@ -206,7 +206,7 @@ def _better(chat: Chat, changed: Chat, code: str) -> bool:
 
 @lru_cache(maxsize=4)
 def _words(chat: Chat) -> set[tuple[int, str]]:
-    """The words of a few conversations that the template shows, and those behind which the next one stands in order."""
+    """The words of a few conversations that the template shows, and those after which the next one comes in order."""
     model = Subject(chat)
     shown: set[tuple[int, str]] = set()
     for number, (messages, words) in enumerate(_CONVERSATIONS):

@@ -73,7 +73,7 @@ def _escapes(model: Subject) -> Iterator[Finding]:
 
 
 def _begin(model: Subject, text: str) -> Iterator[Finding]:
-    """A bos token that stands twice, in the prompt or in its ids."""
+    """A bos token that comes twice, in the prompt or in its ids."""
     bos = model.template.bos_token
     if (bos and text.startswith(bos * 2)) or _TWICE.match(text):
         yield Finding(
@@ -154,7 +154,7 @@ _CALLED = [*HELLO, call({"city": "Oslo"}), result("Cold")]
 def _unknown(model: Subject) -> Iterator[Finding]:
     """Variables that the template writes or needs, and that no host gives."""
     names = [name for name in model.template.variables or () if not _GIVEN.fullmatch(name)]
-    for where, messages, tools in [*_KINDS, (", behind a call", _CALLED, True)]:
+    for where, messages, tools in [*_KINDS, (", after a call", _CALLED, True)]:
         written: set[str] = set()
         try:
             offered = model.tools if tools else None  # also those that a missing variable keeps out

@@ -109,8 +109,8 @@ def _spans(
 ) -> Iterator[tuple[int, int]]:
     """Where the text may have the value at this place."""
     for found in re.compile(rf'"{place[0]}"\s*:\s*').finditer(text, start, len(text) if end is None else end):
-        _, behind = json.JSONDecoder().raw_decode(text, found.end())
+        _, after = json.JSONDecoder().raw_decode(text, found.end())
         if len(place) == 1:
-            yield found.end(), behind
+            yield found.end(), after
         else:
-            yield from _spans(text, place[1:], found.end(), behind)
+            yield from _spans(text, place[1:], found.end(), after)

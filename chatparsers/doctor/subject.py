@@ -165,7 +165,7 @@ class Subject:
             return None
 
     def answered(self, message: Mapping[str, Any], history: Messages = ()) -> tuple[str, str] | None:
-        """The prompt, and how the model would have written ``message`` behind it; None if the template refuses.
+        """The prompt, and how the model would have written ``message`` after it; None if the template refuses.
         ``history``: a question, if it is empty."""
         history = history or [user("Q")]
         try:
@@ -253,9 +253,9 @@ def sampled(model: Subject, messages: Messages, **options: Any) -> Sample:
         return sample
 
 
-def excerpt(text: str, at: int, before: int = 30, behind: int = 40) -> str:
+def excerpt(text: str, at: int, before: int = 30, after: int = 40) -> str:
     """The text around a place, in quotes."""
-    start, end = max(at - before, 0), at + behind
+    start, end = max(at - before, 0), at + after
     return quoted(f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}")
 
 

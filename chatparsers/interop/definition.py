@@ -64,10 +64,10 @@ class Lines:
 class CallsField:
     """The field of calls.
 
-    ``keys``: the members of a call that is a JSON object, as pairs of part and key; ``array``: the objects stand in a
+    ``keys``: the members of a call that is a JSON object, as pairs of part and key; ``array``: the objects are in a
     list. ``python``: the calls are a list as in Python, or, after a name in the opener, keyword arguments are. Without
     either the opener has the name; the arguments are in ``tags``, in ``lines``, or else one object, in which strings
-    stand between ``quote`` markers (JSON if it is empty).
+    are between ``quote`` markers (JSON if it is empty).
     """
 
     open: Openers

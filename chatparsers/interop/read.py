@@ -289,12 +289,12 @@ def _tags(args: Mapping[str, Any], place: str) -> Tags | None:
     key, value = parts[places["key"]], parts[places["value"]]
     assert isinstance(key, Group) and isinstance(value, Group)
     before, between = parts[: places["key"]], parts[places["key"] + 1 : places["value"]]
-    behind = parts[places["value"] + 1 :]
-    if not before and between == ("=",) and not behind:
+    following = parts[places["value"] + 1 :]
+    if not before and between == ("=",) and not following:
         return None
     if len(value.parts) != 1 or not isinstance(value.parts[0], Run):
         refuse(where, "expected a value such as (?P<value>.*?)")
-    after, also = _with_looks(behind, where)
+    after, also = _with_looks(following, where)
     after, closed = _with_maybe(after, where)
     parser = args.get("value_parser") or {}
     if parser.get("args", {}).get("strip"):

@@ -1,7 +1,7 @@
 """Writes a ``response_template`` of transformers from a format, and says what it loses.
 
 Strategy: the format writes messages that differ in one thing (`Format.render`), and the template is cut out of the
-texts: what stands before and after a thought, between a call's name and its arguments, between two calls. What differs
+texts: what comes before and after a thought, between a call's name and its arguments, between two calls. What differs
 between calls is a count or an id, and becomes a group; what differs between values of two types is written as
 alternatives. Then the template is read again (`read_response_template`). Each message that comes back changed is
 reported, next to what the language cannot say at all.
@@ -86,14 +86,14 @@ def write_response_template(
     return WrittenTemplate(spec, tuple(dict.fromkeys(writer.lost)))
 
 
-class _Unsaid(Exception):
+class _Inexpressible(Exception):
     """A part that the language cannot say, and why."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
-    """A call as the format writes it. ``open`` and ``close`` are regular expressions; ``each``: several calls stand in
-    one region."""
+class _CallPattern:
+    """A call as the format writes it. ``open`` and ``close`` are regular expressions; ``each``: one region has
+    several calls."""
 
     open: str
     close: str
@@ -119,12 +119,12 @@ class _TemplateWriter:
         if self.format.features.reasoning:
             try:
                 fields[_THOUGHTS[self.for_]] = self.reasoning(begun)
-            except (_Unsaid, ChatParsersError, ValueError) as why:
+            except (_Inexpressible, ChatParsersError, ValueError) as why:
                 self.lost.append(f"reasoning: {why}")
         if self.format.features.tools:
             try:
                 fields["tool_calls"] = self.calls(begun)
-            except (_Unsaid, ChatParsersError, ValueError) as why:
+            except (_Inexpressible, ChatParsersError, ValueError) as why:
                 self.lost.append(f"calls: {why}")
         fields["content"] = self.content(begun, ended, fields.get("tool_calls"))
         return fields
@@ -134,7 +134,7 @@ class _TemplateWriter:
         open, _, rest = text.partition(_THOUGHT)
         close = rest.partition(_CONTENT)[0].removesuffix(content_open)
         if not open.strip() or not close.strip():
-            raise _Unsaid("it has no opener or no closer of its own")
+            raise _Inexpressible("it has no opener or no closer of its own")
         self.lost.append("white space at the ends of reasoning and content is stripped")
         if self.for_ == "servers":
             self.lost.append(
@@ -193,8 +193,8 @@ class _TemplateWriter:
 
     # The texts of one call and of two are cut at the name, at the arguments and between the calls.
 
-    def cut(self) -> _Cut:
-        """Cuts a call out of the texts. Raises `_Unsaid` for one that the language cannot say."""
+    def cut(self) -> _CallPattern:
+        """Cuts a call out of the texts. Raises `_Inexpressible` for one that the language cannot say."""
         one = self.text((_NAME, {_KEY: _VALUE}))
         several = self.format.features.parallel
         two = self.text((_NAME, {_KEY: _VALUE}), (_OTHER, {_KEY: _VALUE})) if several else ""
@@ -211,7 +211,7 @@ class _TemplateWriter:
             return self.python(found)
         return self.tagged(one, two)
 
-    def objects(self, texts: _Texts) -> _Cut:
+    def objects(self, texts: _CallTexts) -> _CallPattern:
         """Calls whose arguments are a JSON object, after the name or in an object beside it."""
         listed = _listed(texts)
         if listed is None:
@@ -221,22 +221,22 @@ class _TemplateWriter:
         if not open.strip():
             return self.bare(texts, each, keys)
         if two and not each and _counted(two, open.strip()) < 2:
-            raise _Unsaid("several JSON objects stand between one pair of markers")
+            raise _Inexpressible("several JSON objects stand between one pair of markers")
         end = _pattern(close.strip()) or self.end_of_call("" if each or not two else _pattern(open.strip()))
-        return _Cut(_pattern(open.strip()), end, "json", _object_of(keys, each), {}, each)
+        return _CallPattern(_pattern(open.strip()), end, "json", _object_of(keys, each), {}, each)
 
-    def bare(self, texts: _Texts, each: bool, keys: dict[str, str]) -> _Cut:
+    def bare(self, texts: _CallTexts, each: bool, keys: dict[str, str]) -> _CallPattern:
         """Calls in JSON that no marker begins: a list, or objects with the name first."""
         if each:
             ahead = rf'(?=\[\s*\{{\s*"{re.escape(keys["name"])}"\s*:)'
-            return _Cut(ahead, self.end_of_call(""), "json", _object_of(keys, True), {}, True)
+            return _CallPattern(ahead, self.end_of_call(""), "json", _object_of(keys, True), {}, True)
         if texts.after.strip() != "}" or texts.before != f'{{"{keys["name"]}": "':
-            raise _Unsaid("no marker stands before the calls")
+            raise _Inexpressible("no marker stands before the calls")
         begun = rf'\{{\s*"{re.escape(keys["name"])}"\s*:\s*"'
         to = rf'"\s*,\s*"{re.escape(keys["args"])}"\s*:\s*'
         between = texts.between.removeprefix(texts.after).removesuffix(texts.before)
         following = f"{_pattern(between)}(?={begun})|" if texts.two else ""
-        return _Cut(
+        return _CallPattern(
             f'{begun}(?P<name>[^"]+){to}',
             rf"\}}\s*(?:{following}{self.end_of_turn()})",
             "json",
@@ -244,7 +244,7 @@ class _TemplateWriter:
             {},
         )
 
-    def named(self, texts: _Texts, kind: str, args: dict[str, Any]) -> _Cut:
+    def named(self, texts: _CallTexts, kind: str, args: dict[str, Any]) -> _CallPattern:
         """A call with its name in a header. The markers around all calls may be there or not."""
         two, before, middle, after, between = (
             texts.two,
@@ -257,11 +257,11 @@ class _TemplateWriter:
         header = shared_end(before, between[len(end) :]) if two else before
         opener, closer = self.section(before[: len(before) - len(header)]), after[len(end) :]
         if not header.strip():
-            raise _Unsaid("no marker stands before each call")
+            raise _Inexpressible("no marker stands before each call")
         if end.strip()[:1] in ("}", "]", ","):
-            raise _Unsaid("the name is a key of the JSON around the arguments")
+            raise _Inexpressible("the name is a key of the JSON around the arguments")
         if two and not two.partition(_OTHER)[2].startswith(middle) and not texts.same_but_counts():
-            raise _Unsaid("the header differs from call to call")
+            raise _Inexpressible("the header differs from call to call")
         begins, to = _pattern(header), _pattern(middle)
         names = r"[^\s{<]+" if not middle.strip() else rf"[^\s{re.escape(middle.strip()[0])}]+"
         name = f"(?P<name>{names})"
@@ -274,7 +274,7 @@ class _TemplateWriter:
         ended = _pattern(end) if end.strip() else self.end_of_call(_pattern(header) if two else "")
         tail = _maybe(closer) if end.strip() else ""
         transform = _after_name({"id": "{id}"} if "(?P<id>" in begins + name + to else {})
-        return _Cut(_maybe(opener) + begins + name + to, ended + tail, kind, transform, args)
+        return _CallPattern(_maybe(opener) + begins + name + to, ended + tail, kind, transform, args)
 
     def section(self, opener: str) -> str:
         """What begins the calls after an answer, if that is a part of ``opener``, which then has an empty answer."""
@@ -284,34 +284,38 @@ class _TemplateWriter:
         rest = self.text((_NAME, {_KEY: _VALUE}), content=_CONTENT).partition(_CONTENT)[2].removeprefix(ended)
         return next((opener[at:] for at in range(len(opener)) if rest.startswith(opener[at:])), opener)
 
-    def python(self, found: re.Match[str]) -> _Cut:
+    def python(self, found: re.Match[str]) -> _CallPattern:
         """Calls in a list as in Python."""
         if found["list"] is None:
-            raise _Unsaid("the calls are as in Python, without a list around them")
+            raise _Inexpressible("the calls are as in Python, without a list around them")
         if self.for_ == "servers":
-            raise _Unsaid("the calls are a list as in Python, which vLLM 0.33 and SGLang 0.5.23 do not know")
+            raise _Inexpressible(
+                "the calls are a list as in Python, which vLLM 0.33 and SGLang 0.5.23 do not know"
+            )
         self.lost.append("vLLM 0.33 and SGLang 0.5.23 do not know python-call-list")
         open, close = found.string[: found.start()].strip(), found.string[found.end() :].strip()
         begun = _pattern(open) or r"(?=\[\s*[A-Za-z_][A-Za-z0-9_.-]*\()"
         transform = {"type": "function", "function": {"name": "{name}", "arguments": "{arguments}"}}
-        return _Cut(begun, _pattern(close) or self.end_of_call(""), "python-call-list", transform, {}, True)
+        return _CallPattern(
+            begun, _pattern(close) or self.end_of_call(""), "python-call-list", transform, {}, True
+        )
 
-    def tagged(self, one: str, two: str) -> _Cut:
-        """A call whose arguments stand in tags."""
+    def tagged(self, one: str, two: str) -> _CallPattern:
+        """A call whose arguments are in tags."""
         name = one.find(_NAME, max(0, one.find(_KEY) - len(_NAME) - 200))
         name = one.rfind(_NAME, 0, one.find(_KEY)) if _KEY in one else name
-        behind = one[name + len(_NAME) :]
+        after_name = one[name + len(_NAME) :]
         without = self.text((_NAME, {}))
         none = without[without.rfind(_NAME) + len(_NAME) :]
-        header = shared_start(none, behind)
-        end = shared_end(none[len(header) :], behind[len(header) :])
-        argument = behind[len(header) : len(behind) - len(end)]
+        header = shared_start(none, after_name)
+        end = shared_end(none[len(header) :], after_name[len(header) :])
+        argument = after_name[len(header) : len(after_name) - len(end)]
         opened, key, rest = argument.partition(_KEY)
         between, value, closed = rest.partition(_VALUE)
         if not (key and value and opened.strip() and between.strip() and closed.strip()):
-            raise _Unsaid("arguments are neither JSON nor in tags of their own")
+            raise _Inexpressible("arguments are neither JSON nor in tags of their own")
         if between.strip()[-1] in "'=" or closed.strip()[0] in "\"',":
-            raise _Unsaid("values are literals of a programming language")
+            raise _Inexpressible("values are literals of a programming language")
         around = [(between, closed.replace(_KEY, "(?P=key)")), *self.typed(opened, end)]
         no_key = (
             end.strip().removeprefix(opened.strip())[:1] if end.strip().startswith(opened.strip()) else ""
@@ -325,7 +329,7 @@ class _TemplateWriter:
         )
 
     def typed(self, opened: str, end: str) -> Iterator[tuple[str, str]]:
-        """What stands around a value of each other type."""
+        """What is around a value of each other type."""
         unlike: list[str] = []
         for key, (kind, value) in _TYPED.items():
             text = self.text((_NAME, {key: value}))
@@ -364,7 +368,7 @@ class _TemplateWriter:
                 text = self.format.render(message, _TOOLS)
             except ChatParsersError:
                 continue
-            if _said(read.bind(tools=_TOOLS).parse(text)) == _asked(message):
+            if _read_message(read.bind(tools=_TOOLS).parse(text)) == _asked_message(message):
                 continue
             if message["tool_calls"] and not _beside(message):
                 del spec["fields"]["tool_calls"]
@@ -374,8 +378,8 @@ class _TemplateWriter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
-    """The text of one call, cut at its name and at its arguments, and the text of two. ``between``: what stands between
+class _CallTexts:
+    """The text of one call, cut at its name and at its arguments, and the text of two. ``between``: what is between
     the arguments of the first and the name of the second."""
 
     before: str
@@ -396,14 +400,14 @@ class _Texts:
         return bool(self.two) and self.second() != self.middle
 
 
-def _cut_at(one: str, two: str, arguments: str) -> _Texts:
+def _cut_at(one: str, two: str, arguments: str) -> _CallTexts:
     """Cuts the texts. The name is the last before the arguments; ids are those of the first call."""
     two = two.replace("needle001", _ID)
     at = one.find(arguments)
     name = one.rfind(_NAME, 0, at)
     first = two.find(arguments)
     second = two.rfind(_OTHER, 0, two.rfind(arguments))
-    return _Texts(
+    return _CallTexts(
         one[:name].replace(_NAME, _OTHER),
         one[name + len(_NAME) : at],
         one[at + len(arguments) :],
@@ -417,7 +421,7 @@ def _uncounted(text: str) -> str:
 
 
 def _counted(text: str, marker: str) -> int:
-    """How often a marker stands in the text, whatever tool it names."""
+    """How often the text contains a marker, whatever tool it names."""
     return len(re.findall(_pattern(marker), text.replace(_NAME, _OTHER)))
 
 
@@ -430,12 +434,12 @@ def _object_of(keys: dict[str, str], each: bool) -> dict[str, Any]:
 
 
 def _after_name(id: dict[str, str]) -> dict[str, Any]:
-    """The transform of a call whose name stands in the opener."""
+    """The transform of a call whose opener contains its name."""
     return {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}, **id}
 
 
 def _around_id(header: str, name: str, to: str) -> tuple[str, str, str]:
-    """Puts the group ``id`` around what stands with the name between two markers."""
+    """Puts the group ``id`` around what is with the name between two markers."""
     marker = max(header.rfind(">"), header.rfind("]")) + 1
     end = re.search(r"<|\\\[", to)
     cut = end.start() if end is not None else len(to)
@@ -465,7 +469,7 @@ def _message(calls: Sequence[tuple[str, dict[str, Any]]], content: str, thought:
 
 
 def _beside(message: dict[str, Any]) -> bool:
-    """Whether a text or a thought stands beside the calls."""
+    """Whether there is a text or a thought beside the calls."""
     return bool(message["content"] or message.get("reasoning_content"))
 
 
@@ -484,12 +488,12 @@ def _messages(format: Format, fields: dict[str, Any]) -> Iterator[tuple[str, dic
             yield "a call after reasoning", _message((call,), "", _THOUGHT)
 
 
-def _said(message: Message) -> tuple[Any, ...]:
+def _read_message(message: Message) -> tuple[Any, ...]:
     calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls if call.complete]
     return message.content.strip(), message.reasoning.strip(), calls
 
 
-def _asked(message: dict[str, Any]) -> tuple[Any, ...]:
+def _asked_message(message: dict[str, Any]) -> tuple[Any, ...]:
     functions = [call["function"] for call in message["tool_calls"]]
     calls = [(function["name"], json.loads(function["arguments"])) for function in functions]
     return message["content"], message.get("reasoning_content", ""), calls
@@ -505,8 +509,8 @@ _AFTER_ARGUMENTS = re.compile(
 )
 
 
-def _listed(texts: _Texts) -> tuple[str, str, bool, dict[str, str]] | None:
-    """The markers, whether the calls stand in a list, and the keys of a call that is a JSON object; else None."""
+def _listed(texts: _CallTexts) -> tuple[str, str, bool, dict[str, str]] | None:
+    """The markers, whether the calls are in a list, and the keys of a call that is a JSON object; else None."""
     begin, to = _BEFORE_NAME.fullmatch(texts.before), _TO_ARGUMENTS.fullmatch(texts.middle)
     end = _AFTER_ARGUMENTS.fullmatch(texts.after)
     if begin is None or to is None or end is None or bool(begin["list"]) != bool(end["list"]):

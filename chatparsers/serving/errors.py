@@ -19,7 +19,7 @@ _ANTHROPIC = {
 
 
 _LONGEST = 2_000
-"""How many characters of a message are shown: most repeat what stands in the request."""
+"""How many characters of a message are shown: most repeat what the request has."""
 
 
 def _short(text: str) -> str:
@@ -73,7 +73,7 @@ class ApiError(ChatParsersError):
         }
 
     def anthropic(self) -> dict[str, Any]:
-        """The body of an Anthropic error. The path of the wrong field stands before the message, as it has no place."""
+        """The body of an Anthropic error. The path of the wrong field comes before the message, as it has no field."""
         kind = _ANTHROPIC.get(self.status, "invalid_request_error" if self.status < 500 else "api_error")
         return {"type": "error", "error": {"type": kind, "message": str(self)}}
 

@@ -154,7 +154,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         self.include_usage = include_usage
         self._toolkit = toolkit or Toolkit()
         self._around: tuple[str, ...] = ()
-        """What stands before and after the delta in the frame of a chunk."""
+        """What comes before and after the delta in the frame of a chunk."""
 
     @staticmethod
     def new_id() -> str:

@@ -65,7 +65,7 @@ class ContentStops:
         """How many characters at the end of ``text`` may be the beginning of a stop."""
         for size in range(min(self._longest - 1, len(text)), 0, -1):
             end = text[-size:]
-            # The stops that begin so stand there; none is `end` itself.
+            # In order, the stops that begin so come there; none is `end` itself.
             place = bisect_left(self._stops, end)
             if place < len(self._stops) and self._stops[place].startswith(end):
                 return size

@@ -2,7 +2,7 @@
 
 The model sees functions. An API has more: a namespace that holds functions, whose names are flattened here, and a
 freeform (custom) tool, whose call is one text and which becomes a function with one argument, `INPUT`. A `Toolkit` has
-both sides: the functions for the model, and the `Spelling` of those calls that are not plain.
+both sides: the functions for the model, and the `ToolSpelling` of those calls that are not plain.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _MODES = {"auto": "auto", "any": "required", "none": "none"}
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
-    """How an API spells the calls of a tool. ``name``: its name there. ``namespace``: where the name stands, or None.
+class ToolSpelling:
+    """How an API spells the calls of a tool. ``name``: its name there. ``namespace``: what contains the name, or None.
     ``custom``: the call is one text."""
 
     name: str
@@ -36,7 +36,7 @@ class Toolkit:
     """The tools of a request. ``functions`` are OpenAI-shaped; None if there are none."""
 
     functions: list[dict[str, Any]] | None = None
-    spellings: dict[str, Spelling] = field(default_factory=dict)
+    spellings: dict[str, ToolSpelling] = field(default_factory=dict)
     _called: dict[tuple[str | None, str], str] = field(init=False, repr=False, compare=False)
     """The functions by how a client calls them: by a namespace, or None, and a name."""
 
@@ -48,9 +48,9 @@ class Toolkit:
             called.setdefault((spelt.namespace, spelt.name), name)
         object.__setattr__(self, "_called", called)
 
-    def spelling(self, name: str) -> Spelling:
+    def spelling(self, name: str) -> ToolSpelling:
         """How the calls of the function are spelt."""
-        return self.spellings.get(name) or Spelling(name)
+        return self.spellings.get(name) or ToolSpelling(name)
 
     def names(self) -> list[str]:
         """The names of the functions."""
@@ -84,17 +84,17 @@ def chat_tools(value: object, drops: Drops) -> Toolkit:
         elif kind == "custom":
             made = _custom(mapping(tool.get("custom"), f"{at}.custom"), f"{at}.custom", drops)
             functions.append(made)
-            spellings[made["function"]["name"]] = Spelling(made["function"]["name"], custom=True)
+            spellings[made["function"]["name"]] = ToolSpelling(made["function"]["name"], custom=True)
         else:
             drops.tool(kind, at, "of type 'function' and 'custom'")
     return Toolkit(functions or None, spellings)
 
 
 def responses_tools(value: object, drops: Drops) -> Toolkit:
-    """The tools of a response. The functions of a namespace stand beside the others; if a name is taken, the
-    namespace's stands before it."""
+    """The tools of a response. The functions of a namespace join the others; if a name is taken, the
+    namespace's comes before it."""
     functions: list[dict[str, Any]] = []
-    spellings: dict[str, Spelling] = {}
+    spellings: dict[str, ToolSpelling] = {}
     _add_responses(value, "tools", None, drops, functions, spellings, set())
     return Toolkit(functions or None, spellings)
 
@@ -105,7 +105,7 @@ def _add_responses(
     namespace: str | None,
     drops: Drops,
     functions: list[dict[str, Any]],
-    spellings: dict[str, Spelling],
+    spellings: dict[str, ToolSpelling],
     names: set[str],
 ) -> None:
     for tool, at in _each(value, path):
@@ -132,7 +132,7 @@ def _add_responses(
             made["function"]["name"] = f"{namespace}__{given}"
         names.add(made["function"]["name"])
         if namespace is not None or kind == "custom":
-            spellings[made["function"]["name"]] = Spelling(given, namespace, kind == "custom")
+            spellings[made["function"]["name"]] = ToolSpelling(given, namespace, kind == "custom")
         functions.append(made)
 
 

@@ -54,7 +54,7 @@ class Deltas:
                 self.reasoning.append(event.text)
             elif isinstance(event, CallStart):
                 assert event.index == len(self.calls), (
-                    f"call {event.index} starts behind {len(self.calls)} calls"
+                    f"call {event.index} starts after {len(self.calls)} calls"
                 )
                 assert len(self.ends) == len(self.calls), f"call {event.index} starts inside another"
                 self.calls.append((event.name, event.id))
@@ -212,7 +212,7 @@ def check_expected(case: Case, message: Message, turn: Turn | None = None) -> No
     if expected.content is not None:
         assert message.content == expected.content, f"content is {message.content!r:.300}"
     else:
-        assert message.content.strip(), "the text behind the calls is lost"
+        assert message.content.strip(), "the text after the calls is lost"
     found = [call.name for call in message.tool_calls]
     assert found == [name for name, _ in expected.calls], (
         f"calls are {found}, the text is {message.text!r:.300}"

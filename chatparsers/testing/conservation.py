@@ -7,7 +7,7 @@
 - The ``call`` regions of a call are its name, the ids that the model wrote (the first counts), and its arguments: in
   the order of the text and nothing else. The punctuation between them is markup. Without punctuation, name or id and
   the next of them are one region. Arguments are one region, or a region for each argument's name and value. The part of
-  a call that the prompt's prefix wrote has no region: it stands before the first one.
+  a call that the prompt's prefix wrote has no region: it is before the first one.
   A region *is* a name, an id or a value in one of these ways: the same text; a JSON string that says it; a header in
   which the format's own pattern finds it; for a name also the name with the format's escapes, or after a
   namespace; for a value also a
@@ -108,9 +108,9 @@ def _inside(quoted: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Spelling:
+class _ValueSpelling:
     """How a format spells calls: ``headers`` are patterns with the groups ``name``, ``id`` and ``arg``, ``implied`` the
-    names that it does not write, ``positional`` whether values may stand without names, ``quotes`` what it writes
+    names that it does not write, ``positional`` whether values may come without names, ``quotes`` what it writes
     around strings, ``marks`` what it writes before the tags of elements, each with the name of an array's elements,
     ``escapes`` pairs of a character and its spelling in names, ``value_escapes`` the same for values, ``json_values``
     whether values are JSON, which may have white space around it."""
@@ -127,7 +127,7 @@ class _Spelling:
 
 
 @lru_cache(maxsize=256)
-def _spelling(format: Format) -> _Spelling:
+def _spelling(format: Format) -> _ValueSpelling:
     nodes = list(walk(format.tree(Options(tools=True))))
     headers = dict.fromkeys(node.pattern for node in nodes if isinstance(node, Header))
     implied = frozenset(node.value for node in nodes if isinstance(node, Implied))
@@ -137,7 +137,7 @@ def _spelling(format: Format) -> _Spelling:
     marks = dict.fromkeys((syntax.prefix, syntax.item) for syntax in syntaxes if isinstance(syntax, Elements))
     escapes = dict.fromkeys(pair for node in nodes if isinstance(node, Name) for pair in node.escapes)
     of_values = dict.fromkeys(pair for one in syntaxes if isinstance(one, Raw) for pair in one.escapes)
-    return _Spelling(
+    return _ValueSpelling(
         tuple(headers),
         implied,
         any(isinstance(node, EachArg) and node.positional is not None for node in nodes),
@@ -226,7 +226,7 @@ _Place = tuple[int, int]
 """A place in the regions: the number of one, and how much of it is read."""
 
 
-def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling, whole: bool) -> set[int]:
+def _ends(call: ToolCall, regions: list[str], start: int, spelling: _ValueSpelling, whole: bool) -> set[int]:
     """The ends that the regions of ``call`` may have if they begin at ``start``: the numbers of the next regions.
 
     ``whole``: the text of the arguments has its own end.
@@ -266,7 +266,7 @@ def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling, w
     return found
 
 
-def _beginnings(text: str, value: str, spelling: _Spelling) -> Iterator[int]:
+def _beginnings(text: str, value: str, spelling: _ValueSpelling) -> Iterator[int]:
     """How much of ``text`` may be ``value``."""
     if text.startswith(value):
         yield len(value)
@@ -278,7 +278,7 @@ def _behind(at: int, read: int, size: int, text: str) -> _Place:
     return (at, read + size) if size < len(text) else (at + 1, 0)
 
 
-def _groups(text: str, spelling: _Spelling) -> dict[str, str]:
+def _groups(text: str, spelling: _ValueSpelling) -> dict[str, str]:
     """What the first pattern for headers that fits finds in ``text``."""
     for pattern in spelling.headers:
         match = re.fullmatch(pattern, text)
@@ -291,7 +291,7 @@ _WORD = re.compile(r"[\w.:-]+")
 _NAMESPACE = r"[\w-][\w.:/-]*?[.:/]"
 
 
-def _named(text: str, name: str, spelling: _Spelling) -> Iterator[int]:
+def _named(text: str, name: str, spelling: _ValueSpelling) -> Iterator[int]:
     """How much of ``text`` may be the name, or the name after a namespace."""
     yield from _beginnings(text, name, spelling)
     found = re.match(_NAMESPACE + re.escape(name), text)
@@ -304,7 +304,7 @@ def _means(text: str, name: str) -> bool:
     return text == name or re.fullmatch(_NAMESPACE + re.escape(name), text) is not None
 
 
-def _spells(text: str, value: str, spelling: _Spelling) -> bool:
+def _spells(text: str, value: str, spelling: _ValueSpelling) -> bool:
     if _is_escaped(text, value, spelling.escapes):
         return True
     return text == value or ("\\" in text and _inside(f'"{text}"') == value)
@@ -318,18 +318,18 @@ def _is_escaped(text: str, value: str, escapes: tuple[tuple[str, str], ...]) -> 
     return re.sub("|".join(map(re.escape, chars)), lambda found: chars[found[0]], text) == value
 
 
-class _Number(str):
+class _NumberText(str):
     """A number as it is spelt. It equals no text."""
 
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Number) and str(self) == str(other)
+        return isinstance(other, _NumberText) and str(self) == str(other)
 
     __hash__ = str.__hash__
 
 
-class _Begun(str):
+class _BegunText(str):
     """The written part of a value that is cut off: the text of a string, else the JSON so far."""
 
     __slots__ = ()
@@ -337,7 +337,7 @@ class _Begun(str):
 
 _Pairs = list[tuple[str, Any]]
 _decoder = json.JSONDecoder(
-    object_pairs_hook=lambda pairs: ("object", pairs), parse_int=_Number, parse_float=_Number
+    object_pairs_hook=lambda pairs: ("object", pairs), parse_int=_NumberText, parse_float=_NumberText
 )
 
 
@@ -345,7 +345,7 @@ _BETWEEN = re.compile(r"\s*[:,]\s*")
 
 
 def _members(arguments: str) -> _Pairs | None:
-    """The members of an object; None if it is not an object. If it is cut off, the last member is a `_Begun`."""
+    """The members of an object; None if it is not an object. If it is cut off, the last member is a `_BegunText`."""
     try:
         whole = _decoder.decode(arguments)
         return whole[1] if isinstance(whole, tuple) else None
@@ -367,7 +367,7 @@ def _members(arguments: str) -> _Pairs | None:
             value, at = _decoder.raw_decode(arguments, at)
         except ValueError:
             rest = arguments[at:]
-            found.append((key, _Begun(_inside(rest) if rest.startswith('"') else rest)))
+            found.append((key, _BegunText(_inside(rest) if rest.startswith('"') else rest)))
             return found
         found.append((key, value))
         between = _BETWEEN.match(arguments, at)
@@ -376,9 +376,11 @@ def _members(arguments: str) -> _Pairs | None:
         at = between.end()
 
 
-def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling, whole: bool) -> set[int]:
+def _argued(
+    members: _Pairs, regions: list[str], start: int, spelling: _ValueSpelling, whole: bool
+) -> set[int]:
     """The ends that the regions of the arguments may have. Each argument is a name and a value; they are one region
-    where nothing stands between them."""
+    where nothing is between them."""
     ends = {start}
     for number, (key, value) in enumerate(members, 1):
         begins, ends = ends, set()
@@ -391,7 +393,7 @@ def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling
             for place in places:
                 if (
                     value == ""
-                    or isinstance(value, _Begun)
+                    or isinstance(value, _BegunText)
                     or (spelling.marks and value in ([], ("object", [])))
                 ):
                     ends.add(place)
@@ -406,7 +408,7 @@ def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling
     return ends
 
 
-def _is_object(text: str, call: ToolCall, spelling: _Spelling, whole: bool) -> bool:
+def _is_object(text: str, call: ToolCall, spelling: _ValueSpelling, whole: bool) -> bool:
     """Whether ``text`` is the source of all arguments of the call. ``whole``: it is not cut off."""
     arguments = call.arguments
     if text == arguments or (not whole and text.startswith(arguments)):
@@ -426,7 +428,7 @@ def _is_object(text: str, call: ToolCall, spelling: _Spelling, whole: bool) -> b
     return _is_value(text, ("object", members), spelling)
 
 
-def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -> bool:
+def _is_value(text: str, value: Any, spelling: _ValueSpelling, begun: bool = False) -> bool:
     """Whether ``text`` is the source of ``value``. ``begun``: the text may be cut off."""
     if begun and (
         (isinstance(value, str) and text.startswith(value)) or _looks_like(text, value, spelling, True)
@@ -435,7 +437,7 @@ def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -
     if isinstance(value, str):
         if text == str(value) or not (value or text.strip()):
             return True
-        if isinstance(value, _Number):
+        if isinstance(value, _NumberText):
             return text[:1].isspace() == text[-1:].isspace() and text.strip() == str(value)
         if _is_escaped(text, value, spelling.value_escapes):
             return True
@@ -494,7 +496,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if isinstance(value, _Number):
+    if isinstance(value, _NumberText):
         return ast.literal_eval(value)
     return value
 
@@ -504,7 +506,7 @@ _PUNCTUATION = re.compile(r"[\s{}\[\]():,=\"'\\]+")
 _WORDS = {"None": "null", "True": "true", "False": "false"}
 
 
-def _looks_like(text: str, value: Any, spelling: _Spelling, begun: bool = False) -> bool:
+def _looks_like(text: str, value: Any, spelling: _ValueSpelling, begun: bool = False) -> bool:
     """Whether an object, an array or a quoted string in another syntax has these keys and scalars between its ends."""
     ends = {"{": "}", "[": "]", "(": ")", **{quote[0]: quote[-1] for quote in spelling.quotes}}
     said = "".join(_scalars(value))
@@ -520,7 +522,7 @@ def _open(text: str) -> tuple[int, ...]:
     return tuple(text.count(left) - text.count(right) for left, right in ("{}", "[]", "()"))
 
 
-def _agree(text: str, said: str, spelling: _Spelling, begun: bool) -> bool:
+def _agree(text: str, said: str, spelling: _ValueSpelling, begun: bool) -> bool:
     """Whether the two are equal except for punctuation and white space. ``begun``: ``text`` may be cut off.
 
     A backslash may begin an escape in either.
@@ -529,7 +531,7 @@ def _agree(text: str, said: str, spelling: _Spelling, begun: bool) -> bool:
     return any(one.startswith(other) if begun else one == other for one in texts for other in all_said)
 
 
-def _bare(text: str, spelling: _Spelling, escapes: bool) -> str:
+def _bare(text: str, spelling: _ValueSpelling, escapes: bool) -> str:
     if escapes:
         text = _ESCAPE.sub(lambda found: str(json.loads(f'"{found[0]}"')), text)
     text = re.sub(r"\b(None|True|False)\b", lambda found: _WORDS[found[0]], text)

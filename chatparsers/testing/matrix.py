@@ -66,7 +66,9 @@ def feed_in_every_way(
         except Exception as error:
             record.failures[chunking] = record.failures.get(chunking, 0) + 1
             if record.failures[chunking] == 1:
-                problems.append(f"{chunking}: {_told(error)}\n{_again(case, pieces() if pieces else None)}")
+                problems.append(
+                    f"{chunking}: {_error_text(error)}\n{_again(case, pieces() if pieces else None)}"
+                )
 
     message: list[Message] = []
 
@@ -99,7 +101,7 @@ def feed_in_every_way(
             record.counts["prefixes"] = check_prefixes(turn, case.text, every)
         except Exception as error:
             record.counts["prefixes"] = record.failures["prefixes"] = 1
-            problems.append(f"prefixes: {_told(error)}\n{_again(case)}")
+            problems.append(f"prefixes: {_error_text(error)}\n{_again(case)}")
     _listen(case, record, problems)
     return problems
 
@@ -144,7 +146,7 @@ def _listen(case: Case, record: Record, problems: list[str]) -> None:
         )
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     # pytest appends what it saw of the values: the message says that already.
     text = str(error).partition("\nassert ")[0] or repr(error)
     return text if isinstance(error, AssertionError) else f"{type(error).__name__}: {text}"

@@ -1,4 +1,4 @@
-"""Needles: words that stand at both ends of a text, so that a lost, doubled or moved end is seen at once."""
+"""Needles: words at both ends of a text, so that a lost, doubled or moved end is seen at once."""
 
 from __future__ import annotations
 

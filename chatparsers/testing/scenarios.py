@@ -146,7 +146,7 @@ def raw_stops(format: Format) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def own_markers(format: Format) -> tuple[str, ...]:
-    """The markers of a format that may stand in a string argument: its tokens and literals, not what ends a value."""
+    """The markers of a format that a string argument may contain: its tokens and literals, not what ends a value."""
     tree = format.tree(Options(tools=True))
     texts = dict.fromkeys(node.text for node in once(tree) if isinstance(node, (Token, Literal)))
     stops = raw_stops(format)

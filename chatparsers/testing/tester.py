@@ -122,7 +122,7 @@ class Tester:
     def _regions(self, message: Message) -> list[str]:
         """What each part of the text was taken for."""
         name = self.source.name if isinstance(self.source, Format) else self.source.format.name
-        lines = [f"{name}, behind {self.turn.prefix!r}, read:"]
+        lines = [f"{name}, after {self.turn.prefix!r}, read:"]
         return lines + [f"    {r.kind:9} {message.text[r.start : r.end]!r:.200}" for r in message.regions]
 
 
@@ -136,9 +136,9 @@ def _texts(what: str, found: str, expected: str) -> list[str]:
         return []
     same = next((at for at, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), None)
     at = min(len(found), len(expected)) if same is None else same
-    behind = f"behind {found[max(at - 20, 0) : at]!r} " if at else ""
+    after = f"after {found[max(at - 20, 0) : at]!r} " if at else ""
     return [
-        f"{what}: parts at character {at}, {behind}expected {expected[at : at + 80]!r}, found {found[at : at + 80]!r}"
+        f"{what}: parts at character {at}, {after}expected {expected[at : at + 80]!r}, found {found[at : at + 80]!r}"
     ]
 
 

@@ -38,7 +38,7 @@ _Recipe: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], frozenset[int], bo
 ORDINARY, NOT_AN_END, END, END_IN_VALUE = range(-1, 3)
 
 
-class Spelling:
+class TokenTexts:
     """The texts of the characters that stand for tokens. ``skip``: leaves special tokens that are no markers out of
     content and reasoning."""
 
@@ -78,7 +78,7 @@ class Spelling:
         return "" if self.skip and ord(character) >= _FIRST_OTHER else self.texts[character]
 
 
-class _Texts(dict[int, str]):
+class _TextsById(dict[int, str]):
     """The text of each id, found at its first use; ``""`` if it is special, unknown or only a part of a character."""
 
     __slots__ = ("_pieces", "special")
@@ -121,9 +121,9 @@ class IdFeed:
         tokenizer: Any,
         detokenizer: Detokenizer,
         recipe: _Recipe,
-        texts: _Texts,
+        texts: _TextsById,
         alphabet: Alphabet,
-        spelling: Spelling,
+        spelling: TokenTexts,
     ) -> None:
         self.tokenizer = tokenizer
         self._detokenizer = detokenizer
@@ -272,7 +272,7 @@ def _tables(
     ends: frozenset[int],
     skip: bool,
     also_text: bool,
-) -> tuple[_Texts, Alphabet, Spelling]:
+) -> tuple[_TextsById, Alphabet, TokenTexts]:
     """What all feeds of one recipe share: the texts of the ids, the alphabet, the texts of its characters."""
     single = {
         text: id for text in dict.fromkeys((*texts, *stops)) if (id := vocabulary.id_of(text)) is not None
@@ -291,7 +291,7 @@ def _tables(
             special[id] = (END if id in ends else NOT_AN_END, chr(code))
             spelt[chr(code)] = token.text
             code += 1
-    return _Texts(vocabulary.pieces, special), alphabet, Spelling(spelt, skip)
+    return _TextsById(vocabulary.pieces, special), alphabet, TokenTexts(spelt, skip)
 
 
 def id_start(
@@ -339,7 +339,7 @@ def _id_start(
     inline: bool,
     skip: bool,
     also_text: bool,
-) -> tuple[Start, _Recipe, _Texts, Alphabet, Spelling]:
+) -> tuple[Start, _Recipe, _TextsById, Alphabet, TokenTexts]:
     """All of `id_start` that streams share, looked up at once. ``key`` is as `_key` makes it."""
     texts, stops = format.preserved_tokens, format.stops
     ends = _kept_ends(vocabulary, stops, key, texts)

@@ -7,7 +7,7 @@ what a model's tokenizer.json says. The ids of a GGUF differ from those of the t
 - Beyond ASCII llama.cpp does not tell capitals from small letters. For their classes in a tokenizer.json it takes any
   letter (``youtu``, ``tiny_aya``), or any but ``a-z`` or ``A-Z`` (``gpt-4o``, ``tekken``), and then no marks (accents).
 - ``kimi-k2`` does not part ``HelloWorld``, and takes no marks into words.
-- ``afmoe`` and ``tiny_aya`` leave what stands before a number with its first digits.
+- ``afmoe`` and ``tiny_aya`` leave what is before a number with its first digits.
 - ``superbpe`` means the digits of ASCII by ``\\d``. ``(?i:'s)`` does not take ``'ſ``.
 - ``bailingmoe`` has greedy quantifiers for possessive ones.
 
@@ -27,7 +27,7 @@ class PreTokenizer:
     """How a text becomes words, within which alone tokens are merged.
 
     ``expressions``: regular expressions of Oniguruma. Each cuts the pieces that the one before it left: a match is a
-    piece, and so is what stands between two matches. ``ignore_merges``: a word that is a token is that token, whatever
+    piece, and so is what is between two matches. ``ignore_merges``: a word that is a token is that token, whatever
     the merges say. ``add_bos``: whether a text begins with the token for beginnings, unless the file says otherwise.
     ``byte_letters``: whether tokens spell bytes by GPT-2's letters; else they spell characters, and a space as ``▁``.
     """
@@ -63,7 +63,7 @@ _HAN = (
     r"\x{2B820}-\x{2CEAF}\x{2CEB0}-\x{2EBEF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}"
 )
 # Groups of three digits, counted from the end of a number. The look ahead is at its beginning alone, so that a long
-# number costs no more. In the first expression what stands before a number stays with its first group.
+# number costs no more. In the first expression what is before a number stays with its first group.
 _THREES = r"\P{N}*+(?<!\p{N})\p{N}{1,2}(?=(?:\p{N}{3})*+(?!\p{N}))|\P{N}*+\p{N}{3}|\P{N}++"
 _ASCII_THREES = r"(?<![0-9])[0-9]{1,2}(?=(?:[0-9]{3})++(?![0-9]))|[0-9]{3}"
 _POWERS = "|".join(rf"\s{{{n}}}(?!\S)" for n in ("512", "256", "128", "64", "32", "16", "8", "4", "1,2"))

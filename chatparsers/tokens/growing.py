@@ -16,8 +16,8 @@ from .vocabulary import Vocabulary
 class GrowingIds:
     """Keeps ``ids`` equal to ``tokenizer.encode(text, add_special_tokens=False).ids``, but for quoted markers.
 
-    ``tokenizer``: a ``tokenizers.Tokenizer``. ``before``: the stop behind which the text stands, ``""`` if it stands
-    behind other text; None at the beginning of all.
+    ``tokenizer``: a ``tokenizers.Tokenizer``. ``before``: the stop that the text follows, ``""`` if it follows
+    other text; None at the beginning of all.
     """
 
     def __init__(self, tokenizer: Any, before: str | None = None) -> None:
@@ -25,7 +25,7 @@ class GrowingIds:
         self._before = before
         self._added = Vocabulary.of(tokenizer).added
         self._cuts: list[tuple[int, int, int]] = []
-        """Of each added token: its first character, the one behind it, its place in ids."""
+        """Of each added token: its first character, the one after it, its place in ids."""
         self.text = ""
         self.ids: list[int] = []
 

@@ -1,6 +1,6 @@
-"""The ids of a text that stands behind others, and of one that quotes markers.
+"""The ids of a text that follows others, and of one that quotes markers.
 
-Some tokenizers write a space at the beginning of a text that no text inside has. So a piece is encoded behind an added
+Some tokenizers write a space at the beginning of a text that no text inside has. So a piece is encoded after an added
 token, which is then taken off: a tokenizer splits a text at added tokens first.
 """
 
@@ -48,9 +48,9 @@ class Offsets(Sequence[tuple[int, int]]):
 
 
 def encode_behind(tokenizer: Any, text: str, before: str = "") -> tuple[list[int], Spans]:
-    """The ids of ``text`` behind other text, without a merge over the border, and the span of each.
+    """The ids of ``text`` after other text, without a merge over the border, and the span of each.
 
-    ``before``: the added token that stands there; then its flags decide what becomes of white space behind it.
+    ``before``: the added token that is there; then its flags decide what becomes of white space after it.
     """
     if not text:
         return [], []
@@ -62,7 +62,7 @@ def encode_behind(tokenizer: Any, text: str, before: str = "") -> tuple[list[int
         return ids, encoded.offsets
     ids, spans = _behind(encoded, len(anchor))
     if ids and not text.startswith(" ") and str(vocabulary.pieces[ids[0]]).startswith(" "):
-        # The tokenizer writes a space behind each added token; behind a line break it writes none.
+        # The tokenizer writes a space after each added token; after a line break it writes none.
         other, places = _behind(tokenizer.encode("\n" + text, add_special_tokens=False), 1)
         if other and not str(vocabulary.pieces[other[0]]).startswith(" "):
             return other, places
@@ -113,7 +113,7 @@ def _apart(tokenizer: Any, text: str, span: tuple[int, int], cut: int) -> tuple[
 
 
 def _behind(encoded: Any, size: int) -> tuple[list[int], Spans]:
-    """The ids behind the first characters, and their spans from there on."""
+    """The ids after the first characters, and their spans from there on."""
     first = next((place for place, (_, end) in enumerate(encoded.offsets) if end > size), len(encoded.ids))
     return encoded.ids[first:], [(max(start - size, 0), end - size) for start, end in encoded.offsets[first:]]
 

@@ -232,7 +232,7 @@ def test_each_part_of_a_text_tells_how_long_it_is_held() -> None:
 
 
 def test_a_diagnostic_is_marked_at_its_place() -> None:
-    """Where it is: in a folded text, in a token, behind the last character."""
+    """Where it is: in a folded text, in a token, after the last character."""
     tokenizer = tiny_model("qwen3").tokenizer
     turn = chatparsers.get_format("qwen3").bind(tools=TOOLS, tokenizer=tokenizer)
     call = '<tool_call>\n{"name": "%s", "arguments": {"a": "b"}}\n</tool_call>\n'
@@ -243,9 +243,9 @@ def test_a_diagnostic_is_marked_at_its_place() -> None:
         html = picture.html()
         assert len(picture.notes) == 4 and picture.notes[-1][0] == len(text)
         for number, (place, note) in enumerate(picture.notes, 1):
-            before, _, behind = html.partition(f'data-l="!{number}" title="{escape(for_terminal(note))}"')
+            before, _, after = html.partition(f'data-l="!{number}" title="{escape(for_terminal(note))}"')
             shown = "".join(_Markup(before.partition('<div class="chips">')[2] + ">").parts)
-            assert re.sub(r"[\d,]+ more (characters|tokens)", "", shown) == text[:place] and behind
+            assert re.sub(r"[\d,]+ more (characters|tokens)", "", shown) == text[:place] and after
             assert f"!{number} character {place}: {escape(note)}" in html
         lines = picture.text().splitlines()
         assert "unknown-tool" in lines[lines.index("N call      g") - 1]

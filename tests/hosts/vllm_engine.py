@@ -15,7 +15,7 @@ from vllm.renderers.hf import HfRenderer
 from vllm.sampling_params import RequestOutputKind
 from vllm.tokenizers import cached_tokenizer_from_config
 
-from chatparsers.adapters._xgrammar import _compiler, _Mask
+from chatparsers.adapters._xgrammar import _compiler, _XgrammarMask
 
 
 class Engine:
@@ -83,7 +83,7 @@ class Engine:
         mask = None
         if asked is not None:
             compiler = _compiler(backend, size, self.model.eos_ids)
-            mask = _Mask(compiler.compile_structural_tag(asked.structural_tag), size)
+            mask = _XgrammarMask(compiler.compile_structural_tag(asked.structural_tag), size)
         biases = self.model._biases()
         for id, bias in (params.logit_bias or {}).items():
             biases[id] += bias

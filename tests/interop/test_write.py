@@ -83,6 +83,8 @@ def test_what_cannot_be_written_is_said() -> None:
         "olmo-3": "the calls are as in Python, without a list around them",
         "pythonic": python,
         "sarashina": "values are literals of a programming language",
+        "smi": "the name is a key of the JSON around the arguments",
+        "ui-tars": "the calls are as in Python, without a list around them",
     }
 
 

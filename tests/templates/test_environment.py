@@ -9,6 +9,7 @@ import pytest
 
 from chatparsers.errors import TemplateError
 from chatparsers.templates import Template
+from chatparsers.templates.jinja.environment import asked_of
 
 USER = [{"role": "user", "content": "Hi"}]
 
@@ -87,3 +88,25 @@ def test_tojson_is_that_of_transformers_and_more() -> None:
 def test_the_clock_can_be_set() -> None:
     assert render("{{ strftime_now('%Y') }}", strftime_now=lambda pattern: f"at {pattern}") == "at %Y"
     assert render("{{ strftime_now('%Y') }}").isdigit()
+
+
+@pytest.mark.parametrize(
+    ("expression", "inside", "whole"),
+    [
+        ("'<a>' in m.content", {"<a>"}, set()),
+        ("'<a>' not in m.content", {"<a>"}, set()),
+        ("m.role in ['user', 'system']", set(), {"user", "system"}),
+        ("m.role == 'user'", set(), {"user"}),
+        ("'user' != m['role']", set(), {"user"}),
+        ("m.content[:3] == '<a>'", {"<a>"}, set()),
+        ("m.content.startswith('<a>')", {"<a>"}, set()),
+        ("m.content | length == 3", set(), set()),
+    ],
+)
+def test_a_template_tells_texts_by_what_they_contain_or_by_what_they_are(
+    expression: str, inside: set[str], whole: set[str]
+) -> None:
+    asked = asked_of(f"{{{{ {expression} }}}}")
+    assert (asked.inside, asked.whole) == (inside, whole)
+    # So texts that differ in nothing else take the same way.
+    assert asked.of("b") == asked.of("c") == () and asked.of("x <a> y") == (("<a>",) if inside else ())

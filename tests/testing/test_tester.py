@@ -43,12 +43,12 @@ def test_each_step_leaves_the_one_before_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("expected", "said"),
     [
-        ({"content": "So!"}, "content: parts at character 2, behind 'So' expected '!', found '.'"),
+        ({"content": "So!"}, "content: parts at character 2, after 'So' expected '!', found '.'"),
         ({"content": "So."}, "calls: expected [], found ['f']"),
         ({"calls": [("f", {"a": 1.5})]}, "content: parts at character 0, expected '', found 'So.'"),
         (
             {"content": "So.", "calls": [("f", {"a": 1.5})]},
-            "arguments of call 0, f: parts at character 9, behind '{\"a\": 1.5' expected '}', found '0}'",
+            "arguments of call 0, f: parts at character 9, after '{\"a\": 1.5' expected '}', found '0}'",
         ),
         (
             {"content": "So.", "calls": [("f", '{"a": 1.50}')], "complete": False},

@@ -55,7 +55,7 @@ _Note = tuple[DiagnosticCode, int, str, "int | None"]
 
 
 class Spelling(Protocol):
-    """What the characters of special tokens spell, where ids are fed (`chatparsers.tokens.feed.Spelling`)."""
+    """What the characters of special tokens spell, where ids are fed (`chatparsers.tokens.feed.TokenTexts`)."""
 
     @property
     def texts(self) -> dict[str, str]: ...

@@ -26,7 +26,7 @@ _TYPES = {
 }
 _NONE = {type(None)}
 _PLAIN = {"text": {str, *_NONE}, "bool": {bool, *_NONE}, "float": {float, *_NONE}}
-"""The types that stand in a column of such a kind as they are."""
+"""The types whose values a column of such a kind has as they are."""
 _LARGEST = 2**63
 
 
@@ -113,7 +113,7 @@ def _joined(kinds: set[str]) -> str:
 
 
 def _fitting(value: Any, kind: str) -> tuple[bool, Any]:
-    """Whether a value fits its column, and how it stands there."""
+    """Whether a value fits its column, and how the column has it."""
     if value is None:
         return True, None
     own = _kind(value, kind == "ids")

@@ -23,7 +23,7 @@ _BATCH = 1024
 """Rows that are read and written at once."""
 _BATCH_BYTES = 8 * 2**20
 _SHOWN = 200
-"""How many bytes of a line that is too long stand in its error."""
+"""How many bytes of a line that is too long its error shows."""
 
 
 @dataclass(frozen=True)

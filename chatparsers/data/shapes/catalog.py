@@ -1,6 +1,6 @@
 """The shapes that are known, each with its source, and how one is found for a row. The first that fits is taken.
 
-A shape fits by the names of a row's columns and by what stands in them, so every row is judged by itself: batches of
+A shape fits by the names of a row's columns and by what they contain, so every row is judged by itself: batches of
 any size give the same.
 """
 

@@ -155,7 +155,7 @@ def _score(format: Format, text: str, tools: Sequence[Mapping[str, Any]]) -> int
         if not (message.tool_calls or message.reasoning):
             return 0
         written = format.render(_written(message), tools or None)
-        same = _said(turn.parse(written)) == _said(message)
+        same = _compared(turn.parse(written)) == _compared(message)
     except ChatParsersError:
         return 1
     return 1 + 2 * same + (_bare(written) == _bare(text))
@@ -170,7 +170,7 @@ def _bare(text: str) -> str:
     return "".join(text.split())
 
 
-def _said(message: Message) -> tuple[Any, ...]:
+def _compared(message: Message) -> tuple[Any, ...]:
     calls = [(call.name, _bare(call.arguments)) for call in message.tool_calls]
     return message.content.strip(), message.reasoning.strip(), calls
 

@@ -1,6 +1,6 @@
 cimport cython
 from .detokenizer cimport Detokenizer
-cdef class Spelling:
+cdef class TokenTexts:
     cdef public bint skip
     cdef public dict texts
     cpdef str text(self, str text)
