@@ -9,13 +9,13 @@
 Quirks:
 - The prompt ends in `<|start|>assistant`, which begins each message. `<|eom|>` ends a message, `<|eot|>` the turn.
 - `to=self` is reasoning, `to=user`, `to=commentary` content. Nobody is `self`, in Glimmer `user`. `to=developer` is left out, and
-  so is text before the calls in a message to a tool.
+  so is text before the calls in a message to a tool; a diagnostic tells.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - Seen in the wild: no `<|eom|>` before the next message, a name twice (`get_weather.get_weather`), several invocations
   in one message, a call that is addressed to the user or to nobody or has no header, `<|message|>` in or after its name.
 """
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.core import Builder, Format, Node, Tag, Tool
 from chatparsers.formats._shapes import addressee, invoke
 
 TWICE = r"(?:(?P<twice>.+)\.(?=(?P=twice)\Z))?(?P<name>.+)"
@@ -26,6 +26,7 @@ def build(p: Builder, nobody: str = "self") -> Node:
     role = begin + "assistant"
     wrapper, closer = "<atem:function_calls>", "</atem:function_calls>"
     text = p.until(wrapper, "<|eom|>", "<|eot|>", "<|start|>")
+    told = p.optional(p.space() + p.negate(wrapper) + p.tag(Tag.STRAY, text))
 
     def block(*to: str) -> Node:
         named = p.optional(role) + p.space() + "to=" + p.choice(*to)
@@ -39,7 +40,7 @@ def build(p: Builder, nobody: str = "self") -> Node:
     def call(tool: Tool) -> Node:
         people = p.choice("self", "user", "commentary", "developer") + message
         to = p.space(" ") + "to=" + p.reads("", p.negate(people)) + addressee(p, tool)
-        return p.expected(role) + to + message + p.reads("", text) + wrapper + called(tool)
+        return p.expected(role) + to + message + p.reads("", told) + p.space() + wrapper + called(tool)
 
     def fumbled(tool: Tool) -> Node:
         name = p.chars('^"<') + message + p.chars('^"<')
@@ -60,7 +61,7 @@ def build(p: Builder, nobody: str = "self") -> Node:
     calls = p.calls(one, p.expected(end)) + p.optional(end)
     content = p.span(block("user", "commentary"), end, optional=True)
     rest = p.until("<|eom|>", "<|eot|>", "<|start|>") + p.optional(end)
-    marks = role + " to=developer" + message + p.cut() + rest
+    marks = role + " to=developer" + message + p.cut() + p.tag(Tag.STRAY, rest)
     return p.body(calls, reasoning=p.span(block("self"), end), content=content, marks=marks, closers=closer)
 
 
