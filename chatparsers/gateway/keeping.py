@@ -33,6 +33,8 @@ from .work import until_left
 
 _LOOK, _BEAT = 0.1, 5
 """How often frames are written and looked for, in seconds, and how many such looks are a beat."""
+_SELDOM = 0.5
+"""How often is looked where nothing comes."""
 _COMMENT = ": waiting\n\n"
 
 
@@ -151,9 +153,9 @@ class Keeping:
         """Keeps a response that begins in the background. Whether it could be."""
         return self._try(self.store.begin, asked.owner, asked.kept(response, running=True))
 
-    def add_frames(self, id: str, frames: list[tuple[int, str]]) -> None:
-        """Keeps more of the stream of a response."""
-        self._try(self.store.add_frames, id, frames)
+    def add_frames(self, id: str, frames: list[tuple[int, str]]) -> bool:
+        """Keeps more of the stream of a response. Whether it could be."""
+        return self._try(self.store.add_frames, id, frames)
 
 
 class Keep:
@@ -249,8 +251,8 @@ class _Frames:
     def flush(self) -> None:
         """Writes what waits."""
         frames, self._waiting = self._waiting, []
-        if frames:
-            self._keeping.add_frames(self._id, frames)
+        if frames and not self._keeping.add_frames(self._id, frames):
+            self._waiting[:0] = frames  # the next look tries again
 
     async def write(self, scope: anyio.CancelScope) -> None:
         """Writes what comes, and asks whether the response may go on; if not, it is cancelled."""
@@ -258,7 +260,8 @@ class _Frames:
         while not self.cancelled:
             await anyio.sleep(_LOOK)
             looks += 1
-            await run_sync(self.flush)
+            if self._waiting:
+                await run_sync(self.flush)
             if looks % _BEAT == 0:
                 self.cancelled = not await run_sync(self._may_go_on)
         scope.cancel()
@@ -281,26 +284,25 @@ class Following:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._left, receive, tasks.cancel_scope)
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-            silent = 0.0
+            silent, wait = 0.0, _LOOK
             while True:
                 running, frames = await run_sync(self._look)
                 text = "".join(frames)
-                self._after += len(frames)
-                silent = 0.0 if frames else silent + _LOOK
+                silent, wait = (0.0, _LOOK) if frames else (silent + wait, min(1.5 * wait, _SELDOM))
                 if silent >= self._keep_alive:
                     silent, text = 0.0, _COMMENT
                 if text or not running:
                     await send({"type": "http.response.body", "body": text.encode(), "more_body": running})
                 if not running:
                     break
-                await anyio.sleep(_LOOK)
+                await anyio.sleep(wait)
             tasks.cancel_scope.cancel()
 
     def _look(self) -> tuple[bool, list[str]]:
-        kept = self._store.response(
-            self._owner, self._id
-        )  # before its frames, or the last ones could be missed
-        return kept is not None and kept.running, self._store.frames(self._id, self._after)
+        kept = self._store.response(self._owner, self._id)  # first, or the last frames could be missed
+        frames = self._store.frames(self._id, self._after)
+        self._after = frames[-1][0] if frames else self._after
+        return kept is not None and kept.running, [frame for _, frame in frames]
 
     async def _left(self, receive: Receive, scope: anyio.CancelScope) -> None:
         await until_left(receive)

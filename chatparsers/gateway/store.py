@@ -131,9 +131,15 @@ class Store:
                 raise StoreFull(str(error)) from error
 
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._reading() as db:
+            return db.execute(query, values).fetchall()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """Raises `ApiError` if the file cannot be read."""
         try:
             with self._lock:
-                return self._db.execute(query, values).fetchall()
+                yield self._db
         except sqlite3.Error as error:
             raise ApiError("the store cannot be read: try again later", status=503) from error
 
@@ -245,8 +251,8 @@ class Store:
 
     def held(self, owner: str, id: str) -> Held | None:
         """The ids of a response; None if they are not held."""
-        with self._lock:
-            return self._held(self._db, owner, id)
+        with self._reading() as db:
+            return self._held(db, owner, id)
 
     def _held(self, db: sqlite3.Connection, owner: str, id: str) -> Held | None:
         rows = db.execute(
@@ -302,12 +308,10 @@ class Store:
                 "INSERT OR IGNORE INTO frames VALUES (?, ?, ?)", [(id, *frame) for frame in frames]
             )
 
-    def frames(self, id: str, after: int) -> list[str]:
-        """The frames after a number, as far as they are there."""
-        rows = self._read(
-            "SELECT frame FROM frames WHERE entry = ? AND number > ? ORDER BY number", id, after
-        )
-        return [frame for (frame,) in rows]
+    def frames(self, id: str, after: int) -> list[tuple[int, str]]:
+        """The frames after a number, as far as they are there, each with its number."""
+        query = "SELECT number, frame FROM frames WHERE entry = ? AND number > ? ORDER BY number"
+        return [(number, frame) for number, frame in self._read(query, id, after)]
 
     def beat(self, id: str) -> bool:
         """A response still runs. Whether it may: it was neither cancelled nor deleted."""

@@ -261,17 +261,18 @@ _WRITER = """
 import sys
 from chatparsers.gateway.store import Kept, Store
 store = Store(sys.argv[1])
-for number in range(10**6):
+for number in range(200):
     id = f"{sys.argv[2]}-{number}"
     store.keep("", Kept(id, {"id": id, "output": [{"id": id}]}, []))
     print(id, flush=True)
+sys.stdin.read()
 """
 
 
 def _writers(folder: Path) -> Iterator[subprocess.Popen[str]]:
     for name in "ab":
         given = [sys.executable, "-c", _WRITER, str(folder), name]
-        yield subprocess.Popen(given, stdout=subprocess.PIPE, text=True)
+        yield subprocess.Popen(given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def test_it_outlives_a_kill(tmp_path: Path) -> None:
@@ -280,7 +281,7 @@ def test_it_outlives_a_kill(tmp_path: Path) -> None:
     said: list[str] = []
     for writer in writers:
         assert writer.stdout is not None
-        said += [writer.stdout.readline().strip() for _ in range(50)]
+        said += [writer.stdout.readline().strip() for _ in range(20)]
     for writer in writers:
         writer.kill()
         rest, _ = writer.communicate()
