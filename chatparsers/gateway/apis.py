@@ -70,6 +70,7 @@ def _messages(model: str, turn: Turn, request: Request, index: int, id: str | No
 CHAT = Api("chat", read_chat, _chat)
 RESPONSES = Api("responses", read_responses, _responses, prompt="input")
 MESSAGES = Api("messages", read_messages, _messages, _anthropic)
+COUNT_INPUT = Api("input_tokens", read_responses, _responses, prompt="input")
 COUNT = Api("count_tokens", partial(read_messages, counting=True), _messages, _anthropic)
 
 

@@ -31,7 +31,7 @@ from ..plain import one_line
 from ..serving import ApiError
 from ..serving.fields import LONGEST_NAME
 from .answer import Answer, Answers
-from .apis import CHAT, COUNT, MESSAGES, RESPONSES, Api, api_of
+from .apis import CHAT, COUNT, COUNT_INPUT, MESSAGES, RESPONSES, Api, api_of
 from .engine import Engine, Job
 from .guard import Guard
 from .http_engine import HttpEngine
@@ -54,8 +54,8 @@ _SEEN = 1.0
 _NAMED = 64
 """How many names of unknown fields are warned of, and how many of them one request may count."""
 _POSTED = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES}
-_COUNTED = "/v1/messages/count_tokens"
-_APIS = {path: api.name for path, api in {**_POSTED, _COUNTED: COUNT}.items()}
+_COUNTED = {"/v1/messages/count_tokens": COUNT, "/v1/responses/input_tokens": COUNT_INPUT}
+_APIS = {path: api.name for path, api in {**_POSTED, **_COUNTED}.items()}
 
 
 def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> Starlette:
@@ -86,8 +86,11 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
 
         return endpoint
 
-    async def count_tokens(request: HttpRequest) -> Response:
-        return await gateway.count_tokens(request)
+    def counted(api: Api) -> Callable[[HttpRequest], Awaitable[Any]]:
+        async def endpoint(request: HttpRequest) -> Any:
+            return await gateway.count_tokens(api, request)
+
+        return endpoint
 
     async def models(request: HttpRequest) -> Response:
         return gateway.models(request)
@@ -125,7 +128,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     routes = [
         Route("/", root),
         *(Route(path, post(api), methods=["POST"]) for path, api in _POSTED.items()),
-        Route(_COUNTED, count_tokens, methods=["POST"]),
+        *(Route(path, counted(api), methods=["POST"]) for path, api in _COUNTED.items()),
         Route("/v1/models", models),
         Route("/v1/models/{name:path}", models),
         *([] if gateway.keeping is None else gateway.paths().routes(kept)),
@@ -367,15 +370,16 @@ class _Gateway:
         if fields:
             record.fields["ignored"] = sorted(set(map(field_of_ignored, fields)))
 
-    async def count_tokens(self, http: HttpRequest) -> Response:
-        record = Record(COUNT.name, http.headers, self.metrics, self.log)
+    async def count_tokens(self, api: Api, http: HttpRequest) -> Response:
+        record = Record(api.name, http.headers, self.metrics, self.log)
         try:
-            self.guard.check_key(http.headers)
-            count = await self._preparing.count(COUNT, http)
+            owner = self.guard.check_key(http.headers)
+            count = await self._preparing.count(api, http, owner)
         except Exception as error:
-            return self._failed(COUNT, error, record)
+            return self._failed(api, error, record)
         record.end(200)
-        return JSONResponse({"input_tokens": count})
+        named = {"object": "response.input_tokens"} if api is COUNT_INPUT else {}
+        return JSONResponse({**named, "input_tokens": count})
 
     def _failed(self, api: Api, error: Exception, record: Record) -> Response:
         """The response for an error before the engine was asked."""

@@ -29,6 +29,7 @@ _SAID = {
     "/v1/responses": "OpenAI's Responses",
     "/v1/messages": "Anthropic's Messages",
     "/v1/messages/count_tokens": "the tokens of a message's prompt",
+    "/v1/responses/input_tokens": "the tokens of a response's prompt",
     "/v1/models": "the model",
     "/v1/models/{name}": "the model, under any name",
     "/v1/responses/{id}": "a response that is kept",
@@ -45,6 +46,7 @@ _SAID = {
 _FIELDS: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "/v1/chat/completions": (CHAT, ("messages",)),
     "/v1/responses": (RESPONSES, ()),
+    "/v1/responses/input_tokens": (RESPONSES, ()),
     "/v1/messages": (MESSAGES, ("messages", "max_tokens")),
     "/v1/messages/count_tokens": (MESSAGES, ("messages",)),
 }

@@ -19,7 +19,7 @@ from ..core.format import Turn
 from ..grammar import Grammar
 from ..serving import ApiError, Request
 from .account import MAX_SIZE, MAX_WORK, READING, Account
-from .apis import RESPONSES, Api
+from .apis import COUNT_INPUT, RESPONSES, Api
 from .body import read_body
 from .digest import digest
 from .encode import Encoder
@@ -89,14 +89,14 @@ class Preparing:
         finally:
             self._forget(account, raw)
 
-    async def count(self, api: Api, http: HttpRequest) -> int:
+    async def count(self, api: Api, http: HttpRequest, owner: str) -> int:
         """How many tokens the prompt of a request has."""
         account, raw = Account(self._settings), bytearray()
 
         def work() -> int:
             if self._chat.tokenizer is None:
                 raise ApiError("this server has no tokenizer, so it cannot count tokens", status=501)
-            request, _ = self._request(api, account, raw)
+            request, _ = self._request(api, account, raw, owner)
             return len(self._encoded(request, self._turn(request, account)))
 
         try:
@@ -170,10 +170,10 @@ class Preparing:
         return work
 
     def _request(
-        self, api: Api, account: Account, raw: bytearray, owner: str = ""
+        self, api: Api, account: Account, raw: bytearray, owner: str
     ) -> tuple[Request, Asked | None]:
         body, drops, asked = read_body(bytes(raw), account), self._settings.drop_unsupported, None
-        if self._keeping is not None and api is RESPONSES:
+        if self._keeping is not None and api in (RESPONSES, COUNT_INPUT):
             request, asked = self._keeping.read(owner, body, drop_unsupported=drops)
         else:
             request = api.read(body, drop_unsupported=drops)

@@ -82,12 +82,13 @@ def test_a_conversation_goes_on_with_its_own_ids(gateway: Callable[..., Any], wa
             item: dict[str, Any] = {"role": "user", "content": given}
             if found is not None:
                 item = {"type": "function_call_output", "call_id": found.output[-1].call_id, "output": given}
+            counted = client.responses.input_tokens.count(**same, input=[item], **named)
             found = client.responses.create(**same, input=[item], **named)
             assert found.store and found.status == "completed"
             held = prompts(server)[-1]
             assert held[: len(wrote)] == wrote and len(held) > len(wrote)
             plain = client.responses.create(**same, input=[*history, item], store=False)
-            assert not plain.store
+            assert not plain.store and counted.input_tokens == len(prompts(server)[-1])
             words = [tokenizer.decode(ids, skip_special_tokens=False) for ids in (held, prompts(server)[-1])]
             assert (words[0] == words[1]) == (len(history) == 0)
             assert "".join(words[0].split()) == "".join(words[1].split())
