@@ -118,7 +118,6 @@ def exchange_of(
     subject: Subject, probe: Probe, api: Api, stream: bool, body: dict[str, Any], response: Response
 ) -> Exchange:
     """The exchange of a request and its response. Raises `ChatParsersError` if we cannot make the request's turn."""
-    turn = subject.turn(probe.body)
     said, raw = None, Raw()
     if response.ok and stream:
         found = list(events(response.text))
@@ -127,6 +126,8 @@ def exchange_of(
     elif response.ok:
         said = api.read(response.data)
         raw = raw_of(response.data, said.completion)
+    prompt = raw.prompt if raw.prompt_ids is None else subject.decoded(raw.prompt_ids)
+    turn = subject.turn_after(probe.body, prompt, None if said is None else said.prompt)
     return Exchange(probe, api, stream, body, response, said, raw, subject, turn)
 
 

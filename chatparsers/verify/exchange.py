@@ -10,7 +10,7 @@ from ..core.format import Turn
 from ..core.message import Message
 from .apis import Api
 from .client import Response
-from .probes import Probe
+from .probes import Probe, thinking
 from .raw import Raw
 from .rows import Blame, Row, parting
 from .said import Said
@@ -72,7 +72,16 @@ class Exchange:
         if reading is None:
             return False
         codes = {each.code for each in reading.diagnostics} - _BENIGN
+        begun = self.turn.prefix.strip()
+        if (reading.reasoning and self.unthinking) or (begun and reading.text.lstrip().startswith(begun)):
+            return True  # it thinks all the same, or writes again what the prompt wrote
         return bool(codes) or (not self.cut and any(not call.complete for call in reading.tool_calls))
+
+    @property
+    def unthinking(self) -> bool:
+        """Whether the request turned thinking off."""
+        switch = self.probe.body.get("chat_template_kwargs")
+        return bool(switch) and switch == thinking(self.subject.chat, False)
 
     @property
     def blame(self) -> Blame:

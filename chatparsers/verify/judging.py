@@ -10,6 +10,7 @@ from .asking import Asked
 from .checks import CHECKS, pairs, prompt
 from .exchange import Exchange
 from .mends import with_mend
+from .raw import Raw
 from .rows import Row
 from .verdict import ranked
 
@@ -58,7 +59,7 @@ def _pair(asked: Sequence[Asked]) -> None:
             if each.said is None or one.whole.said is None or each.raw.known:
                 continue
             if each.answer.plain() == one.whole.answer.plain():
-                each.raw.ids, each.raw.text = one.whole.raw.ids, one.whole.raw.text
+                each.raw.ids, each.raw.text, each.turn = one.whole.raw.ids, one.whole.raw.text, one.whole.turn
     known = {one.whole.probe.name: one.whole for one in asked if one.whole.api.name == "chat"}
     for one in asked:
         other = known.get(one.whole.probe.name)
@@ -66,7 +67,7 @@ def _pair(asked: Sequence[Asked]) -> None:
             continue
         for each in one.exchanges:
             if each.said is not None and _same_request(each, other):
-                each.raw = type(other.raw)(other.raw.ids, other.raw.text, source="paired")
+                each.raw, each.turn = Raw(other.raw.ids, other.raw.text, source="paired"), other.turn
 
 
 def _same_request(exchange: Exchange, other: Exchange) -> bool:

@@ -65,5 +65,10 @@ def parting(code: str, said: object, should: object) -> int | None:
     """The first character in which two texts differ; None if they cannot be laid beside each other."""
     if code not in _COMPARED or not isinstance(said, str) or not isinstance(should, str):
         return None
-    pairs = zip(said, should, strict=False)
-    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(said), len(should)))
+    return first_difference(said, should)
+
+
+def first_difference(left: str, right: str) -> int:
+    """The first character in which two texts differ, or the length of the shorter one."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))

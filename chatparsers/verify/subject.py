@@ -15,6 +15,7 @@ from ..core.message import Message
 from ..errors import ChatParsersError
 from ..serving import read_chat
 from .raw import Raw
+from .rows import first_difference
 
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]{2,8} \d{4}|[A-Z][a-z]{2,8} \d{1,2}, \d{4}|\d\d:\d\d(:\d\d)?"
@@ -43,6 +44,25 @@ class Subject:
         key = repr(body)
         if key not in self._turns:
             self._turns[key] = self._prepared(body)
+        return self._turns[key]
+
+    def turn_after(self, body: Mapping[str, Any], prompt: str | None, size: int | None) -> Turn:
+        """The turn by which an answer is read. A server that lets the model think by default, or not, wrote another
+        beginning of the answer: its prompt tells that by its end, or by its ``size`` in tokens."""
+        ours = self.turn(body)
+        turns = [ours, *filter(None, (self._thinking(body, on) for on in (True, False)))]
+        if prompt is not None:
+            return max(turns, key=lambda turn: first_difference(turn.prompt[::-1], prompt[::-1]))
+        fits = [turn for turn in turns if size is not None and self.count(turn.prompt) in (size, size - 1)]
+        return fits[0] if fits else ours
+
+    def _thinking(self, body: Mapping[str, Any], on: bool) -> Turn | None:
+        key = f"{on} {body!r}"
+        if key not in self._turns:
+            try:
+                self._turns[key] = self._prepared(body, thinking=on)
+            except ChatParsersError:
+                return None
         return self._turns[key]
 
     def _prepared(self, body: Mapping[str, Any], **more: Any) -> Turn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..exchange import Exchange
 from ..rows import Blame, Row
@@ -11,6 +12,11 @@ from ..rows import Blame, Row
 def stream_differs(whole: Exchange, stream: Exchange, again: Sequence[Exchange]) -> Iterator[Row]:
     """Both say the same, if the model wrote the same: with equal ids, or as two equal runs of each show."""
     said, should = stream.answer.plain(), whole.answer.plain()
+    if said != should and _stripped(said) == _stripped(should):
+        yield stream.row(
+            "stream-differs", "streamed and whole differ in white space", said, should, blame="policy"
+        )
+        return
     blame: Blame
     if said == should:
         return
@@ -27,6 +33,12 @@ def stream_differs(whole: Exchange, stream: Exchange, again: Sequence[Exchange])
     what = _what(said, should) + ("" if steady else "; the same request gives other answers each time")
     blame = "unknown" if not steady else "model" if whole.broken else "server"
     yield stream.row("stream-differs", what, said, should, blame=blame)
+
+
+def _stripped(said: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.strip() if name in ("content", "reasoning") else value for name, value in said.items()
+    }
 
 
 def _what(said: dict[str, object], should: dict[str, object]) -> str:

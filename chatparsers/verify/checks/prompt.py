@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..exchange import Exchange
-from ..rows import Blame, Row
+from ..rows import Blame, Row, first_difference
 from ..subject import same_but_dates
 from .check import judges
 
@@ -45,20 +45,14 @@ def prompt(exchange: Exchange) -> Iterator[Row]:
         yield exchange.row("tools-not-shown", "the prompt names no tool", *_excerpts(theirs, ours))
         return
     blame: Blame = "server" if bare else "policy"
-    what = f"the prompt differs from character {_parting(theirs, ours)}"
+    what = f"the prompt differs from character {first_difference(theirs, ours)}"
     what += "" if bare else "; the template alone cannot show this, so each server writes it in its own way"
     yield exchange.row("prompt-differs", what, *_excerpts(theirs, ours), blame=blame)
 
 
-def _parting(theirs: str, ours: str) -> int:
-    """The first character in which two texts differ."""
-    pairs = zip(theirs, ours, strict=False)
-    return next((n for n, (left, right) in enumerate(pairs) if left != right), min(len(theirs), len(ours)))
-
-
 def _excerpts(theirs: str, ours: str) -> tuple[str, str]:
     """The two texts around the first difference."""
-    at = _parting(theirs, ours)
+    at = first_difference(theirs, ours)
     begin = max(at - _AROUND, 0)
     return theirs[begin : at + _AROUND], ours[begin : at + _AROUND]
 

@@ -64,6 +64,10 @@ def reasoning(exchange: Exchange) -> Iterator[Row]:
     theirs, right = said.reasoning.strip(), ours.reasoning.strip()
     if theirs == right:
         return
+    if theirs.removesuffix(right).strip() and theirs.removesuffix(right).strip() in exchange.turn.prefix:
+        what = "the reasoning begins with what the prompt wrote of it"
+        yield exchange.row("reasoning-differs", what, theirs, right, blame="policy")
+        return
     inside = right and right in said.content and right not in ours.content
     code = "reasoning-in-content" if inside else "reasoning-lost" if not theirs else "reasoning-differs"
     what = {

@@ -15,14 +15,21 @@ from .check import answered, judges
 
 @judges("refused", "error", where=lambda exchange: not exchange.response.inconclusive)
 def status(exchange: Exchange) -> Iterator[Row]:
-    """A valid request gets an answer. What the template itself refuses, a server may refuse."""
+    """A valid request gets an answer. What the template itself refuses, a server may refuse. If a model that writes
+    noise makes it fail, only a forced answer proves that the noise was the server's own grammar's."""
     response = exchange.response
     if response.ok:
         return
     shown = response.text[:300]
     if response.status >= 500:
+        proved = (
+            exchange.sane
+            or exchange.probe.prompt
+            or exchange.probe.forced
+            or exchange.probe.schema is not None
+        )
         what = f"status {response.status} for a valid request, {response.tries} times"
-        yield exchange.row("error", what, shown, "an answer")
+        yield exchange.row("error", what, shown, "an answer", blame="server" if proved else "unknown")
     else:
         blame: Blame = "server" if exchange.subject.prompts(exchange.probe.body).bare else "policy"
         yield exchange.row(
