@@ -43,15 +43,24 @@ def calls(exchange: Exchange) -> Iterator[Row]:
     if exchange.probe.choice == "none":
         return  # whether such a call is dropped or shown as text, each server decides
     said, ours = _calls(exchange)
+    shown = [[call.name, call.arguments] for call in exchange.answer.calls]
+    right = [[call.name, call.arguments] for call in _ours(exchange).tool_calls if call.complete]
     if len(said) < len(ours):
         what = f"{len(said)} of the {len(ours)} calls that the model wrote"
-        yield exchange.row("call-lost", what, said, ours, blame=exchange.blame)
+        yield exchange.row("call-lost", what, shown, right, blame=exchange.blame)
+    elif (
+        len(said) > len(ours)
+        and exchange.cut
+        and any(not call.complete for call in _ours(exchange).tool_calls)
+    ):
+        what = "a call that was cut off is given as a whole one"
+        yield exchange.row("call-invented", what, shown, right, blame=exchange.blame)
     elif len(said) > len(ours):
         blame: Blame = "model" if exchange.broken else "unknown"
-        yield exchange.row("call-invented", "a call that we do not read", said, ours, blame=blame)
+        yield exchange.row("call-invented", "a call that we do not read", shown, right, blame=blame)
     elif said != ours:
         yield exchange.row(
-            "call-differs", "another name or other arguments", said, ours, blame=exchange.blame
+            "call-differs", "another name or other arguments", shown, right, blame=exchange.blame
         )
 
 
@@ -84,6 +93,10 @@ def content(exchange: Exchange) -> Iterator[Row]:
     said, right = exchange.answer.content, _content(exchange)
     if right is None or said == right or (exchange.probe.schema is not None and fits(exchange)):
         return  # under a schema the result is judged, and not what stands around it
+    if exchange.cut and _unfinished(exchange, said, right):
+        what = "what began a call, and was cut off before it was one, is left out"
+        yield exchange.row("content-differs", what, said, right, blame="policy")
+        return
     if said.strip() == right.strip():
         yield exchange.row("white-space", "white space around the content", said, right, blame="policy")
         return
@@ -103,6 +116,12 @@ def content(exchange: Exchange) -> Iterator[Row]:
         len(exchange.answer.calls) == len(ours.tool_calls) or not ours.tool_calls
     ):  # else it is told as a lost call
         yield exchange.row("content-differs", "the content differs", said, right, blame=exchange.blame)
+
+
+def _unfinished(exchange: Exchange, said: str, right: str) -> bool:
+    """Whether only the beginning of a call is left out, which was cut off before it was a call."""
+    left_out = right[len(said) :].strip()
+    return right.startswith(said) and any(left_out.startswith(marker) for marker in exchange.subject.markers)
 
 
 def partial(exchange: Exchange) -> bool:

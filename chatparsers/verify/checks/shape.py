@@ -64,7 +64,7 @@ def arguments(exchange: Exchange) -> Iterator[Row]:
             yield exchange.row("arguments-double", "the arguments are JSON in JSON", shown, value)
 
 
-@judges("arguments-schema", where=_called)
+@judges("arguments-schema", where=lambda exchange: _called(exchange) and not exchange.cut)
 def schema(exchange: Exchange) -> Iterator[Row]:
     """The arguments follow the tool's schema. Without a grammar that is up to the model."""
     tools = exchange.probe.tools
