@@ -1,0 +1,76 @@
+"""The parts of the judge beside judges of their own: statistics, what clients read, dictation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2", reason="the packages of the gateway are not installed")
+pytest.importorskip("jsonschema", reason="the package jsonschema is not installed")
+
+from models import tiny
+
+from chatparsers.verify import dictation
+from chatparsers.verify.apis import APIS
+from chatparsers.verify.client import Response
+from chatparsers.verify.events import events
+from chatparsers.verify.judging import judge
+from chatparsers.verify.server import Server
+from chatparsers.verify.statistics import interval, sign_test, trigger
+from chatparsers.verify.subject import Subject
+
+
+def test_intervals_and_tests_are_those_of_the_tables() -> None:
+    """Wilson's interval for 8 of 10 and 0 of 10, the sign test for 9 of 10, the F1 of three pairs."""
+    assert interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert interval(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert sign_test(9, 1) == pytest.approx(22 / 1024) and sign_test(0, 0) == 1.0
+    found = trigger([(True, True), (True, False), (False, False)])
+    assert found.f1 == pytest.approx(2 / 3) and trigger([]).f1 == 1.0
+
+
+def test_events_are_read_as_the_standard_says() -> None:
+    text = ': hello\r\n\r\nevent: a\r\ndata: {"x":\r\ndata: 1}\r\n\r\ndata:[DONE]\n\ndata: no\n\n'
+    assert [(event.name, event.data) for event in events(text)] == [
+        ("a", {"x": 1}),
+        ("", "[DONE]"),
+        ("", "no"),
+    ]
+
+
+@pytest.mark.parametrize("api", APIS.values(), ids=APIS)
+def test_a_body_that_is_no_answer_is_told_and_raises_nothing(api: Any) -> None:
+    for data in (
+        {},
+        {"choices": [None]},
+        {"content": {"a": 1}},
+        {"output": "x"},
+        {"error": {"message": "no"}},
+    ):
+        assert api.read(data).faults
+    said = api.read_events(events('data: {"choices": 1, "type": "x"}\n\ndata: garbage\n\n'))
+    assert said.faults
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_parser_that_is_fed_alone(lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reads as we do is fine; what ends at the text ``</tool_call>`` inside an argument loses calls."""
+    subject = Subject(tiny("qwen3").chat)
+
+    def feed(client: Any, server: Server, one: dictation.Dictated) -> dictation.Fed:
+        message = one.turn.parse(one.text).to_openai("drop")
+        if lost and "</tool_call>" in "".join(
+            call["function"]["arguments"] for call in message.get("tool_calls", ())
+        ):
+            message.pop("tool_calls")
+        finish = "length" if one.cut else "tool_calls" if message.get("tool_calls") else "stop"
+        answer = {"choices": [{"message": message, "finish_reason": finish}]}
+        return dictation.Fed("/parse", {}, Response(200, ""), APIS["chat"].read(answer))
+
+    monkeypatch.setattr(dictation, "ways", lambda client, server: [dictation.Way("test", feed)])
+    server: Any = Server("other", "", "m")
+    asked, way = dictation.dictate(None, server, subject)  # type: ignore[arg-type]
+    rows, judged = judge(asked, "other")
+    assert way == "test" and len(asked) > 30 and judged["call-lost"] > 30
+    assert {row.code for row in rows if row.blame == "server"} == ({"call-lost"} if lost else set())
