@@ -64,6 +64,9 @@ class Asker:
                 return
             if way is not NOTHING and asked.response.status in _REFUSED:
                 self.refused.append(f"{way.name}: status {asked.response.status}")
+        if asked.response.status >= 500 and not asked.response.inconclusive:
+            self.way = known[0] if known else NOTHING  # it fails at this text; the probes say at which else
+            return
         told = asked.response.text[:200]
         raise VerifyError(f"the server answers no chat request: status {asked.response.status}: {told}")
 

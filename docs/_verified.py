@@ -1,0 +1,116 @@
+"""Writes docs/verified.md: what `chatparsers verify` found in engines.
+
+    python docs/_verified.py add "llama-server b11434" rows/*.json   # keeps verdicts that verify --json wrote
+    python docs/_verified.py                                         # writes the page
+
+`docs/_verified.json` holds what is kept: for each engine, format and code one witness. A row to the server's charge is
+published only with a note by whoever checked it by hand, under `checked`; without one this stops.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+KEPT, PAGE = DOCS / "_verified.json", DOCS / "verified.md"
+LONGEST = 160
+HEAD = """# Engines that were judged
+
+What [`chatparsers verify`](verify.md) found in engines. They ran tiny random models with the real chat templates, so
+the engine's prompts, grammars, parser and streams are judged and not a model. Every row to the server's charge was
+checked by hand: the note says how. A row is about this version, on this day. `docs/_verified.py` writes this page.
+"""
+
+
+def add(label: str, files: list[Path]) -> None:
+    """Keeps the verdicts in files as those of an engine, in the place of what was kept of it."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {"engines": {}, "checked": {}}
+    kept["engines"][label] = [_verdict(json.loads(path.read_text(encoding="utf-8"))) for path in files]
+    KEPT.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _verdict(verdict: dict[str, Any]) -> dict[str, Any]:
+    facts, judged = verdict["facts"], verdict["judged"]
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in verdict["rows"]:
+        one = found.setdefault(
+            (row["code"], row["blame"]),
+            {
+                **{name: row[name] for name in ("code", "blame", "what", "probe", "path")},
+                **{name: _short(row[name]) for name in ("said", "should", "raw")},
+                "request": row["request"] if row["blame"] == "server" else None,
+                "answers": 0,
+                "of": judged.get(row["code"], 0),
+            },
+        )
+        one["answers"] += 1
+    about = {
+        name: facts[name] for name in ("date", "format", "template", "raw", "requests", "tokens", "seconds")
+    }
+    return {**about, "found": [one for one in found.values() if one["blame"] != "model"]}
+
+
+def _short(value: object) -> str | None:
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def page() -> str:
+    """The page. Exits if a row to the server's charge has no note."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    parts = [HEAD]
+    for label, verdicts in kept["engines"].items():
+        parts += _engine(label, verdicts, kept["checked"])
+    return "\n".join(parts)
+
+
+def _engine(label: str, verdicts: list[dict[str, Any]], checked: dict[str, str]) -> Iterator[str]:
+    requests, seconds = (sum(each[name] for each in verdicts) for name in ("requests", "seconds"))
+    formats = len({each["format"] for each in verdicts})
+    yield f"## {label}\n"
+    yield f"{verdicts[0]['date']}: {formats} formats, {requests:,} requests, {seconds:.0f} s; {verdicts[0]['raw']}.\n"
+    rows = [(each["format"], one) for each in verdicts for one in each["found"]]
+    faults = sorted((row for row in rows if row[1]["blame"] == "server"), key=lambda row: row[1]["code"])
+    yield "| Fault | Formats | Answers | Checked by hand |\n|---|---|---|---|"
+    witnesses = []
+    for code, group in groupby(faults, key=lambda row: row[1]["code"]):
+        found = list(group)
+        note = checked.get(f"{label}: {code}") or checked.get(f"{label.split()[0]}: {code}")
+        if note is None:
+            sys.exit(f"{KEPT.name}: checked: expected a note for {label}: {code}")
+        answers, of = (sum(one[name] for _, one in found) for name in ("answers", "of"))
+        names = ", ".join(f"`{name}`" for name, _ in found)
+        yield f"| [`{code}`](verify.md#{code}) | {names} | {answers} of {of} | {note} |"
+        witnesses.append((code, *found[0]))
+    if not faults:
+        yield "| none | | | |"
+    others = sorted(
+        {(one["blame"], one["code"], one["what"], name) for name, one in rows if one["blame"] != "server"}
+    )
+    yield "\nChoices of this server, and what nothing proves:\n" if others else ""
+    for (blame, code, what), group in groupby(others, key=lambda row: row[:3]):
+        yield f"- {blame}: `{code}`: {what} ({', '.join(f'`{row[3]}`' for row in group)})"
+    yield "\n<details><summary>A witness of each fault</summary>\n" if witnesses else ""
+    for code, name, one in witnesses:
+        yield f"**{code}**, `{name}`, `{one['probe']}`: {one['what']}\n"
+        shown = {key: one[key] for key in ("said", "should", "raw") if one[key] is not None}
+        request = json.dumps(one["request"], ensure_ascii=False)
+        yield "````text"
+        yield from (f"{key + ':':8}{json.dumps(value, ensure_ascii=False)}" for key, value in shown.items())
+        yield f"POST {one['path']} {request}"
+        yield "````\n"
+    yield "</details>\n" if witnesses else ""
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["add"]:
+        add(sys.argv[2], [Path(name) for name in sys.argv[3:]])
+    else:
+        PAGE.write_text(page(), encoding="utf-8")
