@@ -105,7 +105,10 @@ def _dictated(subject: Subject, scenario: Scenario) -> Dictated | None:
     probe = Probe(f"dictated/{scenario.name}", body)
     if can_ask(subject, probe) or subject.turn(body).prefix != case.prefix:
         return None
-    return Dictated(probe, case.text, _ids(subject, case.text), subject.turn(body))
+    turn, text = subject.turn(body), case.text
+    for stop in turn.stops:
+        text = text.removesuffix(stop)  # the engine takes it off before its parser
+    return Dictated(probe, text, _ids(subject, text), turn)
 
 
 def _ids(subject: Subject, text: str) -> list[int] | None:
