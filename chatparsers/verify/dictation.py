@@ -203,7 +203,7 @@ def _parsers(client: Client) -> Callable[[Client, Server, Dictated], Fed]:
 
     def feed(client: Client, server: Server, one: Dictated) -> Fed:
         said = Said(content=one.text, finish="stop")
-        fed = Fed("", {}, Response(404, ""), None)
+        fed = Fed("", {}, Response(200 if calls or thoughts else 404, ""), None)
         if thoughts:
             body = {"text": one.text, "reasoning_parser": thoughts}
             fed = _posted(client, "/separate_reasoning", body)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.format import Turn
 from ..core.message import Message
+from ..errors import ChatParsersError
 from .apis import Api
 from .client import Response
 from .probes import Probe, thinking
@@ -72,9 +73,8 @@ class Exchange:
         if reading is None:
             return False
         codes = {each.code for each in reading.diagnostics} - _BENIGN
-        begun = self.turn.prefix.strip()
-        if (reading.reasoning and self.unthinking) or (begun and reading.text.lstrip().startswith(begun)):
-            return True  # it thinks all the same, or writes again what the prompt wrote
+        if reading.reasoning and self.unthinking:
+            return True  # it thinks all the same
         return bool(codes) or (not self.cut and any(not call.complete for call in reading.tool_calls))
 
     @property
@@ -91,6 +91,30 @@ class Exchange:
         if self.broken:
             return "model"
         return "likely" if self.raw.source == "paired" else "server"
+
+    @property
+    def text_blame(self) -> Blame:
+        """Whose fault a difference of texts is. What a model writes that answers nothing, such as a random one, proves
+        something only where it is written as its format's own writer writes it."""
+        return "unknown" if self.blame == "server" and not self.sane and not self.canonical else self.blame
+
+    @cached_property
+    def canonical(self) -> bool:
+        """Whether the format's writer writes this raw text for this message, but for white space."""
+        reading, text = self.reading, self.text
+        if reading is None or text is None:
+            return False
+        try:
+            message, tools = reading.to_openai("drop"), list(self.turn.tools.raw) or None
+            written = self.turn.format.render(message, tools, read_back=False)
+        except ChatParsersError:
+            return False
+        for stop in self.turn.stops:
+            text = text.removesuffix(stop)
+        return "".join(written.split()) in (
+            "".join(text.split()),
+            "".join(f"{self.turn.prefix}{text}".split()),
+        )
 
     def row(
         self,

@@ -187,7 +187,7 @@ def _made_of(asked: Iterable[Asked]) -> Iterator[Probe]:
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in said.calls
         ]
-        if all(isinstance(call.arguments, str) and isinstance(call.id, str) for call in said.calls):
+        if all(isinstance(call.value, dict) and isinstance(call.id, str) for call in said.calls):
             yield sent_back(whole.probe, said.content, said.reasoning, calls)
             return
 

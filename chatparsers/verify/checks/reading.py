@@ -87,7 +87,7 @@ def reasoning(exchange: Exchange) -> Iterator[Row]:
         "reasoning-lost": "the reasoning is not shown",
         "reasoning-differs": "the reasoning differs",
     }[code]
-    yield exchange.row(code, what, theirs, right, blame=exchange.blame)
+    yield exchange.row(code, what, theirs, right, blame=exchange.text_blame)
 
 
 @judges("content-differs", "white-space", "cut-markup", where=_read)
@@ -109,7 +109,7 @@ def content(exchange: Exchange) -> Iterator[Row]:
     if exchange.cut and any(not call.complete for call in ours.tool_calls):
         what = "a call that was cut off is shown as text"
         yield exchange.row(
-            "cut-markup", what, said, right, blame=exchange.blame if partial(exchange) else "policy"
+            "cut-markup", what, said, right, blame=exchange.text_blame if partial(exchange) else "policy"
         )
     elif exchange.probe.choice == "none" and ours.tool_calls:
         yield exchange.row(
@@ -118,7 +118,7 @@ def content(exchange: Exchange) -> Iterator[Row]:
     elif (
         len(exchange.answer.calls) == len(ours.tool_calls) or not ours.tool_calls
     ):  # else it is told as a lost call
-        yield exchange.row("content-differs", "the content differs", said, right, blame=exchange.blame)
+        yield exchange.row("content-differs", "the content differs", said, right, blame=exchange.text_blame)
 
 
 def _unfinished(exchange: Exchange, said: str, right: str) -> bool:
@@ -161,6 +161,6 @@ def _marked(exchange: Exchange) -> Blame:
     if exchange.cut and not (partial(exchange) and exchange.reading is not None):
         return "policy"  # what began a call, and was cut off before it was one, is text
     if exchange.reading is not None:
-        return exchange.blame
+        return exchange.text_blame
     quoted = any(marker in str(exchange.probe.body) for marker in exchange.subject.markers)
     return "server" if exchange.sane and not quoted else "unknown"
