@@ -69,7 +69,10 @@ def written(turn: Turn, prompt: str) -> str:
     ]
     for wanted in dict.fromkeys(map(json.dumps, (calls, plainer, plainer[:1]))):
         for text, thought in _texts(turn, content, json.loads(wanted), tools):
-            begun = text[_shared(turn.prefix, text) :]
+            shared = _shared(turn.prefix, text)
+            if thought and turn.prefix and not shared:
+                continue  # the prompt wrote that there is none
+            begun = text[shared:]
             read = turn.parse(begun)
             found = [[call.name, call.parsed_arguments] for call in read.tool_calls]
             if not read.diagnostics and found == json.loads(wanted) and bool(read.reasoning) == thought:

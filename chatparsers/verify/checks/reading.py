@@ -45,7 +45,7 @@ def calls(exchange: Exchange) -> Iterator[Row]:
     said, ours = _calls(exchange)
     shown = [[call.name, call.arguments] for call in exchange.answer.calls]
     right = [[call.name, call.arguments] for call in _ours(exchange).tool_calls if call.complete]
-    if exchange.cut and said == ours[:-1]:
+    if exchange.cut and ours and said == ours[:-1]:
         what = "the last call, whose end was cut off, is left out"
         yield exchange.row("call-lost", what, shown, right, blame="policy")
     elif len(said) < len(ours):
