@@ -12,7 +12,8 @@ from .client import Client, Response, VerifyError
 from .events import events
 from .exchange import Exchange
 from .probes import MOST, Probe, user
-from .raw import NOTHING, WAYS, Raw, Way, raw_of, raw_of_events
+from .raw import NOTHING, PAIRED, WAYS, Raw, Way, raw_of, raw_of_events
+from .said import objects
 from .server import Server
 from .subject import Subject
 
@@ -60,7 +61,10 @@ class Asker:
             asked = self._sent(_HELLO, APIS["chat"], False, {"max_tokens": _FEW})
             if asked.response.status in (401, 403):
                 raise VerifyError(f"the server refuses the key (status {asked.response.status})")
-            if asked.said is not None and (asked.raw.known or way is NOTHING):
+            if asked.said is not None and way is NOTHING:
+                self.way = PAIRED if self._completed(asked) is not None else NOTHING
+                return
+            if asked.said is not None and asked.raw.known:
                 return
             if way is not NOTHING and asked.response.status in _REFUSED:
                 self.refused.append(f"{way.name}: status {asked.response.status}")
@@ -75,6 +79,9 @@ class Asker:
     ) -> Asked:
         """Asks a probe, whole and streamed, and again where that is needed to judge."""
         whole = self._asked(probe, api, False, more or {})
+        free = not (probe.prompt or probe.forced or probe.stops or probe.schema is not None)
+        if self.way is PAIRED and free and whole.said is not None and api.name == "chat":
+            whole.raw = self._paired(whole)
         if probe.prompt or not streams or whole.said is None:
             return Asked(whole)
         stream = self._asked(probe, api, True, more or {})
@@ -82,6 +89,27 @@ class Asker:
             return Asked(whole, stream)
         again = (self._asked(probe, api, False, more or {}), self._asked(probe, api, True, more or {}))
         return Asked(whole, stream, again)
+
+    def _paired(self, exchange: Exchange) -> Raw:
+        """The raw text of the same prompt through the server's completions: if two of them are equal, and have as many
+        tokens as the answer, so that no special token was left out."""
+        first = self._completed(exchange)
+        if first is None or first != self._completed(exchange):
+            return exchange.raw
+        size, paid = self.subject.count(first), exchange.answer.completion
+        same = size is not None and paid is not None and abs(size - paid) <= 1
+        return Raw(text=first, source="paired") if same else exchange.raw
+
+    def _completed(self, exchange: Exchange) -> str | None:
+        """What the server completes the prompt of an exchange to, if it counts as many tokens in it."""
+        kept = ("model", "max_tokens", "temperature", "seed")
+        body = {name: exchange.body[name] for name in kept if name in exchange.body}
+        body |= {"prompt": exchange.turn.prompt, "skip_special_tokens": False}
+        data = self.client.post("/v1/completions", body).data
+        said, choice = data.get("usage") or {}, next(objects(data.get("choices")), {})
+        if not isinstance(choice.get("text"), str) or said.get("prompt_tokens") != exchange.answer.prompt:
+            return None
+        return str(choice["text"])
 
     def _asked(self, probe: Probe, api: Api, stream: bool, more: Mapping[str, Any]) -> Exchange:
         """One exchange. If the server refuses the fields for the raw text here, it is asked without them."""

@@ -59,7 +59,13 @@ def _pair(asked: Sequence[Asked]) -> None:
             if each.said is None or one.whole.said is None or each.raw.known:
                 continue
             if each.answer.plain() == one.whole.answer.plain():
-                each.raw.ids, each.raw.text, each.turn = one.whole.raw.ids, one.whole.raw.text, one.whole.turn
+                told = one.whole.raw
+                each.raw.ids, each.raw.text, each.raw.source, each.turn = (
+                    told.ids,
+                    told.text,
+                    told.source,
+                    one.whole.turn,
+                )
     known = {one.whole.probe.name: one.whole for one in asked if one.whole.api.name == "chat"}
     for one in asked:
         other = known.get(one.whole.probe.name)

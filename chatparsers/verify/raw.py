@@ -46,6 +46,7 @@ WAYS = (
     ),
     Way("logprobs", {"logprobs": True}, {"logprobs": True}),
 )
+PAIRED = Way("/v1/completions with the same prompt, twice", {}, {})
 NOTHING = Way("nothing", {}, {})
 
 

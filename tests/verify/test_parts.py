@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,16 +10,22 @@ import pytest
 pytest.importorskip("httpx2", reason="the packages of the gateway are not installed")
 pytest.importorskip("jsonschema", reason="the package jsonschema is not installed")
 
-from models import tiny
+from models import tiny, written
 
 from chatparsers.verify import dictation
 from chatparsers.verify.apis import APIS
-from chatparsers.verify.client import Response
+from chatparsers.verify.asking import Asker
+from chatparsers.verify.client import Budget, Response
 from chatparsers.verify.events import events
 from chatparsers.verify.judging import judge
+from chatparsers.verify.plan import Plan
+from chatparsers.verify.run import run
 from chatparsers.verify.server import Server
 from chatparsers.verify.statistics import interval, sign_test, trigger
 from chatparsers.verify.subject import Subject
+
+_PARAMETERS = {"type": "object", "properties": {"to": {"type": "string"}, "seats": {"type": "integer"}}}
+_TOOLS = [{"type": "function", "function": {"name": "find_train", "parameters": _PARAMETERS}}]
 
 
 def test_intervals_and_tests_are_those_of_the_tables() -> None:
@@ -74,3 +81,66 @@ def test_a_parser_that_is_fed_alone(lost: bool, monkeypatch: pytest.MonkeyPatch)
     rows, judged = judge(asked, "other")
     assert way == "test" and len(asked) > 30 and judged["call-lost"] > 30
     assert {row.code for row in rows if row.blame == "server"} == ({"call-lost"} if lost else set())
+
+
+class _Completions:
+    """A server as a provider's: it tells no raw text, and completes any prompt. ``lost``: it drops a call."""
+
+    def __init__(self, lost: bool) -> None:
+        self.url, self.keyed, self.lost, self.budget = "http://x", False, lost, Budget(200, 10**6)
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+    def used(self, tokens: int | None) -> None:
+        """Counts nothing."""
+
+    def get(self, path: str) -> Response:
+        return Response(200, json.dumps({"data": [{"id": "m", "owned_by": "someone"}]}))
+
+    def post(self, path: str, body: dict[str, Any]) -> Response:
+        chat = tiny("qwen3").chat
+        if path == "/v1/completions":
+            turn, prompt = chat.bind(tools=_TOOLS), body["prompt"]
+        elif (
+            body.get("logprobs")
+            or "return_token_ids" in body
+            or "verbose" in body
+            or "return_input_ids_in_sglext" in body
+        ):
+            return Response(400, "{}")
+        else:
+            asked = {name: body[name] for name in ("tools", "tool_choice") if name in body}
+            turn = chat.prepare(body["messages"], template_kwargs=body.get("chat_template_kwargs"), **asked)
+            prompt = turn.prompt
+        text = written(turn, prompt)
+        encode = chat.tokenizer.encode
+        counts = [len(encode(each, add_special_tokens=False).ids) for each in (prompt, text)]
+        usage = {"prompt_tokens": counts[0], "completion_tokens": counts[1]}
+        if path == "/v1/completions":
+            return Response(200, json.dumps({"choices": [{"text": text}], "usage": usage}))
+        message = turn.parse(text).to_openai()
+        if self.lost:
+            message.pop("tool_calls", None)
+        reason = "tool_calls" if message.get("tool_calls") else "stop"
+        choice = {"message": message, "finish_reason": reason}
+        return Response(200, json.dumps({"choices": [choice], "usage": usage}))
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_completions_of_the_same_prompt_make_a_lost_call_likely(
+    lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chatparsers.verify.run.Client", lambda url, budget, **options: _Completions(lost))
+    monkeypatch.setattr("chatparsers.verify.asking.Asker.ask", _whole_alone)
+    verdict = run("http://x", tiny("qwen3").chat, Plan(probes=("text", "auto")))
+    assert verdict.facts["raw"].startswith("/v1/completions")
+    assert {row.code for row in verdict.blamed("likely")} == ({"call-lost"} if lost else set())
+    assert not verdict.blamed("server") and verdict.status(strict=True) == int(lost)
+
+
+_ask = Asker.ask
+
+
+def _whole_alone(asker: Asker, probe: Any, api: Any, **more: Any) -> Any:
+    return _ask(asker, probe, api, streams=False, **more)
