@@ -153,7 +153,17 @@ def _exchange(subject: Subject, one: Dictated, fed: Fed) -> Exchange:
         fed.said.finish = fed.said.finish or ("length" if one.cut else None)
     raw = Raw(text=one.text)
     return Exchange(
-        one.probe, APIS["chat"], False, fed.body, fed.response, fed.said, raw, subject, one.turn, fed.path
+        one.probe,
+        APIS["chat"],
+        False,
+        fed.body,
+        fed.response,
+        fed.said,
+        raw,
+        subject,
+        one.turn,
+        fed.path,
+        sane=True,
     )
 
 

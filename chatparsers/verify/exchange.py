@@ -36,7 +36,7 @@ class Exchange:
     turn: Turn
     path: str = ""
     """Where the request went, if that is not the API's own address."""
-    sane: bool = field(default=True)
+    sane: bool = field(default=False)
     """Whether the model answers as it is asked. What a weak or random one writes has other tokens than its text."""
 
     @property

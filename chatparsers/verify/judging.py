@@ -41,9 +41,9 @@ def _mark_sane(exchanges: Iterable[Exchange]) -> None:
     """A model that says what it is asked to say writes words, whose tokens can be counted again."""
     exchanges = list(exchanges)
     told = [each for each in exchanges if each.probe.says and each.said is not None]
-    sane = any(_says(each) for each in told)
-    for each in exchanges:
-        each.sane = sane
+    if any(_says(each) for each in told):
+        for each in exchanges:
+            each.sane = True
 
 
 def _says(exchange: Exchange) -> bool:
