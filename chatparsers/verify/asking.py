@@ -18,7 +18,7 @@ from .server import Server
 from .subject import Subject
 
 _HELLO = Probe("raw text", {"messages": [user("Good morning.")]})
-_FEW = 8
+_FEW, _SEEDS = 8, 4
 _REFUSED = (400, 404, 405, 415, 422, 501)
 
 
@@ -79,6 +79,11 @@ class Asker:
     ) -> Asked:
         """Asks a probe, whole and streamed, and again where that is needed to judge."""
         whole = self._asked(probe, api, False, more or {})
+        for number in range(1, _SEEDS):
+            if (
+                probe.prompt and whole.response.status >= 500
+            ):  # the prompt is judged, and not the token after it
+                whole = self._asked(probe, api, False, {**(more or {}), "seed": number})
         free = not (probe.prompt or probe.forced or probe.stops or probe.schema is not None)
         if self.way is PAIRED and free and whole.said is not None and api.name == "chat":
             whole.raw = self._paired(whole)
