@@ -67,8 +67,8 @@ def dictated(subject: Subject) -> Iterator[Dictated]:
     """The texts: every scenario that the template can show, and one call cut in many places."""
     cut_one: Dictated | None = None
     for scenario in scenarios(subject.chat.format):
-        if scenario.heavy or scenario.continued:
-            continue
+        if scenario.heavy or scenario.continued or scenario.tool_choice != "auto":
+            continue  # a forced call each server writes in a form of its own
         one = _dictated(subject, scenario)
         if one is None:
             continue
