@@ -195,14 +195,14 @@ class BodyCompiler:
             guarded(partial(code.sequence_of, [blank, partial(code.choice_of, sections)]))
         for section in parts.empty:
             code.attempt(partial(self.node, section, markers), closed)
-        code.emit(m.IF, m.SPELT, text)
+        code.emit(m.IF, m.OPENER_IS_TEXT, text)
         self._stray_closers(parts, at.markup, closed)
         for closer in parts.closers:
             code.attempt(partial(self.node, closer, markers), closed)
         code.place(text)
         self._stray((*parts.starts, *parts.marked), loop.top)
         inner = Label()
-        code.emit(m.IF, m.SPELT, inner)
+        code.emit(m.IF, m.OPENER_IS_TEXT, inner)
         self._stray(outline.inner, loop.top)
         code.place(inner)
         self._answer(m.CONTENT, loop.top)
@@ -216,7 +216,7 @@ class BodyCompiler:
             self._running_text(stops, plain, loop.top)
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
-        code.emit(m.UNSET, m.SPELT)
+        code.emit(m.UNSET, m.OPENER_IS_TEXT)
         self._between(parts, True)
         code.emit(m.JUMP, resume)
         code.place(closed)
@@ -406,7 +406,7 @@ class BodyCompiler:
 
     def _stray(self, starts: Iterable[str], loop: Label) -> None:
         """Notes a marker that opens or continues nothing here. The parser reads it as text; but if the turn ends within
-        another call, or within a marker, right behind a call, that is markup."""
+        another call, or within a marker, right after a call, that is markup."""
         spellings = self.code.spellings(text for text in starts if text == text.lstrip())
         if spellings:
             self.code.emit(m.UNOPENED, stop_finder(*spellings), loop)

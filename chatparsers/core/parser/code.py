@@ -44,7 +44,7 @@ class BrokenEnds:
 
 class Place(NamedTuple):
     """Where a node stands: the region of the text that it reads, the region of its markers, what ends the text after a
-    call in it that went wrong, and the nodes behind it, as far as they are known."""
+    call in it that went wrong, and the nodes after it, as far as they are known."""
 
     region: int
     markup: int

@@ -455,7 +455,7 @@ def _inside(name: str) -> str:
 
 
 def _begun(nodes: tuple[Node, ...], blank: bool = False) -> tuple[str, ...]:
-    """The texts that may stand behind a node, as far as the nodes behind it tell; `Space` in front is left out.
+    """The texts that may stand after a node, as far as the nodes after it tell; `Space` in front is left out.
     ``blank``: also those of which only white space is known."""
     found: set[str] = set()
     prefixes = {""}

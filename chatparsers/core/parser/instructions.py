@@ -98,8 +98,8 @@ NOTED code length expected
     Puts a diagnostic on the trail. Its place is ``length`` characters back.
 UNOPENED finder label
     If a marker that ``finder`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
-    `SPELT`. Holds the beginning of a marker. If the text ends within a call right after a section (`BETWEEN`), that and
-    the white space before it are markup, and the label is next.
+    `OPENER_IS_TEXT`. Holds the beginning of a marker. If the text ends within a call right after a section (`BETWEEN`),
+    that and the white space before it are markup, and the label is next.
 BETWEEN finder stops widths section
     Looks past the white space between two parts of a turn. If the turn ends there, or by a text that ``stops`` looks
     for, the white space is markup; and if ``section``, as a whole section stands before it, so is the beginning of a
@@ -192,7 +192,7 @@ NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""
 
 # Flags of the turn. They change only where the machine cannot go back.
-SPELT: Final = 1
+OPENER_IS_TEXT: Final = 1
 """An opener was read as text, so a closer is text too."""
 HELD: Final = 2
 """Calls in open reasoning are held until it is known whether the turn ends with them. No cut commits to them."""

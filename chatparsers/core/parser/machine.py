@@ -68,6 +68,7 @@ from .instructions import (
     NOTE,
     NOTED,
     NTH,
+    OPENER_IS_TEXT,
     PLACE,
     REASONING,
     RECOVER,
@@ -76,7 +77,6 @@ from .instructions import (
     RETURN_ADDRESS,
     SAME,
     SPAN,
-    SPELT,
     TEXT,
     TOP,
     UNLESS,
@@ -90,47 +90,28 @@ from .instructions import (
 )
 
 _white = re.compile(f"[{WHITE}]*").match
-_TOLD = 6
+_MOST_WANTED = 6
 """The most expectations that a diagnostic names."""
 
 
 class Machine:
     """One run of a program over a text that comes in pieces.
 
-    ``live``: there is a choice point to which the machine may go back. ``place``: the region of the running text that
-    the machine reads. ``hope``: a text; if a part of it comes next, the machine holds that too. ``nth``: how many
-    arguments of the call stood without names. ``left``: which declared ones were not read yet, where a value asks.
-    ``line``: the text before the trail ends a line, or is no running text.
+    ``ip``: the instruction that comes next. ``text`` and ``i``: the window, and how much of it has been read. ``live``:
+    there is a choice point to which the machine may go back. ``text_region``: the region of running text. ``calling``:
+    a call is open, with the names ``tool`` and ``arg``. ``rest``: the rest of the literal that the window begins; a
+    piece that continues it is kept unread. ``nth``: how many arguments of the call came without names. ``left``: which
+    declared arguments have not come, where a value asks. ``line_ended``: the text before the trail ends a line, or is
+    no running text. ``furthest`` and ``wanted``: the furthest place where an instruction failed, and what was expected
+    there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``: the place after
+    the last section and the white space after it; -1 if no section stands before the running text.
     """
 
     __slots__ = (
-        "arg",
-        "base",
-        "calling",
-        "cut_off",
-        "drafted",
-        "far",
-        "final",
-        "flags",
-        "floor",
-        "hope",
-        "i",
-        "ip",
-        "left",
-        "line",
-        "live",
-        "nth",
-        "place",
-        "program",
-        "section",
-        "stack",
-        "text",
-        "tool",
-        "tools",
-        "trail",
-        "value",
-        "want",
-    )
+        "arg", "base", "calling", "cut_off", "drafted", "final", "flags", "floor", "furthest", "i", "ip",
+        "left", "line_ended", "live", "nth", "program", "rest", "section", "stack", "text", "text_region",
+        "tool", "tools", "trail", "value", "wanted",
+    )  # fmt: skip
 
     def __init__(self, program: Program, tools: Toolset) -> None:
         self.program = program
@@ -147,38 +128,38 @@ class Machine:
         self.trail: list[Item] = []
         self.value: Transcoder | None = None
         self.live = False
-        self.line = True
-        self.place = CONTENT
+        self.line_ended = True
+        self.text_region = CONTENT
         self.calling = False
         self.tool = ""
         self.arg = ""
         self.nth = 0
         self.left: tuple[str, ...] = ()
-        self.far = -1
-        self.want: list[str] = []
+        self.furthest = -1
+        self.wanted: list[str] = []
         self.drafted = -1
         self.section = -1
-        self.hope = ""
+        self.rest = ""
 
     def copy(self) -> Machine:
         """An independent copy at this point."""
         other = Machine.__new__(Machine)
-        other.program, other.tools, other.place = self.program, self.tools, self.place
+        other.program, other.tools, other.text_region = self.program, self.tools, self.text_region
         other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
-        other.final, other.cut_off, other.hope = self.final, self.cut_off, self.hope
+        other.final, other.cut_off, other.rest = self.final, self.cut_off, self.rest
         other.stack, other.floor, other.flags = self.stack.copy(), self.floor, self.flags
-        other.trail, other.live, other.line = self.trail.copy(), self.live, self.line
+        other.trail, other.live, other.line_ended = self.trail.copy(), self.live, self.line_ended
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
-        other.left, other.far, other.want = self.left, self.far, self.want.copy()
+        other.left, other.furthest, other.wanted = self.left, self.furthest, self.wanted.copy()
         other.drafted, other.section = self.drafted, self.section
         return other
 
     def hold(self, piece: str) -> bool:
         """Adds ``piece`` to the window, if it goes on with the text that is held and does not end it."""
-        if len(piece) >= len(self.hope) or not self.hope.startswith(piece):
+        if len(piece) >= len(self.rest) or not self.rest.startswith(piece):
             return False
-        self.hope = self.hope[len(piece) :]
+        self.rest = self.rest[len(piece) :]
         self.text += piece
         return True
 
@@ -208,7 +189,7 @@ class Machine:
     def skip_to(self, position: int, held: str, line: bool) -> None:
         """Continues at ``position`` of the text, where ``held`` begins. The text before it was read elsewhere, as
         `waiting` allows; ``line``: it ends a line."""
-        self.base, self.text, self.i, self.line = position, held, 0, line
+        self.base, self.text, self.i, self.line_ended = position, held, 0, line
 
     @property
     def region(self) -> int:
@@ -221,7 +202,7 @@ class Machine:
             return other.region
         if self.calling or self.value is not None:
             return CALL
-        region: int = ins[1] if ins[0] in (TEXT, LINES) else self.place
+        region: int = ins[1] if ins[0] in (TEXT, LINES) else self.text_region
         return region
 
     def finish(self, cut_off: bool = False) -> list[Item]:
@@ -247,7 +228,7 @@ class Machine:
         code = self.program.code
         n = len(text)
         stack, trail = self.stack, self.trail
-        self.hope = ""
+        self.rest = ""
         while True:
             ins = code[ip]
             op = ins[0]
@@ -323,7 +304,7 @@ class Machine:
                     if begun and not final:
                         break
                     at = n if begun else i
-                    if self.base + at >= self.far:
+                    if self.base + at >= self.furthest:
                         self._wanted(at, ins[3])
                     ip = 0
             elif op == WORDS:
@@ -339,7 +320,7 @@ class Machine:
                     if begun and not final:
                         break
                     at = n if begun else i
-                    if self.base + at >= self.far:
+                    if self.base + at >= self.furthest:
                         self._wanted(at, shown)
                     begun = False
                 else:
@@ -369,7 +350,7 @@ class Machine:
                         break
                     if kind == RECOVERY_POINT and len(stack) < self.floor:
                         self.floor = len(stack)
-                        at = max(self.far, self.base + i)
+                        at = max(self.furthest, self.base + i)
                         cut = final and at >= self.base + n
                         trail.append(
                             (NOTE, "", ("truncated" if cut else "malformed", at, self._expected(at)))
@@ -382,7 +363,7 @@ class Machine:
                 if self.floor > len(stack):
                     self.floor = len(stack)
                 if ip < 0:
-                    at = max(self.far, self.base + i)
+                    at = max(self.furthest, self.base + i)
                     trail.append((NOTE, "", ("malformed", at, self._expected(at))))
                     ip = self.program.fallback
             elif op == UNLESS:
@@ -399,7 +380,7 @@ class Machine:
                         self._wanted(i, what)
             elif op == TOP:
                 self.calling = False
-                self.place = CONTENT
+                self.text_region = CONTENT
                 if i == n and not final:
                     break
                 ip = ins[1] if i == n else ip + 1
@@ -429,7 +410,7 @@ class Machine:
                     i = end
                 ip += 1
             elif op == PLACE:
-                self.place = ins[1]
+                self.text_region = ins[1]
                 ip += 1
             elif op == FOLLOWS:
                 match = ins[2].at(text, i)
@@ -472,7 +453,7 @@ class Machine:
                     parts = ins[2](text[i:end]) if i < end <= i + MAX_HEADER else None
                 if parts is None:
                     match = _white(text, i, i + MAX_HEADER + 1) if ins[5] else None
-                    end = match.end() if match else i  # behind white space that stands before the name
+                    end = match.end() if match else i  # after the white space before the name
                     if i < end == n and not final and end - i <= MAX_HEADER:
                         break
                     if i < end <= i + MAX_HEADER:
@@ -540,11 +521,11 @@ class Machine:
                 ip += 1
             elif op == LINES:
                 end, named, waits = ins[2].find(text, i, i + ins[5], self.tools, final)
-                behind = end - 1 if named and ins[4].endswith("\n") else end
+                text_end = end - 1 if named and ins[4].endswith("\n") else end
                 moved = end > i
-                if behind > i:
-                    trail.append((ins[1], text[i:behind], None))
-                if behind < end:
+                if text_end > i:
+                    trail.append((ins[1], text[i:text_end], None))
+                if text_end < end:
                     trail.append((MARKUP, "\n", None))
                 i = end
                 if named:
@@ -568,13 +549,13 @@ class Machine:
                     break
                 ip += 1
                 if match is not None and match[1] is None:
-                    at = max(self.far, self.base + begin)
+                    at = max(self.furthest, self.base + begin)
                     cut = final and at >= self.base + n
                     over = cut and self.base + begin == self.section
                     if begin == i or over:
                         note = "truncated" if cut else "stray-marker"
                         trail.append((NOTE, "", (note, self.base + begin, self._expected(at))))
-                        self.flags |= SPELT
+                        self.flags |= OPENER_IS_TEXT
                     if over:
                         trail.append((MARKUP, text[i:], None))
                         i = n
@@ -602,7 +583,7 @@ class Machine:
             elif op == DRAFT:
                 if self.flags & HELD:
                     self.flags &= ~HELD
-                    self.drafted = self.far
+                    self.drafted = self.furthest
                 ip += 1
             elif op == AT:
                 match = ins[2].at(text, i)
@@ -657,7 +638,7 @@ class Machine:
         if oldest >= 0:
             return self._final(stack[oldest][2])
         if trail and self.program.lines:
-            self.line = self._ends_line(trail)
+            self.line_ended = self._ends_line(trail)
         self.trail = []
         return trail
 
@@ -666,7 +647,7 @@ class Machine:
         for kind, raw, _ in reversed(items):
             if raw:
                 return raw[-1] == "\n" or not CONTENT <= kind <= REASONING
-        return self.line
+        return self.line_ended
 
     def named(self, parts: list[Item]) -> list[Item]:
         """Notes the name in the items of a header, and gives a tool the declared name that it means."""
@@ -705,7 +686,7 @@ class Machine:
         items = self.trail[:length]
         if items:
             del self.trail[:length]
-            self.line = self._ends_line(items)
+            self.line_ended = self._ends_line(items)
             for height in range(self.floor, len(self.stack)):
                 kind, ip, after, calling = self.stack[height]
                 self.stack[height] = (kind, ip, after - length, calling)
@@ -724,14 +705,14 @@ class Machine:
     def _wanted(self, i: int, what: str) -> None:
         """Remembers what was expected at the furthest place reached, for diagnostics."""
         at = self.base + i
-        if at > self.far:
-            self.far = at
-            self.want = [what]
-        elif at == self.far and len(self.want) < _TOLD and what not in self.want:
-            self.want.append(what)
+        if at > self.furthest:
+            self.furthest = at
+            self.wanted = [what]
+        elif at == self.furthest and len(self.wanted) < _MOST_WANTED and what not in self.wanted:
+            self.wanted.append(what)
 
     def _expected(self, at: int) -> str:
-        return " or ".join(self.want) if at == self.far else ""
+        return " or ".join(self.wanted) if at == self.furthest else ""
 
 
 def _after_white(text: str, i: int) -> int:

@@ -121,13 +121,13 @@ class Names:
         return end, parts(text[i:end]) if i < end <= i + most else None
 
     def _undecided(self, rest: str, most: int) -> bool:
-        """Whether more text may still make ``rest``, which stands behind a name, one of the texts that follow it."""
+        """Whether more text may still make ``rest``, which stands after a name, one of the texts that follow it."""
         blank = len(rest) - len(rest.lstrip(" \t\r\n"))
         begun = any(one.startswith(rest[start:]) for start in range(blank + 1) for one in self.follows)
         return begun and len(rest) < most
 
     def _further(self, declared: Spelt, text: str, i: int, end: int, final: bool) -> int:
-        """``end``, the end of a run from ``i``, or what is behind it if a declared name goes on there; -1 if more text
+        """``end``, the end of a run from ``i``, or what is after it if a declared name goes on there; -1 if more text
         must tell."""
         found = end
         for spelt, _ in declared:

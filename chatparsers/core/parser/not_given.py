@@ -29,7 +29,7 @@ class NotGiven:
 
     def calls(self, text: str) -> Iterator[tuple[int, str]]:
         """The calls of ``text``, read as if there were tools, also broken ones and one that the end of the text cuts
-        off: the place where each begins behind the prefix, and its name. Positions count the machine's characters. A
+        off: the place where each begins after the prefix, and its name. Positions count the machine's characters. A
         call whose name the prefix holds is the prompt's."""
         alphabet = Alphabet(*self.alphabet)
         openers = {spelt for opener in _openers(self.format) for spelt in alphabet.spellings(opener)}

@@ -151,7 +151,7 @@ class Stream:
         self._value: Transcoder | None = None
         self._held = ""
         if call:
-            machine.hope = ""
+            machine.rest = ""
             self._transcript.apply(call, self._early)
         self._settle()
 
@@ -177,7 +177,7 @@ class Stream:
                 return [self._make(piece)]
             if self._value is not None:
                 return self._feed_value(self._value, piece)
-            if self._machine.hope and self._machine.hold(piece):
+            if self._machine.rest and self._machine.hold(piece):
                 self._pieces.append(piece)
                 self._fed += len(piece)
                 return []
@@ -364,7 +364,7 @@ class Stream:
         return events
 
     def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
-        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, behind what the
+        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, after what the
         transcoder left of the last piece. It goes to the machine only if it brings more than text of the value."""
         text = piece
         if self._held:
@@ -405,7 +405,7 @@ class Stream:
             events.append(self._make(text))
         elif text and self._value is not None:
             events += self._feed_value(self._value, text)
-        elif text and self._machine.hope and self._machine.hold(text):
+        elif text and self._machine.rest and self._machine.hold(text):
             self._pieces.append(text)
             self._fed += len(text)
         else:

@@ -23,7 +23,7 @@ from .. import instructions as m
 from ..alphabet import Alphabet
 from ..code import WHITE
 from .texts import JSON_INSIDE, START, Atom, Text, texts
-from .trial import Done, behind, trial
+from .trial import Done, place_after, trial
 
 if TYPE_CHECKING:
     from ..instructions import Instruction, Item
@@ -110,7 +110,7 @@ class Steps:
                     continue
                 at = found.end()
             if len(text) - at <= len(begun) and begun.startswith(text[at:]):
-                machine.hope = begun[len(text) - at :]
+                machine.rest = begun[len(text) - at :]
                 return -1
         if match is None or step is None:
             return 0
@@ -137,7 +137,7 @@ class Steps:
         if step.begins:
             machine.nth = 0
         if step.top:
-            machine.place = m.CONTENT
+            machine.text_region = m.CONTENT
         if step.calling is not None:
             machine.calling = step.calling
         machine.ip = step.ip
@@ -200,18 +200,18 @@ def _matching(pattern: str) -> Match:
 
 
 def usual(code: list[Instruction], entry: int, tree: n.Node, alphabet: Alphabet) -> None:
-    """Puts `USUAL` into the code where something usual may follow: where a call may begin, behind each value, behind
-    the begin of the arguments and behind the end of a call."""
+    """Puts `USUAL` into the code where something usual may follow: where a call may begin, after each value, after
+    the begin of the arguments and after the end of a call."""
     if not any(isinstance(node, n.Body) and node.calls is not None for node in once(tree)):
         return
     plain = code[:]
     found = cache(partial(texts, tree, alphabet))
     points = {entry: START} | {
-        ip + 1: place for ip, ins in enumerate(plain) if (place := behind(ins)) is not None
+        ip + 1: place for ip, ins in enumerate(plain) if (place := place_after(ins)) is not None
     }
     for ip, place in points.items():
         if plain[ip][0] != m.RECOVER:  # a frame names its place
-            # The instruction that stood here moves to the end of the code, and the code goes on behind it.
+            # The instruction that stood here moves to the end of the code, and the code goes on after it.
             code += [plain[ip], (m.JUMP, ip + 1)]
             code[ip] = (
                 m.USUAL,
@@ -223,10 +223,10 @@ def usual(code: list[Instruction], entry: int, tree: n.Node, alphabet: Alphabet)
 def _steps(
     plain: list[Instruction], ip: int, place: str, found: Callable[[], list[Text]], alphabet: Alphabet
 ) -> Iterable[tuple[tuple[Atom, ...], Done]]:
-    """The texts that stand behind the place, and what the program does with each."""
+    """The texts that come after the place, and what the program does with each."""
     steps: dict[tuple[Atom, ...], Done] = {}
     for text in found():
-        if text.behind == place:
+        if text.after == place:
             read = _read(_looking(text), plain, ip, alphabet)
             if read is not None:
                 steps.setdefault(*(_read(_looking_less(read[0]), plain, ip, alphabet) or read))

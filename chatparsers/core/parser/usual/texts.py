@@ -34,9 +34,9 @@ class Atom(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text behind the place ``behind``, and what usually follows it."""
+    """A text after the place ``after``, and what usually follows it."""
 
-    behind: str
+    after: str
     atoms: tuple[Atom, ...]
     ahead: str
 
@@ -54,8 +54,8 @@ def texts(tree: n.Node, alphabet: Alphabet) -> list[Text]:
 
 
 def _cut(atoms: list[Atom]) -> Iterator[Text]:
-    """The texts between the final places, and the rest behind the last one."""
-    behind = START
+    """The texts between the final places, and the rest after the last one."""
+    after = START
     parts: list[Atom] = []
     for place, atom in enumerate((*atoms, Atom("final")), 1):
         if atom.kind == "final":
@@ -64,10 +64,10 @@ def _cut(atoms: list[Atom]) -> Iterator[Text]:
             if last and text and text[-1].kind == "text":  # the turn may end before white space
                 text = tuple(_joined([*text[:-1], Atom("text", text[-1].text.rstrip())]))
             known = text and all(part.kind != "unknown" for part in text)
-            if known and (behind or not last):
+            if known and (after or not last):
                 ahead = atoms[place].text if place < len(atoms) and atoms[place].kind == "text" else ""
-                yield Text(behind, text, ahead)
-            behind, parts = atom.text, []
+                yield Text(after, text, ahead)
+            after, parts = atom.text, []
         else:
             parts.append(atom)
 

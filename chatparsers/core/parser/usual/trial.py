@@ -54,8 +54,8 @@ class Done(NamedTuple):
     cut: bool
 
 
-def behind(ins: Instruction) -> str | None:
-    """What a text behind this instruction stands behind; None if there is no usual text."""
+def place_after(ins: Instruction) -> str | None:
+    """What stands before a text that comes after this instruction; None if no usual text comes there."""
     if ins[0] == m.VALUE:
         return VALUE if ins[3] else None
     if ins[0] == m.MARK:
@@ -147,7 +147,7 @@ class _Run:
         elif op == m.MARK:
             if ins[1] in (m.CALL_BEGIN, m.CALL_END, m.BROKEN_END):
                 self.calling = ins[1] == m.CALL_BEGIN
-            self.ended = behind(ins) is not None
+            self.ended = place_after(ins) is not None
             self.trail.append((ins[1], "", ins[2]))
             self.ip += 1
         elif op == m.CUT:

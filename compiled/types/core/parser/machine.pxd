@@ -6,13 +6,13 @@ from .usual.steps cimport Steps
 cdef object _white
 cdef class Machine:
     cdef public object arg, left, tool
-    cdef public str hope, text
-    cdef public Py_ssize_t base, i, ip, floor, far, drafted, section, nth
-    cdef public bint calling, cut_off, final, line, live
-    cdef public int flags, place
+    cdef public str rest, text
+    cdef public Py_ssize_t base, i, ip, floor, furthest, drafted, section, nth
+    cdef public bint calling, cut_off, final, line_ended, live
+    cdef public int flags, text_region
     cdef public object tools
     cdef public Program program
-    cdef public list stack, trail, want
+    cdef public list stack, trail, wanted
     cdef public Transcoder value
     cpdef Machine copy(self)
     cpdef bint hold(self, str piece) except -1
@@ -23,7 +23,7 @@ cdef class Machine:
     cpdef list finish(self, bint cut_off=*)
     @cython.locals(items=list, height=Py_ssize_t, kind=int, ip=Py_ssize_t, after=Py_ssize_t, calling=bint)
     cdef list _final(self, Py_ssize_t length)
-    @cython.locals(code=list, text=str, i=Py_ssize_t, ip=Py_ssize_t, final=bint, n=Py_ssize_t, stack=list, trail=list, ins=tuple, op=int, end=Py_ssize_t, value=Transcoder, at=Py_ssize_t, kind=int, target=Py_ssize_t, length=Py_ssize_t, calling=bint, waits=bint, cut=bint, over=bint, begun=bint, moved=bint, behind=Py_ssize_t, blank=Py_ssize_t, names=Names, declared=tuple, steps=Steps, frame=tuple)
+    @cython.locals(code=list, text=str, i=Py_ssize_t, ip=Py_ssize_t, final=bint, n=Py_ssize_t, stack=list, trail=list, ins=tuple, op=int, end=Py_ssize_t, value=Transcoder, at=Py_ssize_t, kind=int, target=Py_ssize_t, length=Py_ssize_t, calling=bint, waits=bint, cut=bint, over=bint, begun=bint, moved=bint, text_end=Py_ssize_t, blank=Py_ssize_t, names=Names, declared=tuple, steps=Steps, frame=tuple)
     cpdef list feed(self, piece, Py_ssize_t scanned=*)
     @cython.locals(raw=str, kind=int)
     cdef bint _ends_line(self, list items)
