@@ -1,20 +1,19 @@
 """From schemas to nodes: the alternatives of a value, each type written by its own module.
 
-A value stands ``depth`` objects and arrays deep; 0 is a value alone. Where a value is raw text, strings are written
-verbatim and other types as JSON, as far as its reader will not take one for another.
+A value stands ``depth`` objects and arrays deep; 0 is a value alone. What is written as raw text is raw_text.py's.
 """
 
 from __future__ import annotations
 
-from ...schema.document import Document, is_of
+from ...schema.document import Document
 from ...schema.keywords import ANYTHING, SILENT, TYPES
-from ..ir import EMPTY, Alt, Ir, Part, Ref, Rep, Shared, alt, never, seq, texts
+from ..ir import EMPTY, Alt, Ir, Ref, Rep, Shared, alt, never, seq
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax
 from .cases import Case, Located, narrow
 from .containers import Form, InSyntax, arrays, objects
 from .judge import Judge
-from .raw_text import meant, scalar_text, told_apart
+from .raw_text import text_values
 from .scalars import INTEGER, NUMBER, number, string
 from .written import Equal, Output, Written, content
 
@@ -55,7 +54,7 @@ class SchemaCompiler:
 
     def raw(self, schemas: list[Located], raw: RawText) -> Ir:
         """The values that are valid, as raw text: strings verbatim, other types as JSON."""
-        return run(self.alternatives(schemas, 0, raw))
+        return run(text_values(schemas, 0, raw, self))
 
     def arguments(self, schemas: list[Located], form: Form) -> list[Ir]:
         """The valid objects, one for each alternative. ``form`` says how their members are written."""
@@ -85,7 +84,10 @@ class SchemaCompiler:
             self.output.tell(schemas[0][1], "*", f"{what} any value is generated")
             return self.anything()
         end = self.written.begin(schemas, depth)
-        node: Ir = yield self.alternatives(schemas, depth, self.syntax.raw(self._types(schemas)))
+        raw = self.syntax.raw(self._types(schemas))
+        node: Ir = yield (
+            self.alternatives(schemas, depth) if raw is None else text_values(schemas, depth, raw, self)
+        )
         return made(end(node))
 
     def ready(self, schemas: list[Located], depth: int) -> Ir | None:
@@ -94,7 +96,7 @@ class SchemaCompiler:
             schema = schemas[0][0]
             if schema is True or schema == {}:
                 return self.anything()
-            scalar = self._scalar(schemas)
+            scalar = self.scalar(schemas)
             if scalar is not None:
                 return self.scalars[depth > 0][scalar]
         return self.written.get(schemas, depth)
@@ -106,7 +108,7 @@ class SchemaCompiler:
             found = narrow(found, self.document.types(schema))
         return found
 
-    def _scalar(self, schemas: list[Located]) -> str | None:
+    def scalar(self, schemas: list[Located]) -> str | None:
         """The type, if a single schema says nothing else and the type is neither an object nor an array."""
         schema = schemas[0][0]
         if len(schemas) == 1 and type(schema) is dict:
@@ -140,78 +142,33 @@ class SchemaCompiler:
         rules[name] = alt(Ref(f"{syntax.name}-object"), Ref(f"{syntax.name}-array"), *scalars)
         return ref
 
-    # the alternatives of a value
-
-    def alternatives(self, schemas: list[Located], depth: int, raw: RawText | None) -> Steps[Ir]:
-        """The alternatives of a value. ``raw``: how it is written as text, if not in the syntax's own way."""
-        scalar = self._scalar(schemas) if raw else None
-        if raw is not None and scalar is not None:
-            return scalar_text(scalar, self.scalars[0], raw)
+    def alternatives(self, schemas: list[Located], depth: int) -> Steps[Ir]:
+        """The alternatives of a value in the syntax's own way."""
         cases = self.judge.cases(schemas)
-        options = self._listed(cases, schemas, raw)
+        listed = self.output.listed(cases)
+        options = [self.anything()] if listed is None else [*map(self.syntax.literal, listed)]
         for case in cases:
             if case.values is not None:
                 continue
-            if raw is None and not case.path:
+            if not case.path:
                 self.output.tell_unsaid(case)
                 return self.anything()
-            kinds = case.types if raw is None else meant(case, raw, self.output)
             for kind in (*TYPES, "integer"):
-                if kind in kinds:
-                    made: Ir = yield self._of_type(kind, case, depth, raw)
-                    options.append(made)
-                    if raw is not None and raw.marked and kind in ("object", "array"):
-                        raw.apart += made.options if isinstance(made, Alt) else (made,)
-        node = alt(*options)
-        return node if raw is None else told_apart(node, schemas, raw, self.output)
+                if kind in case.types:
+                    options.append((yield self.of_type(kind, case, depth)))
+        return alt(*options)
 
-    def _of_type(self, kind: str, case: Case, depth: int, raw: RawText | None) -> Steps[Ir]:
+    def of_type(self, kind: str, case: Case, depth: int) -> Steps[Ir]:
         """The values of a case that have one type."""
         self.output.tell_unsaid(case, kind)
         if kind == "string":
-            return string(case, raw, depth, self.syntax, self.output)
+            return string(case, self.syntax, depth, self.output)
         if kind in ("number", "integer"):
-            return number(case, kind == "integer", self.output, raw is not None and "string" in raw.types)
+            return number(case, kind == "integer", self.output)
         if kind == "object":
             node: Ir = yield objects(case, self.members, self, depth)
             return node
         if kind == "array":
             node = yield arrays(case, self, depth)
             return node
-        return raw.word(self.scalars[0][kind]) if raw else self.scalars[0][kind]
-
-    def _listed(self, cases: list[Case], schemas: list[Located], raw: RawText | None) -> list[Ir]:
-        """The values that the cases list, as they are written; any value if the grammar has no room for them."""
-        listed = {key: value for case in cases for key, value in (case.values or {}).items()}
-        if not listed:
-            return []
-        size = sum(len(value) + 6 if isinstance(value, str) else 12 for value in listed.values())
-        if size > self.output.budget.size:
-            why = "the grammar would be past max_size: any value is generated"
-            self.output.tell(cases[0].path, "*", why)
-            return [raw.write((), 0, None) if raw else self.anything()]
-        self.output.budget.size -= size
-        if raw is None:
-            return [self.syntax.literal(value) for value in listed.values()]
-        found: list[Ir] = []
-        plain: list[str] = []
-        for value in listed.values():
-            if raw.said and not is_of(value, raw.types):
-                continue
-            if not isinstance(value, str):
-                found.append(raw.word(self.syntax.literal(value)))
-            elif raw.may(value) and self._reads_back(value, cases[0].path, schemas, raw):
-                plain.append(raw.spelt(value))
-        return [*found, raw.write((Part(texts(plain)),), 0, None)] if plain else found
-
-    def _reads_back(self, text: str, path: str, schemas: list[Located], raw: RawText) -> bool:
-        """Whether a listed text, written as raw text, is read as itself or as another valid value."""
-        spelt = raw.spelt(text)
-        if any(stop in spelt for stop in raw.stops):
-            self.output.tell(path, "enum", f"{text!r} holds what ends a value: it is not generated")
-            return False
-        read = raw.read(spelt)
-        if read == text or self.judge.fits(read, schemas):
-            return True
-        self.output.tell(path, "enum", f"{text!r} would be read as no string: it is not generated")
-        return False
+        return self.scalars[0][kind]

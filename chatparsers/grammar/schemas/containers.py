@@ -25,11 +25,21 @@ _SHORT = 4
 
 
 class Compiler(Protocol):
-    """What objects and arrays ask the compiler of their schemas."""
+    """What the writers of values ask the compiler of their schemas."""
 
     syntax: Syntax
     output: Output
     judge: Judge
+    scalars: tuple[dict[str, Ir], dict[str, Ir]]
+    """The values of types without further constraints, outside and inside of objects and arrays."""
+
+    def scalar(self, schemas: list[Located]) -> str | None:
+        """The type, if a single schema says nothing else and the type is neither an object nor an array."""
+        ...
+
+    def of_type(self, kind: str, case: Case, depth: int) -> Steps[Ir]:
+        """The values of a case that have one type, in the syntax's own way."""
+        ...
 
     def ready(self, schemas: list[Located], depth: int) -> Ir | None:
         """The values under these schemas, below so many objects and arrays, if they need no steps."""

@@ -19,9 +19,8 @@ from ..ir import (
 )
 from ..regular import numbers as n
 from ..regular.regex import Unsupported, read_regex
-from ..syntaxes import RawText, Syntax
+from ..syntaxes import Syntax
 from .cases import Bound, Case, crossed
-from .raw_text import raw_parts
 from .written import Output
 
 # strings
@@ -48,15 +47,21 @@ def string_parts(case: Case, output: Output) -> Parts:
     return tuple(Part(node) for node in nodes if node is not None)
 
 
-def string(case: Case, raw: RawText | None, depth: int, syntax: Syntax, output: Output) -> Ir:
-    """The strings of a case. ``raw``: how they are written, if not in the syntax's own way."""
+def string(case: Case, syntax: Syntax, depth: int, output: Output) -> Ir:
+    """The strings of a case."""
     if case.most is not None and case.most < case.least:
         return NOTHING
     parts = string_parts(case, output)
+    found = borne(case, parts, syntax.stops, output, output.target.most_counted)
+    return NOTHING if found is None else syntax.string(found.parts, found.least, found.most, depth > 0)
+
+
+def borne(
+    case: Case, parts: Parts, stops: tuple[str, ...], output: Output, most_counted: int | None = None
+) -> Lang | None:
+    """The strings of a case with these constraints, as far as engines bear them; None if there are none. ``stops``:
+    the texts that end a string. ``most_counted``: the longest ones that are counted, of those without a stop."""
     least, most = case.least, case.most
-    if raw:
-        parts = raw_parts(parts, case, raw, output)
-    stops = (raw or syntax).stops
     if stops and output.target.counts_text:
         least, most = _count(
             case, output.target.counts_text, "before a marker take the engine too many states", output
@@ -64,7 +69,7 @@ def string(case: Case, raw: RawText | None, depth: int, syntax: Syntax, output: 
     if parts:
         size = output.states(Lang(parts, least, most, stops=stops))
         if size == 0:
-            return NOTHING
+            return None
         if size is None:
             _, path, keyword = case.patterns[-1] if case.patterns else ("", case.path, "maxLength")
             if least or most is not None:
@@ -74,10 +79,10 @@ def string(case: Case, raw: RawText | None, depth: int, syntax: Syntax, output: 
             parts = _few(parts, stops, path, keyword, output)
     elif stops and not output.target.counts_text:
         least, most = _count_to_stop(case, stops, output)
-    elif not raw and output.target.most_counted is not None:
+    elif not stops and most_counted is not None:
         why = "are not counted: each character takes the engine 30 ms to compile"
-        least, most = _count(case, output.target.most_counted, why, output)
-    return raw.write(parts, least, most) if raw else syntax.string(parts, least, most, depth > 0)
+        least, most = _count(case, most_counted, why, output)
+    return Lang(parts, least, most)
 
 
 def _few(parts: Parts, stops: tuple[str, ...], path: str, keyword: str, output: Output) -> Parts:

@@ -46,6 +46,16 @@ class Output:
         unsaid = case.unsaid if kind is None else case.unsaid_of(kind)
         self.weakened.update(dict.fromkeys(weak for weak, _ in unsaid))
 
+    def listed(self, cases: list[Case]) -> list[Any] | None:
+        """The values that cases list; None if the grammar has no room for them."""
+        found = {key: value for case in cases for key, value in (case.values or {}).items()}
+        size = sum(len(value) + 6 if isinstance(value, str) else 12 for value in found.values())
+        if found and size > self.budget.size:
+            self.tell(cases[0].path, "*", "the grammar would be past max_size: any value is generated")
+            return None
+        self.budget.size -= size
+        return list(found.values())
+
     def states(self, lang: Lang) -> int | None:
         """How many states the automaton of a language has: 0 if the language is empty, None if there are too many."""
         if self.budget.over():
