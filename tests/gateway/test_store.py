@@ -138,6 +138,11 @@ def test_in_the_background(gateway: Callable[..., Any], tmp_path: Path) -> None:
             client.responses.retrieve(gone.id)
         with pytest.raises(sdk.BadRequestError, match="store"):
             client.responses.create(**asked, store=False)
+        three = gateway(str(tmp_path))
+        with openai(three) as last:
+            ended = last.responses.create(**asked)
+        three.close()
+        soon(lambda: other.responses.retrieve(ended.id).status == "failed")
         one.engine.close()
         failed = client.responses.create(**asked)
         soon(lambda: other.responses.retrieve(failed.id).status == "failed", 20)
