@@ -95,10 +95,7 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
         end = p.reads("</function>", "</function>", p.peek(p.token(close) | "<function="))
         named = _named(p, "function", p.name(tool))
         header = named + known + ">" + _no_other(p, "<function=")
-        alone = "<function=" + p.name(tool, r"[^\s\"'<>/]") + p.declared() + p.space() + "/>"
-        return (
-            p.reads(header, alone, header, named + follows) + p.space(gap) + p.each_arg(tool, argument) + end
-        )
+        return p.reads(header, header, named + follows) + p.space(gap) + p.each_arg(tool, argument) + end
 
     def one(make: Callable[[Tool], Node]) -> Node:
         return p.each_tool(make) + again(p, p.choice("</function>", "</function_invocation>"))

@@ -161,7 +161,7 @@ def _check_namespaces(message: Message) -> None:
 
 def _check_ids(message: Message) -> None:
     """A region that is one word is not a part of an id: it may be a further id of a call, so no call tells."""
-    for id in {call.id for call in message.tool_calls}:
+    for id in {call.id for call in message.tool_calls if call.id}:
         for found in re.finditer(re.escape(id), message.text):
             for region in message.regions:
                 word = _WORD.fullmatch(message.text, region.start, region.end)
