@@ -232,6 +232,19 @@ ROWS = [
         "",
     ),
     Row(
+        "body, sections without closers",
+        lambda p: p.body(
+            call(p),
+            reasoning=p.span(p.literal("<r>"), None),
+            content=p.span(p.literal("<a>"), None),
+            lead="\n",
+        ),
+        "<r>x\n<a>b\n<c>t={}",
+        "|||~x~|||||b|||||||(t {|})|",
+        '("<r>" text "t={" ws "}" gap? | gap? "<c>t={" ws "}" gap?)',
+        "",
+    ),
+    Row(
         "body, marks",
         lambda p: p.body(call(p), marks=p.token("<e>")),
         "a<e>b",
