@@ -115,6 +115,23 @@ def test_calls_in_the_formats_own_form_and_other_json_are_taken(name: str, text:
     assert judge(turn_of(name), dialect).status(text) == FULL
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("llama-3-x", '{"items": [{"name": "Oslo"}]}'),
+        ("llama-3-x", '{"function": "sin", "x": 0.5}'),
+        ("generic", '[{"items": [{"name": "Oslo"}]}]'),
+    ],
+)
+def test_json_that_free_text_cannot_tell_from_a_call(name: str, text: str, dialect: str) -> None:
+    """At the start of an answer, as docs/grammar.md says: a regular language does not know which object has a name, and
+    the declared names in it are more than llguidance's lexer bears."""
+    turn = turn_of(name)
+    assert judge(turn, dialect).status(text).kind == "rejected" and not turn.parse(text).tool_calls
+    assert judge(turn, dialect).status(f"Here: {text}") == FULL or name == "generic"
+
+
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_other_spellings_of_calls_are_refused_or_right(name: str, request: pytest.FixtureRequest) -> None:
     """Texts that the parser's lenient reading makes: as far as an engine takes one whole, the parser reads it without
