@@ -18,7 +18,8 @@ from .jinja.limits import current
 from .jinja.traced import Traced, concatenated, interleaved
 from .probe.differences import is_marker, units
 
-_SCALARS = frozenset({str, int, float, bool, type(None), Traced})
+_TEXTS = frozenset({str, Traced})
+_SCALARS = frozenset({int, float, bool, type(None), *_TEXTS})
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _KEYS = frozenset(_REASONING)
 
@@ -66,7 +67,7 @@ def own(value: Any) -> Any:
     if kind in _SCALARS:
         return value
     if kind is dict or isinstance(value, Mapping):
-        return {key: item if type(item) is str else own(item) for key, item in value.items()}
+        return {key: item if type(item) in _TEXTS else own(item) for key, item in value.items()}
     if kind is list or isinstance(value, (list, tuple)):
         return [own(item) for item in value]
     return value.to_openai() if kind is Message else value
@@ -150,7 +151,7 @@ def shape(
             bare
             and type(message) is dict
             and len(message) == 2
-            and type(message.get("content")) is str
+            and type(message.get("content")) in _TEXTS
             and type(message.get("role")) is str
         ):
             shaped.append(message)
@@ -160,7 +161,7 @@ def shape(
             and wants.call_ids == "keep"
             and type(message) is dict
             and message.get("role") == "tool"
-            and type(message.get("content")) is str
+            and type(message.get("content")) in _TEXTS
             and _SCALARS.issuperset(map(type, message.values()))
         ):
             shaped.append(message)
@@ -346,7 +347,7 @@ def _arguments(arguments: Any, form: Literal["dict", "text"]) -> Any:
 def _content(message: dict[str, Any], wants: Wants) -> None:
     """Puts content and reasoning into the fields that the template reads."""
     content = message.get("content")
-    if type(content) is str and wants.content_as != "parts" and message["role"] != "assistant":
+    if type(content) in _TEXTS and wants.content_as != "parts" and message["role"] != "assistant":
         return
     content = "" if content is None else content
     # Even a template that reads lists may show only the first part of an assistant's message.

@@ -18,23 +18,23 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..public import public
-from .jinja.traced import Traced, merged, tracing
+from .jinja.traced import merged, traced, tracing
 
 __all__ = ["Marked", "Source", "Trace", "TraceSpan", "part_of", "tracing"]
 
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+_FIELDS = {
+    **dict.fromkeys(("reasoning_content", "reasoning", "thinking"), "reasoning"),
+    "name": "name",
+    "tool_call_id": "id",
+}
+"""The fields of a message that are texts, by their keys."""
 TOOLS = -1
 """The index that stands for the request's tools in the place of a message's."""
 
 
-class Source(NamedTuple):
-    """A text of a conversation. ``message``: the index of its message, -1 for the tools. ``field``: ``content``,
-    ``reasoning``, ``name``, ``id``, ``arguments`` or ``tools``. ``part``: the index of the part of the content, or of
-    the call."""
-
-    message: int
-    field: str
-    part: int = 0
+Source = tuple[int, str, int]
+"""A text of a conversation: the index of its message, -1 for the tools; its field: ``content``, ``reasoning``,
+``name``, ``id``, ``arguments`` or ``tools``; the index of the part of the content, or of the call."""
 
 
 @public
@@ -74,7 +74,7 @@ class Marked:
         """Tools, in which each text is traced for which ``wanted`` is true."""
         self._wanted, before = wanted, self._wanted
         try:
-            return self._value(tools, Source(TOOLS, "tools"))
+            return self._value(tools, (TOOLS, "tools", 0))
         finally:
             self._wanted = before
 
@@ -82,28 +82,27 @@ class Marked:
         if type(message) is not dict and not isinstance(message, Mapping):
             return message
         out = dict(message)
-        for key, value in message.items():
-            if key == "content":
-                out[key] = self._content(index, value)
-            elif key in _THOUGHTS:
-                out[key] = self._text(value, Source(index, "reasoning"))
-            elif key in ("name", "tool_call_id"):
-                out[key] = self._text(value, Source(index, "name" if key == "name" else "id"))
-            elif key == "tool_calls" and isinstance(value, (list, tuple)):
-                out[key] = [self._call(index, part, call) for part, call in enumerate(value)]
+        if "content" in message:
+            out["content"] = self._content(index, message["content"])
+        if len(message) > 2:
+            for key in _FIELDS.keys() & message.keys():
+                out[key] = self._text(message[key], (index, _FIELDS[key], 0))
+            calls = message.get("tool_calls")
+            if isinstance(calls, (list, tuple)):
+                out["tool_calls"] = [self._call(index, part, call) for part, call in enumerate(calls)]
         return out
 
     def _content(self, index: int, content: Any) -> Any:
         if type(content) is str or not isinstance(content, (list, tuple)):
-            return self._text(content, Source(index, "content"))
+            return self._text(content, (index, "content", 0))
         return [self._part(index, number, part) for number, part in enumerate(content)]
 
     def _part(self, index: int, number: int, part: Any) -> Any:
         if not isinstance(part, Mapping):
-            return self._text(part, Source(index, "content", number))
+            return self._text(part, (index, "content", number))
         fields = {"text": "content", "thinking": "reasoning"}
         return {
-            key: self._text(value, Source(index, fields[key], number)) if key in fields else value
+            key: self._text(value, (index, fields[key], number)) if key in fields else value
             for key, value in part.items()
         }
 
@@ -115,9 +114,9 @@ class Marked:
             if key == "function":
                 out[key] = self._call(index, part, value)
             elif key == "arguments":
-                out[key] = self._value(value, Source(index, "arguments", part))
+                out[key] = self._value(value, (index, "arguments", part))
             else:
-                out[key] = self._text(value, Source(index, key, part)) if key in ("name", "id") else value
+                out[key] = self._text(value, (index, key, part)) if key in ("name", "id") else value
         return out
 
     def _value(self, value: Any, source: Source) -> Any:
@@ -130,26 +129,31 @@ class Marked:
     def _text(self, text: Any, source: Source) -> Any:
         if not isinstance(text, str) or not text or (self._wanted is not None and not self._wanted(text)):
             return text
-        text = str.__str__(text)
         number = self._numbers.setdefault(source, len(self.sources))
+        first = 0
         if number == len(self.sources):
             self.sources.append(source)
-            self.texts.append("")
-        whole = self.texts[number]
-        first = whole.find(text) if whole else -1
-        if first < 0:
-            first = len(whole)
-            self.texts[number] = whole + text
-        return Traced(text, ((0, len(text), number, first, first + len(text)),))
+            self.texts.append(str.__str__(text))
+        elif (first := self.texts[number].find(text)) < 0:
+            first = len(self.texts[number])
+            self.texts[number] += text
+        return traced(text, ((0, len(text), number, first, first + len(text)),))
 
     def trace(self, prompt: str) -> Trace:
         """What a rendering of the marked messages tells."""
         text = "".join((prompt, ""))
-        spans = []
-        for start, end, number, first, last in merged(prompt):
-            own = self.texts[number][first:last] == text[start:end]
-            spans.append(TraceSpan(start, end, *self.sources[number], first, last, own))
-        return Trace(text, tuple(spans))
+        spans = (
+            (
+                start,
+                end,
+                *self.sources[number],
+                first,
+                last,
+                self.texts[number][first:last] == text[start:end],
+            )
+            for start, end, number, first, last in merged(prompt)
+        )
+        return Trace(text, tuple(map(TraceSpan._make, spans)))
 
 
 @public

@@ -15,7 +15,7 @@ from chatparsers.errors import ChatParsersError
 from chatparsers.templates.builtins import builtin_names
 from chatparsers.templates.jinja.environment import environment
 from chatparsers.templates.jinja.limits import DEFAULT, account
-from chatparsers.templates.jinja.traced import Traced, runs_of, tracing
+from chatparsers.templates.jinja.traced import runs_of, traced, tracing
 
 TOOLS = [
     {
@@ -219,13 +219,13 @@ def test_every_operation_gives_the_same_text_and_moves_the_runs(source: str) -> 
         with account(DEFAULT, "test"):
             plain = template.render(t=text)
             with tracing():
-                traced = template.render(t=Traced(text, ((0, len(text), 0, 0, len(text)),)))
-        assert str.__str__(traced) == plain
-        for start, end, _, first, last in runs_of(traced):
+                shown = template.render(t=traced(text, ((0, len(text), 0, 0, len(text)),)))
+        assert str.__str__(shown) == plain
+        for start, end, _, first, last in runs_of(shown):
             assert start < end and first < last
             if end - start == last - first and not any(
                 word in source for word in ("upper", "title", "case", "lower", "-1")
             ):
                 assert text[first:last] == plain[start:end]
-        whole = "".join(plain[run[0] : run[1]] for run in runs_of(traced))
+        whole = "".join(plain[run[0] : run[1]] for run in runs_of(shown))
         assert whole or not plain.strip() or any(word in source for word in ("length", "[t]", "t.x")), source

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, SupportsIndex
 
 from .exact import to_json
@@ -26,6 +25,7 @@ both spans have the same length, the characters are the source's own, else anoth
 
 _ESCAPED = re.compile('[\\\\"\x00-\x1f\x7f\ud800-\udfff]')
 _ESCAPED_ASCII = re.compile("[^ !#-\\[\\]-~]")
+_SHORT = frozenset('"\\\n\r\t\b\f')
 
 
 class Traced(str):
@@ -34,22 +34,17 @@ class Traced(str):
     __slots__ = ("_runs",)
     _runs: tuple[Run, ...]
 
-    def __new__(cls, text: str, runs: tuple[Run, ...] = ()) -> Traced:
-        self = str.__new__(cls, text)
-        self._runs = runs
-        return self
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return Traced, (str.__str__(self), self._runs)
+        return traced, (str.__str__(self), self._runs)
 
     def __str__(self) -> str:
         return self
 
     def __add__(self, other: str) -> str:
-        return concatenated((self, other)) if _is_text(other) else NotImplemented
+        return _added(self, other) if _is_text(other) else NotImplemented
 
     def __radd__(self, other: str) -> str:
-        return concatenated((other, self)) if _is_text(other) else NotImplemented
+        return _added(other, self) if _is_text(other) else NotImplemented
 
     def __mul__(self, times: SupportsIndex) -> str:
         return concatenated((self,) * max(int(times), 0))
@@ -86,7 +81,7 @@ class Traced(str):
             if stop - begin == last - first:
                 first, last = first + left - begin, last - stop + right
             runs.append((left - start, right - start, source, first, last))
-        return Traced(piece, tuple(runs)) if runs else piece
+        return traced(piece, tuple(runs)) if runs else piece
 
     def lstrip(self, chars: str | None = None) -> str:
         return self._cut(len(self) - len(str.lstrip(self, chars)), len(self))
@@ -95,8 +90,11 @@ class Traced(str):
         return self._cut(0, len(str.rstrip(self, chars)))
 
     def strip(self, chars: str | None = None) -> str:
+        length = len(str.strip(self, chars))
+        if length == len(self):
+            return self
         start = len(self) - len(str.lstrip(self, chars))
-        return self._cut(start, max(start, len(str.rstrip(self, chars))))
+        return self._cut(start, start + length)
 
     def removeprefix(self, prefix: str) -> str:
         return self._cut(len(prefix), len(self)) if self.startswith(prefix) else self
@@ -147,13 +145,13 @@ class Traced(str):
         if not old:
             result: str = carried(str.replace(self, old, new, count), self, new)
             return result
-        return interleaved(new, self.split(old, count))
+        return interleaved(new, self.split(old, count)) if old in self else self
 
     def join(self, items: Iterable[str]) -> str:
         return interleaved(self, list(items))
 
     def _as_long(self, result: str) -> str:
-        return Traced(result, self._runs) if len(result) == len(self) else carried(result, self)
+        return traced(result, self._runs) if len(result) == len(self) else carried(result, self)
 
     def lower(self) -> str:
         return self._as_long(str.lower(self))
@@ -168,6 +166,13 @@ class Traced(str):
         return self._as_long(str.capitalize(self))
 
 
+def traced(text: str, runs: tuple[Run, ...] = ()) -> str:
+    """A text with these runs."""
+    made: Traced = str.__new__(Traced, text)
+    made._runs = runs
+    return made
+
+
 def _is_text(value: object) -> bool:
     """Whether it can be put beside a text as it is: markup escapes what stands beside it."""
     return isinstance(value, str) and not hasattr(value, "__html__")
@@ -178,6 +183,18 @@ def runs_of(text: str) -> tuple[Run, ...]:
     return () if type(text) is str else getattr(text, "_runs", ())
 
 
+def _moved(runs: Iterable[Run], by: int) -> list[Run]:
+    return [(start + by, end + by, source, first, last) for start, end, source, first, last in runs]
+
+
+def _added(left: str, right: str) -> str:
+    """``left + right``, of which one is traced."""
+    runs: tuple[Run, ...] = left._runs if type(left) is Traced else ()
+    if type(right) is Traced:
+        runs = (*runs, *_moved(right._runs, len(left)))
+    return traced("".join((left, right)), runs)
+
+
 def concatenated(pieces: Iterable[str]) -> str:
     """The pieces as one text."""
     pieces = pieces if isinstance(pieces, (list, tuple)) else list(pieces)
@@ -185,13 +202,12 @@ def concatenated(pieces: Iterable[str]) -> str:
     runs: list[Run] = []
     at = 0
     for piece in pieces:
-        if type(piece) is not str:
-            if type(piece) is Traced and len(piece) == len(text):
+        if type(piece) is not str and (found := runs_of(piece)):
+            if len(piece) == len(text) and type(piece) is Traced:
                 return piece
-            for start, end, source, first, last in runs_of(piece):
-                runs.append((at + start, at + end, source, first, last))
+            runs += _moved(found, at)
         at += len(piece)
-    return Traced(text, tuple(runs)) if runs else text
+    return traced(text, tuple(runs)) if runs else text
 
 
 def interleaved(between: str, items: list[str]) -> str:
@@ -214,7 +230,7 @@ def carried(result: Any, *given: object) -> Any:
     at = 0
     for text in _texts(given):
         inputs += runs_of(text)
-        for way in (text, concatenated(list(_string(text, False)))) if text else ():
+        for way in (text, _spelt(text)) if text else ():
             found = str.find(result, way, at)
             if found >= 0:
                 runs += ((found + start, found + end, *rest) for start, end, *rest in runs_of(way))  # type: ignore[misc]
@@ -226,7 +242,7 @@ def carried(result: Any, *given: object) -> Any:
     if not runs:
         return result
     if not hasattr(result, "__html__"):
-        return Traced(result, tuple(runs))
+        return traced(result, tuple(runs))
     from .markup import TracedMarkup
 
     return TracedMarkup(result, runs=tuple(runs))
@@ -266,54 +282,77 @@ def within(value: Any, text: str) -> Any:
         return value
     span = runs[0][2], runs[0][3], runs[-1][4]
 
-    def traced(value: Any) -> Any:
+    def read(value: Any) -> Any:
         if type(value) is str and value:
-            return Traced(value, ((0, len(value), *span),))
+            return traced(value, ((0, len(value), *span),))
         if type(value) is dict:
-            return {traced(key): traced(item) for key, item in value.items()}
-        return [traced(item) for item in value] if type(value) is list else value
+            return {read(key): read(item) for key, item in value.items()}
+        return [read(item) for item in value] if type(value) is list else value
 
-    return traced(value)
-
-
-def _json(
-    value: Any, level: str, ascii: bool, indent: Any, signs: tuple[str, str], ordered: bool
-) -> Iterator[str]:
-    """The pieces of ``value`` as ``json.dumps`` writes it. ``level``: the line break before its last bracket."""
-    if type(value) is Traced:
-        yield '"'
-        yield from _string(value, ascii)
-        yield '"'
-        return
-    pairs = value.items() if type(value) is dict else None
-    if not value or (pairs is None and not isinstance(value, (list, tuple))):
-        yield to_json(value, ascii, indent, signs, ordered)
-        return
-    inner = "" if indent is None else level + (" " * indent if isinstance(indent, int) else indent)
-    yield "{" if pairs is not None else "["
-    for number, item in enumerate(value if pairs is None else sorted(pairs) if ordered else pairs):
-        yield signs[0] + inner if number else inner
-        if pairs is not None:
-            yield from _json(item[0], inner, ascii, indent, signs, ordered)
-            yield signs[1]
-        yield from _json(item if pairs is None else item[1], inner, ascii, indent, signs, ordered)
-    yield "" if indent is None else level
-    yield "]" if pairs is None else "}"
+    return read(value)
 
 
-def _string(text: str, ascii: bool) -> Iterator[str]:
-    spelt = encode_basestring_ascii if ascii else encode_basestring
-    at = 0
-    for found in (_ESCAPED_ASCII if ascii else _ESCAPED).finditer(text):
-        if found.start() > at:
-            yield text[at : found.start()]
-        at = found.end()
-        char = text[found.start() : at]
-        code = f"\\u{ord(char):04x}" if "\ud800" <= char <= "\udfff" else spelt(char)[1:-1]
-        runs = tuple((0, len(code), source, first, last) for _, _, source, first, last in runs_of(char))
-        yield Traced(code, runs) if runs else code
-    if at < len(text):
-        yield text[at:]
+def _spelt(text: str, ascii: bool = False) -> str:
+    """A text as JSON spells it, without its quotes."""
+    spelt = to_json(str.__str__(text), ascii)[1:-1]
+    runs = runs_of(text)
+    if runs and len(spelt) > len(text):
+        runs = tuple(_spelt_runs(text, runs, ascii))
+    return traced(spelt, runs) if runs else spelt
+
+
+def _spelt_runs(text: str, runs: Iterable[Run], ascii: bool) -> Iterator[Run]:
+    """The runs of a text that JSON spells: each character that it escapes is a run of its own."""
+    at = by = 0  # how far the text is spelt, and how much longer the spelling is
+    for start, end, source, first, last in runs:
+        by += sum(longer for _, longer in _escapes(text, at, start, ascii))
+        own = end - start == last - first
+        at, begun = start, start + by
+        for place, longer in _escapes(text, start, end, ascii):
+            if own:
+                if place > at:
+                    yield at + by, place + by, source, first + at - start, first + place - start
+                yield (
+                    place + by,
+                    place + by + longer + 1,
+                    source,
+                    first + place - start,
+                    first + place - start + 1,
+                )
+                at = place + 1
+            by += longer
+        if not own:
+            yield begun, end + by, source, first, last
+        elif end > at:
+            yield at + by, end + by, source, first + at - start, last
+        at = end
+
+
+def _escapes(text: str, start: int, end: int, ascii: bool) -> Iterator[tuple[int, int]]:
+    """The places of the characters that JSON escapes, and how much longer each becomes."""
+    for found in (_ESCAPED_ASCII if ascii else _ESCAPED).finditer(text, start, end):
+        char = found[0]
+        yield found.start(), 1 if char in _SHORT else len(to_json(char, ascii)) - 3
+
+
+def _leaves(value: Any, ordered: bool) -> Iterator[str]:
+    """The texts in a value, in the order in which JSON writes them. Raises `TypeError` for what is no plain data."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        kind = type(item)
+        if kind is str or kind is Traced:
+            yield item
+        elif kind is dict:
+            pairs = sorted(item.items()) if ordered else list(item.items())
+            for key, inner in reversed(pairs):
+                if not isinstance(key, str):
+                    raise TypeError
+                stack += inner, key
+        elif kind is list or kind is tuple:
+            stack += reversed(item)
+        elif isinstance(item, (str, Iterable)):
+            raise TypeError
 
 
 _PLAIN = frozenset({str, Traced})
@@ -350,7 +389,7 @@ class Tracing(Meter):
             self.left -= len(left) + len(right)
             if self.left < 0:
                 self.stretch()
-            return concatenated((left, right))
+            return left + right if type(left) is type(right) is str else _added(left, right)
         result = super().add(left, right)
         return carried(result, left, right) if isinstance(result, str) else result
 
@@ -367,7 +406,7 @@ class Tracing(Meter):
         return made if made == result else carried(result, between, items)
 
     def lifted(self, text: Any, *given: object) -> Any:
-        return Traced(text) if type(text) is str and any(type(item) is Traced for item in given) else text
+        return traced(text) if type(text) is str and any(type(item) is Traced for item in given) else text
 
     def read(self, value: Any, text: Any) -> Any:
         return within(value, text)
@@ -380,15 +419,21 @@ class Tracing(Meter):
         separators: tuple[str, str] | None = None,
         sort_keys: bool = False,
     ) -> str:
-        result = to_json(value, ensure_ascii, indent, separators, sort_keys)
+        result: str = to_json(value, ensure_ascii, indent, separators, sort_keys)
         if id(value) in self.known or next(_texts((value,)), None) is None:
             return result
-        signs = separators or ((", " if indent is None else ","), ": ")
+        runs: list[Run] = []
+        at = 0
         try:
-            made = concatenated(_json(value, "\n", ensure_ascii, indent, signs, sort_keys))
+            for leaf in _leaves(value, sort_keys):
+                spelt = _spelt(leaf, ensure_ascii)
+                at = result.index(f'"{spelt}"', at) + 1
+                runs += _moved(runs_of(spelt), at)
+                at += len(spelt) + 1
         except (TypeError, ValueError):
-            made = ""
-        return made if made == result else carried(result, value)
+            result = carried(result, value)
+            return result
+        return traced(result, tuple(runs))
 
 
 def _as_texts(between: Any, items: list[Any]) -> tuple[str, list[str]]:
@@ -400,12 +445,12 @@ def _as_texts(between: Any, items: list[Any]) -> tuple[str, list[str]]:
 def tracing() -> Iterator[None]:
     """In the block, renderings carry the runs of the traced texts that they are given."""
     meter = current()
-    traced = Tracing(meter)
-    with traced.used():
+    account = Tracing(meter)
+    with account.used():
         try:
             yield
         finally:
-            hand_over(traced, meter)
+            hand_over(account, meter)
 
 
 def merged(text: str) -> list[Run]:
