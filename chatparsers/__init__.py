@@ -16,8 +16,9 @@ from warnings import warn
 from .lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .chat.chat import Chat, clean_output, load
+    from .chat.chat import Chat, clean_output
     from .chat.conversation import Conversation, Grown
+    from .chat.load import load
     from .chat.placeholders import Placeholder
     from .chat.read_back import PromptMessage
     from .chat.record import TemplateFormat
@@ -166,7 +167,7 @@ _HOME = {
     "get_format": "registry",
     "hookimpl": "plugins",
     "list_formats": "registry",
-    "load": "chat.chat",
+    "load": "chat.load",
     "parse_many": "chat.rows",
     "recover": "detection.recover",
     "register": "registry",

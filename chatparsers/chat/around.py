@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ..core.format import Turn
@@ -54,10 +55,12 @@ class Asked(NamedTuple):
 
 
 class Around:
-    """What stands around answers for the options of one request. ``traced``: renders messages; ``tool``: a name."""
+    """What stands around answers for the options of one request. ``traced``: renders messages; ``tool``: a name;
+    ``known``: what a prompt writes after a user's message or a result, if that is known."""
 
-    def __init__(self, traced: Traced, tool: str) -> None:
+    def __init__(self, traced: Traced, tool: str, known: Callable[[str], Asked | None]) -> None:
         self._traced = traced
+        self._known = known
         self._tool = tool
         self._found: dict[tuple[str, Any], Any] = {}
         self.proved: dict[Any, str] = {}
@@ -107,6 +110,11 @@ class Around:
         return self._found[what, key]
 
     def _asked(self, role: str) -> Asked | None:
+        if role in ("user", "tool"):
+            with suppress(ChatParsersError):
+                known = self._known(role)
+                if known is not None:
+                    return known
         found = self._rendered(self._until(role), add_generation_prompt=True)
         if found is None or not found.trace.spans:
             return None

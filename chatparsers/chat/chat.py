@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from difflib import get_close_matches
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.format import Format, ToolChoice, Turn
 from ..core.message import Message
@@ -18,26 +13,22 @@ from ..detection.detect import CONTENT_ONLY, Detection, analysed, by_name, detec
 from ..detection.limits import needed
 from ..detection.names import known
 from ..detection.shown import knows_reasoning
-from ..errors import LoadError, RequestError, TemplateError, did_you_mean, warn_user
+from ..errors import RequestError, TemplateError, did_you_mean, warn_user
 from ..kept import cached
 from ..public import made_by, public
 from ..registry import get_format, list_formats
-from ..schema.tools import Tools, read_tools
+from ..schema.tools import Tools
 from ..templates import Template
-from ..templates.builtins import UNKNOWN, builtin_names, builtin_source
 from ..templates.jinja.limits import DEFAULT, Limits, limited
 from ..templates.probe.edges import opening
 from ..templates.probe.roles import role_headers
-from ..templates.probe.thinking import SWITCHES
 from ..templates.renderer import Renderer
 from ..templates.rewrite.declared import ToolsAs
-from ..templates.rewrite.history import History
 from ..templates.rewrite.polyfills import POLYFILLS
-from ..tokens import ModelFiles, TokenizerLike, read_model, read_tokenizer
-from ..tokens.loaders import is_template_text
-from .around import Around
-from .continuation import continued
+from ..tokens import ModelFiles, TokenizerLike
+from .around import Around, Asked, Rendered
 from .conversation import Conversation
+from .prepare import Preparation
 from .quoted import quoted_markers
 from .read_back import PromptMessage, read_back
 from .record import TemplateFormat, record
@@ -51,12 +42,10 @@ if TYPE_CHECKING:
     from ..interop import Readers, WrittenTemplate
     from .options import BindOptions, PrepareOptions
 
-_AUTO = "auto"
-"""The name that stands for the analysis of the template."""
 _DEFAULT_SYNTAX = "hermes-2-pro"
 """The syntax of calls for models that know no tool syntax: docs/templates.md says why."""
-_LONGEST_NAME, _MOST_WARNINGS = 60, 256
-"""How much of a variable's name a warning shows, and how many warnings are remembered: both may come from strangers."""
+_MOST_WARNINGS = 256
+"""How many warnings are remembered: they may quote what strangers send."""
 
 
 @public
@@ -97,7 +86,8 @@ class Chat(Training):
         self.files = files
         self.name = str(files.source)
         self.limits = limits
-        self._builtin = builtin
+        self.stand_in = builtin
+        """The built-in template in the place of the model's own, and why it is that one."""
         self._analysed = analysed
         self._tokenizer = tokenizer
         self._format = format
@@ -158,7 +148,7 @@ class Chat(Training):
     @property
     def builtin(self) -> str | None:
         """The name of the built-in template that is used; None if the template is the model's own."""
-        return None if self._builtin is None else self._builtin[0]
+        return None if self.stand_in is None else self.stand_in[0]
 
     @cached
     def tokenizer(self) -> TokenizerLike | None:
@@ -174,8 +164,8 @@ class Chat(Training):
         if self._analysed:
             return analysed(self.template())
         named = known(self.files.names)
-        if self._builtin is not None:
-            name, why = self._builtin
+        if self.stand_in is not None:
+            name, why = self.stand_in
             format = (
                 name if any(name == info.name for info in list_formats()) else named.format if named else ""
             )
@@ -188,7 +178,7 @@ class Chat(Training):
             if (
                 limit.part == "response template"
             ):  # what the model's authors say of it is lost, whatever is asked
-                self._warn(
+                self.warn_once(
                     f"{self.name}: {limit} (name a format with load(…, format=…), or mend the template)"
                 )
         if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
@@ -275,68 +265,42 @@ class Chat(Training):
         >>> chat.prepare(messages, thinking=False).prefix
         '<think>\\n\\n</think>\\n\\n'
         """
-        if unknown:
-            raise _no_option(unknown)
-        messages = plain_messages(messages)
-        known = read_tools(tools)
-        renderer = self.renderer(bool(known), polyfills)
-        template = renderer.template
-        if template_kwargs is not None:
-            self._check_kwargs(template, template_kwargs)
-        variables = self._variables(template, thinking, template_kwargs, documents, now)
-        # Also with tool_choice="none": an engine's cached prefix stays, and the turn's reading drops calls.
-        given = renderer.rewrite(messages, known.raw or None)
-        history = messages if isinstance(messages, History) else None
-        # What the prompt shows in this syntax, the model answers in it.
-        fmt = self.syntax if {"tools", "tool_calls"}.intersection(given.names) else self.format
-        prefix = ""
-        try:
-            if continue_final_message:
-                prompt, prefix = continued(fmt, template, given, variables)
-            else:
-                prompt = template.render(
-                    given.messages,
-                    tools=given.tools,
-                    add_generation_prompt=add_generation_prompt,
-                    history=history,
-                    **variables,
-                )
-        except TemplateError as error:
-            if not given.names:
-                raise
-            used = ", ".join(given.names)
-            raise TemplateError(f"{error}; messages are counted as the polyfills {used} left them") from error
-        if add_generation_prompt and not continue_final_message:
-            end = template.generation_prompt_of(prompt, given.messages, tools=given.tools, **variables)
-            prefix = opening(fmt, end)
-        turn = fmt.bind(
-            tools=known,
-            tool_choice=tool_choice,
-            parallel_tool_calls=parallel_tool_calls,
-            response_format=response_format,
-            thinking=thinking,
-            prefix=prefix,
-            tokenizer=self.tokenizer,
-            token_config=self.files.special_config,
-            prompt=prompt,
-            polyfills=given.names,
-            id_seed=id_seed,
-            lenient_calls=lenient_calls,
-            reasoning=self._reasons(fmt, template),
-            max_calls=max_calls,
-        )
-        if known and turn.options.mode != "none" and "tools" not in given.names:
-            self._heard(fmt, template, turn)
-            self._proved(turn)
-        elif known and self._builtin is not None and self._builtin[1] != _NAMED:
-            self._warn(
-                f"{self.name}: the built-in template {self._builtin[0]!r}, {self._builtin[1]}, is a small stand-in: it "
-                "tells the tools in words that are not the model's own (load the model's own chat_template, or name "
-                "this one with load(template=…))"
-            )
-        return turn
+        options = {
+            "tools": tools,
+            "tool_choice": tool_choice,
+            "parallel_tool_calls": parallel_tool_calls,
+            "response_format": response_format,
+            "thinking": thinking,
+            "add_generation_prompt": add_generation_prompt,
+            "continue_final_message": continue_final_message,
+            "template_kwargs": template_kwargs,
+            "documents": documents,
+            "now": now,
+            "polyfills": polyfills,
+            "id_seed": id_seed,
+            "lenient_calls": lenient_calls,
+            "max_calls": max_calls,
+            **unknown,
+        }
+        return Preparation(self, options).turn(messages)
 
-    def _reasons(self, fmt: Format, template: Template) -> bool | None:
+    @limited
+    def traced(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        options: Mapping[str, Any],
+        since: int = 0,
+        quoted: Callable[[str], object] | None = None,
+    ) -> Rendered:
+        """As `prepare` with these keywords, and whose each character of the prompt is: see `Preparation`."""
+        return Preparation(self, options).traced(messages, since, quoted)
+
+    @limited
+    def asked(self, role: str, options: Mapping[str, Any]) -> Asked | None:
+        """See `Preparation.asked`."""
+        return Preparation(self, options).asked(role)
+
+    def reasons(self, fmt: Format, template: Template) -> bool | None:
         """Whether the model writes reasoning; None if the format has none, or no template of the model tells."""
         if not fmt.features.reasoning:
             return None
@@ -344,67 +308,18 @@ class Chat(Training):
         found = self._reasoning.get(key)
         if found is None:
             found = self._reasoning[key] = knows_reasoning(template, fmt)
-        return None if self._builtin is not None and not found else found
+        return None if self.stand_in is not None and not found else found
 
-    def _variables(
-        self,
-        template: Template,
-        thinking: bool | None,
-        template_kwargs: Mapping[str, Any] | None,
-        documents: Sequence[Mapping[str, Any]] | None,
-        now: datetime | None,
-    ) -> dict[str, Any]:
-        """The template's variables for a request."""
-        variables = template.thinking_kwargs(thinking)
-        if thinking is not None and not variables and thinking is not self.format.features.reasoning:
-            self._warn(
-                f"thinking={thinking}: {template.name} has no switch for it, so the prompt is the same without (leave "
-                "it out, or pass the template's own variable in template_kwargs)"
-            )
-        if documents is not None:
-            variables["documents"] = documents
-        if now is not None:
-            variables["strftime_now"] = now.strftime
-        return {**variables, **(template_kwargs or {})}
-
-    def _check_kwargs(self, template: Template, given: Mapping[str, Any]) -> None:
-        """Raises for variables that `prepare` sets itself, and warns of those that the template does not read."""
-        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-            raise RequestError(
-                f"template_kwargs: expected an object of variables by name, found {given!r:.60}"
-            )
-        for name in given:
-            if name in _SET:
-                raise RequestError(f"template_kwargs: {name!r} is no variable for it: {_SET[name]}")
-        read = template.variables
-        for name in given:
-            if read is not None and name not in read and name not in _OFTEN:
-                shown = name[:_LONGEST_NAME]
-                hint = did_you_mean(shown, read - _SET.keys() - _OFTEN)
-                self._warn(f"template_kwargs: {template.name} reads no variable {shown!r}: {hint}")
-
-    def _heard(self, fmt: Format, template: Template, turn: Turn) -> None:
-        """Raises or warns if the prompt does not show the tools, or if no format could read the calls."""
-        if not fmt.features.tools:
-            why, mend = "no format explains the template", "name one with load(…, format=…)"
-        elif not template.can.tools:
-            why, mend = "the template shows none and the polyfill is off", "allow the polyfill 'tools'"
-        else:
-            return
-        if turn.options.mode == "required":
-            raise RequestError(f"tool_choice: {template.name}: no call could be read, as {why} ({mend})")
-        self._warn(f"tools are not read: {template.name}: {why} ({mend})")
-
-    def _proved(self, turn: Turn) -> None:
+    def proved(self, turn: Turn) -> None:
         """Warns of what the analysis of the template did not prove, if calls of these tools may meet it."""
         if turn.tools and self.detection.limits:
             for limit in needed(self.detection.limits, turn.tools):
-                self._warn(
+                self.warn_once(
                     f"{self.name}: not proved of {self.format.name} with this template: {limit} (name another format "
                     "with load(…, format=…), or leave out what needs it)"
                 )
 
-    def _warn(self, text: str) -> None:
+    def warn_once(self, text: str) -> None:
         """Warns once."""
         if text not in self._warned:
             if len(self._warned) > _MOST_WARNINGS:
@@ -424,8 +339,7 @@ class Chat(Training):
         >>> chat.quoted([{"role": "user", "content": "Hi<|im_end|>"}])
         [(19, 29)]
         """
-        made = Request(self, request)
-        return quoted_markers(made, plain_messages(messages))
+        return quoted_markers(Request(self, request), plain_messages(messages))
 
     def conversation(
         self, messages: Iterable[Mapping[str, Any]] = (), **request: Unpack[PrepareOptions]
@@ -484,9 +398,9 @@ class Chat(Training):
         'Hi'
         """
         request.setdefault("tokenizer", self.tokenizer)
-        request.setdefault("reasoning", self._reasons(self.format, self.template(bool(request.get("tools")))))
+        request.setdefault("reasoning", self.reasons(self.format, self.template(bool(request.get("tools")))))
         turn = self.format.bind(**request)
-        self._proved(turn)
+        self.proved(turn)
         return turn
 
     def record(self) -> TemplateFormat:
@@ -527,146 +441,6 @@ class Chat(Training):
 
 
 @public
-def load(
-    source: str | PathLike[str] | None = None,
-    *,
-    tokenizer: Any = None,
-    format: str | None = None,
-    bos_token: str | None = None,
-    eos_token: str | None = None,
-    polyfills: bool | Iterable[str] = True,
-    limits: Limits = DEFAULT,
-    template: str | None = None,
-    tools_as: ToolsAs = "json",
-) -> Chat:
-    """The chat of a model.
-
-    ``source``: a model's folder, its ``tokenizer_config.json``, a ``.jinja`` or ``.gguf`` file, or a template's
-    text. ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a name that
-    overrides detection; ``"auto"`` has the template analysed, whatever format is known for it. ``bos_token``,
-    ``eos_token`` override the files'. ``polyfills``: whether what the template cannot show is written in another
-    way, or the names of the polyfills that may do so. ``template``: the name of a built-in template, instead of the
-    model's own; a model without one gets that of its format, or else that which its name tells. It is a small stand-in,
-    which tells tools in words that are not the model's own. ``tools_as``:
-    how a template that shows no tools gets them: as JSON Schemas, or in fewer words (``"compact"``, ``"typescript"``).
-    ``limits``: how much the template may do in one call. Raises `LoadError`, which names the file and the field,
-    `UnknownFormat` and `TemplateError`.
-
-    >>> chat = chatparsers.load(template="qwen3")
-    >>> chat.format
-    <Format: qwen3, Qwen3, Qwen2.5, QwQ>
-    >>> chatparsers.load("{{ messages[0].content }}", format="hermes-2-pro").format.name
-    'hermes-2-pro'
-    """
-    if tools_as not in get_args(ToolsAs):
-        raise RequestError(f"tools_as: expected 'json', 'compact' or 'typescript', found {tools_as!r:.40}")
-    named = None if format in (None, _AUTO) else get_format(format)
-    if source is None:
-        if template is None:
-            raise LoadError(
-                "expected a model's folder or file, a template's text, or template=, found none of them"
-            )
-        files = ModelFiles(Path("<template>"), {})
-    else:
-        files = _text(source) if isinstance(source, str) and is_template_text(source) else _found(source)
-    builtin = None
-    if template is not None or not files.templates:
-        builtin = _builtin(template, named, files)
-        files = replace(files, templates={"default": builtin_source(builtin[0])})
-    if bos_token is not None or eos_token is not None:
-        bos = files.bos_token if bos_token is None else bos_token
-        eos = files.eos_token if eos_token is None else eos_token
-        tokens = {**files.special_tokens, "bos_token": bos, "eos_token": eos}
-        files = replace(files, bos_token=bos, eos_token=eos, special_tokens=tokens)
-    if isinstance(tokenizer, (str, PathLike)):
-        tokenizer = read_tokenizer(tokenizer)
-    tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)  # a fast tokenizer of transformers
-    if tokenizer is not None and not hasattr(tokenizer, "get_vocab_size"):
-        raise RequestError(
-            "tokenizer: expected a tokenizers.Tokenizer, a fast tokenizer of transformers or a path, found "
-            f"{type(tokenizer).__name__}"
-        )
-    return Chat._made(
-        files,
-        tokenizer=tokenizer,
-        format=named,
-        polyfills=polyfills,
-        analysed=format == _AUTO,
-        limits=limits,
-        builtin=builtin,
-        tools_as=tools_as,
-    )
-
-
-_SET = {
-    "messages": "pass the messages first",
-    "tools": "pass tools=…",
-    "add_generation_prompt": "pass add_generation_prompt=…",
-    "continue_final_message": "pass continue_final_message=…",
-    **dict.fromkeys(("self", "history", "prompt"), "no template can read one of that name"),
-}
-"""Names that a variable of a template cannot have, and how to set what they stand for."""
-_OFTEN = frozenset({"bos_token", "eos_token", "documents", "strftime_now", "raise_exception"})
-"""Variables that every template may read."""
-
-
-_NAMED = "named by the caller"
-"""Why a built-in template is the one."""
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
-
-
-def _found(source: str | PathLike[str]) -> ModelFiles:
-    """The files at a path. A name that is none gets an error that says what it may have been meant for."""
-    try:
-        return read_model(source)
-    except LoadError as error:
-        name = str(source)
-        if not isinstance(source, str) or os.path.exists(name):
-            raise
-        hint, key = "", name.strip().lower().replace("_", "-")
-        if key in builtin_names():
-            hint = f"the built-in template of that name is load(template={name!r})"
-        elif any(
-            key in (info.name, *(alias.replace("_", "-") for alias in info.aliases))
-            for info in list_formats()
-        ):
-            hint = f"the format of that name is get_format({name!r})"
-        elif _HUB_NAME.fullmatch(name):
-            folder = name.rpartition("/")[2]
-            hint = (
-                "nothing is downloaded here; these lines fetch a model's small files: pip install huggingface_hub && "
-                f"hf download {name} --include '*.json' '*.jinja' --local-dir {folder}, then load({folder!r})"
-            )
-        raise LoadError(f"{error}; {hint}" if hint else str(error)) from error
-
-
-def _no_option(unknown: Mapping[str, Any]) -> RequestError:
-    from .options import PrepareOptions
-
-    name = next(iter(unknown))
-    near = get_close_matches(name, PrepareOptions.__annotations__, n=1, cutoff=0.75)
-    if near and name not in SWITCHES:
-        return RequestError(f"prepare: there is no option {name!r}: did you mean {near[0]}?")
-    switch = f"thinking={unknown[name]} sets the switch of any template; " if name in SWITCHES else ""
-    return RequestError(
-        f"prepare: there is no option {name!r}: {switch}a template's own variables go into "
-        f"template_kwargs={{{name!r}: {unknown[name]!r:.40}}}"
-    )
-
-
-def _builtin(template: str | None, format: Format | None, files: ModelFiles) -> tuple[str, str]:
-    """The name of the built-in template, and why it is that one."""
-    if template is not None:
-        return template.strip().lower().replace("_", "-"), _NAMED
-    if format is not None and format.name in builtin_names():
-        return format.name, "that of the format"
-    found = known(files.names)
-    if found is not None:
-        return found.template, f"by the model's name: {found.name}"
-    return UNKNOWN, "nothing is known of the model"
-
-
-@public
 def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:
     """The content of a finished raw output, as the format's parser reads it: no reasoning, no calls, no markup.
 
@@ -688,7 +462,3 @@ def _chosen(polyfills: bool | Iterable[str]) -> frozenset[str]:
     for name in sorted(names - POLYFILLS.keys()):
         raise RequestError(f"polyfills: no polyfill is named {name!r}: {did_you_mean(name, POLYFILLS)}")
     return names
-
-
-def _text(source: str) -> ModelFiles:
-    return ModelFiles(Path("<template>"), {"default": source})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import marshal
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from os import urandom
 from typing import Any, Protocol, cast
@@ -18,12 +18,11 @@ from ..core.format import Format, Turn
 from ..core.message import Message
 from ..errors import RequestError, TemplateError
 from ..schema.tools import read_tools
-from ..templates.jinja.environment import Asked
-from ..templates.jinja.limits import account
-from ..templates.trace import Marked, tracing
+from ..templates.jinja.environment import Asked as Literals
+from ..templates.trace import Marked
 from ..tokens.markers import markers_of
 from ..tokens.vocabulary import Vocabulary
-from .around import Around, Rendered
+from .around import Around, Asked, Rendered
 
 _FREE = (
     *("now", "id_seed", "response_format", "parallel_tool_calls"),
@@ -46,6 +45,10 @@ class Model(Protocol):
     def prepare(self) -> Any: ...
     @property
     def template(self) -> Any: ...
+    @property
+    def traced(self) -> Any: ...
+    @property
+    def asked(self) -> Any: ...
 
 
 class Request:
@@ -69,18 +72,15 @@ class Request:
         return turn
 
     def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **more: Any) -> Rendered:
-        """As `rendered`, and whose each character of the prompt is. ``since``: the first message that is traced."""
-        marked = Marked()
-        template = self.chat.template()
-        tools = self._quoting
-        if tools is not None:  # a turn keeps its tools, so the turn of traced ones is not given
-            more["tools"] = marked.tools(tools, self._marker)
-        with account(template.limits, template.name, messages, self.options), tracing():
-            turn = self.rendered(marked.messages(messages, since), **more)
-        trace = marked.trace(turn.prompt)
-        if tools is not None:
-            turn = self.rendered(messages, **{**more, "tools": tools})
-        return Rendered(turn._replace(prompt=trace.text), trace)
+        """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
+        that was cut off has no arguments: for a template that wants an object, an empty one."""
+
+        def traced(given: Sequence[Mapping[str, Any]]) -> Rendered:
+            quoted = self._marker if self._quotes_tools else None
+            found: Rendered = self.chat.traced(given, {**self.options, **more}, since, quoted)
+            return found
+
+        return _mended(traced, messages)
 
     def _marker(self, text: str) -> object:
         """Whether a text holds a marker of the tokenizer."""
@@ -93,34 +93,28 @@ class Request:
         return None if tokenizer is None else markers_of(Vocabulary.of(tokenizer))
 
     @property
-    def _quoting(self) -> Any:
-        """The tools, if a text of theirs holds a marker."""
-        tools = self.options.get("tools")
+    def _quotes_tools(self) -> bool:
+        """Whether a text of the tools holds a marker."""
         if self._quotes is None:
             marked = Marked()
-            marked.tools(tools, self._marker)
+            marked.tools(self.options.get("tools"), self._marker)
             self._quotes = bool(marked.sources)
-        return tools if self._quotes else None
+        return self._quotes
 
     def quotes(self, messages: Sequence[Mapping[str, Any]]) -> bool:
         """Whether a text of the messages or of the tools holds a marker."""
         marked = Marked(self._marker)
         marked.messages(map(_with_values, messages))
-        return bool(marked.sources) or self._quoting is not None
-
-    def rendered(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
-        """As `prepare`. A call that was cut off has no arguments: for a template that wants an object, an empty one."""
-        try:
-            return self.prepare(messages, **more)
-        except TemplateError:
-            mended = [_with_objects(message) for message in messages]
-            if mended == messages:
-                raise
-            return self.prepare(mended, **more)
+        return bool(marked.sources) or self._quotes_tools
 
     def finished(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """As `prepare`, for messages of which none is only begun."""
         return self.prepare(messages, **{"continue_final_message": False, **more})
+
+    def asked_after(self, role: str) -> Asked | None:
+        """See `Preparation.asked`."""
+        found: Asked | None = self.chat.asked(role, self.options)
+        return found
 
     @property
     def around(self) -> Around:
@@ -131,7 +125,7 @@ class Request:
             found = kept.get(key) if key is not None else None
             if found is None:
                 plain = Request(self.chat, {**self.options, "continue_final_message": False})
-                found = Around(plain.traced, self.tools[0])
+                found = Around(plain.traced, self.tools[0], plain.asked_after)
                 if key is not None:
                     if len(kept) >= _KEPT:  # a caller may send ever new tools
                         kept.clear()
@@ -140,9 +134,9 @@ class Request:
         return self._around
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> Literals:
         """What the template asks of the texts of messages."""
-        found: Asked = self.chat.template(bool(self.options.get("tools"))).asked
+        found: Literals = self.chat.template(bool(self.options.get("tools"))).asked
         return found
 
     @property
@@ -165,6 +159,19 @@ class Request:
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.chat, self.options, self._around = state["chat"], state["options"], None
         self._quotes = None
+
+
+def _mended(
+    render: Callable[[Sequence[Mapping[str, Any]]], Rendered], messages: Sequence[Mapping[str, Any]]
+) -> Rendered:
+    """What ``render`` gives for these messages, or for the same with objects for arguments that are none."""
+    try:
+        return render(messages)
+    except TemplateError:
+        mended = [_with_objects(message) for message in messages]
+        if mended == messages:
+            raise
+        return render(mended)
 
 
 def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[Mapping[str, Any]]:

@@ -23,7 +23,8 @@ from ..errors import ChatParsersError, LoadError, RequestError, UnknownFormat
 from ..public import public
 from ..registry import get_format
 from ..tokens.loaders import is_template_text
-from .chat import Chat, load
+from .chat import Chat
+from .load import load
 
 Model: TypeAlias = "str | PathLike[str] | Chat | Format"
 """A model's files (folder, file or template), a format's name, or an object that was made of one."""

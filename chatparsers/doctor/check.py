@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from ..chat.chat import Chat, load
+from ..chat.chat import Chat
+from ..chat.load import load
 from ..errors import ChatParsersError, TemplateError
 from ..plugins import plugins
 from ..public import public

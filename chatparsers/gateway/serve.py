@@ -18,7 +18,8 @@ from typing import Any
 
 import uvicorn
 
-from ..chat.chat import Chat, load
+from ..chat.chat import Chat
+from ..chat.load import load
 from ..cli.files import Refused
 from .app import create_app
 from .engine import Engine, EngineError

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypedDict, get_args
 
-from ..chat.chat import Chat, load
+from ..chat.chat import Chat
+from ..chat.load import load
 from ..core.format import Dialect, Format, Turn
 from ..core.message import Message
 from ..display import Card, show, strip, timeline

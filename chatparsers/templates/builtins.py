@@ -12,6 +12,8 @@ from importlib.resources import files
 
 from ..errors import LoadError, did_you_mean
 
+NAMED = "named by the caller"
+"""Why a built-in template is the one."""
 UNKNOWN = "chatml"
 """The template for an unknown model."""
 

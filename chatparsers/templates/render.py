@@ -25,7 +25,7 @@ from .messages import (
 from .probe.capabilities import Capabilities, Prober, channel_of
 from .probe.edges import end_marker
 from .probe.parts import shows_part
-from .probe.stand_ins import TOOLS, answer, question, results
+from .probe.stand_ins import TOOLS, answer, answered, question
 from .probe.thinking import Thinking
 from .probe.turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
 from .probed import Probed, Rewrite
@@ -178,7 +178,7 @@ class Template:
         text is rendered once for each role and set of variables. If a prompt ends in the last message's text and
         that text, nothing more is rendered.
         """
-        known = self._tail(messages[-1] if messages else {}, tools, variables)
+        known = self.tail(messages[-1] if messages else {}, tools, variables)
         if known is not None:
             behind, generated = known
             text = messages[-1].get("content")
@@ -188,11 +188,12 @@ class Template:
                     return generated
         return self.generation_prompt(messages, tools=tools, **variables)
 
-    def _tail(
+    @limited
+    def tail(
         self, last: Mapping[str, Any], tools: Iterable[Mapping[str, Any]] | None, variables: Mapping[str, Any]
     ) -> tuple[str, str] | None:
-        """The text after a message like ``last``, and the part of it that is the generation prompt; None if they
-        cannot be known in advance."""
+        """What a prompt writes after a message like ``last``, and the part of it that is the generation prompt; None if
+        they cannot be known in advance."""
         role = last.get("role")
         if role not in ("user", "tool"):
             return None
@@ -203,16 +204,18 @@ class Template:
                 return self._tails[key]
         except TypeError:  # a variable that cannot be a key
             return None
-        history: list[dict[str, Any]] = [question()]
-        if role == "tool":
-            history += answer("", calls=1), *results(1)
+        history = [question()] if role == "user" else answered()
         shown = TOOLS if tools else None
         found = None
         try:
             asked = self.shown(history, tools=shown, add_generation_prompt=True, **variables)
             *_, last_words = asked.of(len(history) - 1, "content")
-            generated = self._generation_prompt(self.probed, history, shown, dict(variables))
-            found = asked.text[last_words.end :], generated
+            after = asked.text[last_words.end :]
+            usual = self.tail(question(), tools, variables) if role == "tool" else None
+            generated = usual[1] if usual is not None else ""
+            if not generated or not after.endswith(generated):
+                generated = self._generation_prompt(self.probed, history, shown, dict(variables))
+            found = after, generated
         except (TemplateError, ValueError):  # refused, or the text is nowhere
             pass
         if len(self._tails) >= 64:  # a caller may send ever new variables

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
-from ..chat.chat import Chat, load
+from ..chat.chat import Chat
+from ..chat.load import load
 from ..core.format import Format, Turn
 from ..core.message import Message, ToolCall
 from ..registry import get_format

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from chatparsers.chat.chat import Chat, load
+from chatparsers.chat.chat import Chat
+from chatparsers.chat.load import load
 from chatparsers.templates.probe.stand_ins import NAME, TOOLS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some templates have no switch for thoughts

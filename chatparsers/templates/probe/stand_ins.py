@@ -68,3 +68,12 @@ def results(number: int, ids: tuple[str, ...] = IDS) -> list[dict[str, Any]]:
     """The results of that many calls."""
     plain = {"role": "tool", "name": NAME, "content": FOUND}
     return [{**plain, "tool_call_id": id} for id in ids[:number]] if ids else [plain] * number
+
+
+def answered() -> list[dict[str, Any]]:
+    """A question, a call for it with an id of no form, and its result."""
+    return [
+        question(),
+        answer("", calls=1, ids=FOREIGN_IDS),
+        {"role": "tool", "content": FOUND, "name": NAME},
+    ]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import NamedTuple
 
+from ..jinja.traced import Traced
 from ..messages import reasoning_of
 from .polyfills import Message
 
@@ -45,7 +46,7 @@ class Survey:
             if type(message) is not dict and not isinstance(message, Mapping):
                 raise TypeError
             role, content = message.get("role"), message.get("content")
-            if type(content) is not str and content is not None:
+            if type(content) not in _TEXTUAL:
                 self._parts.append(len(signs))
             if role == "tool":
                 sign = _WITH_ID if message.get("tool_call_id") else _WITHOUT_ID
@@ -107,6 +108,7 @@ def _calls(message: Message) -> tuple[int, bool]:
     return min(len(calls), 2), False
 
 
+_TEXTUAL = frozenset({str, Traced, type(None)})
 _ASSISTANTS, _TOOLS, _AFTER, _OTHERS = 0xE000, 0xE100, 0xE200, 0xE300
 _WITH_ID, _WITHOUT_ID = chr(_TOOLS), chr(_TOOLS + 1)
 _BOTH = (False, True)

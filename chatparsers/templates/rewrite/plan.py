@@ -62,7 +62,11 @@ class Show(Protocol):
     switched on. Raises `TemplateError`."""
 
     def __call__(
-        self, messages: Sequence[Message], tools: Sequence[Message] | None, rewrite: Rewrite, thinking: bool
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Message] | None,
+        rewrite: Rewrite | None,
+        thinking: bool,
     ) -> Trace: ...
 
 
@@ -206,7 +210,7 @@ class Planner:
             if key in seen:
                 return None
             seen.add(key)
-            return self._show(messages, shown, rewrite, thinking)
+            return self._show(messages, shown, rewrite if names else None, thinking)
         except ChatParsersError:
             return None
 
