@@ -8,18 +8,20 @@ for these options.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from ..core.format import Turn
+from ..core.format import Format, Turn
 from ..errors import ChatParsersError
+from ..templates.probe.edges import opening
+from ..templates.probe.stand_ins import answer, answered, question
 from ..templates.probe.turns import common, outside_marker
+from ..templates.rewrite.outline import Kind, Outline
 from ..templates.trace import Trace
 
-_QUESTION, _WORDS, _NEXT = "A question", "Some words", "The next words"
-_ID = "call00000"
+_USER, _ANSWER = Kind("user"), Kind("assistant")
+_CALL, _RESULT = Kind("assistant", text=False, calls=1), Kind("tool", ids=False)
 _ORDER = {"reasoning": 0, "content": 1}
 
 
@@ -54,14 +56,19 @@ class Asked(NamedTuple):
         return self.text[: len(self.text) - len(self.prefix)]
 
 
-class Around:
-    """What stands around answers for the options of one request. ``traced``: renders messages; ``tool``: a name;
-    ``known``: what a prompt writes after a user's message or a result, if that is known."""
+class Preparation(Protocol):
+    """What of a `prepare.Preparation` is used here."""
 
-    def __init__(self, traced: Traced, tool: str, known: Callable[[str], Asked | None]) -> None:
+    def asked(self, role: str) -> Asked | None: ...
+    def stand_in(self, outline: Outline, generate: bool) -> tuple[Trace, Format]: ...
+
+
+class Around:
+    """What stands around answers for the options of one request. ``traced``: renders messages."""
+
+    def __init__(self, preparation: Preparation, traced: Traced) -> None:
+        self._preparation = preparation
         self._traced = traced
-        self._known = known
-        self._tool = tool
         self._found: dict[tuple[str, Any], Any] = {}
         self.proved: dict[Any, str] = {}
         """What rollouts found of steps of a kind: see `bridge`."""
@@ -110,33 +117,35 @@ class Around:
         return self._found[what, key]
 
     def _asked(self, role: str) -> Asked | None:
-        if role in ("user", "tool"):
-            with suppress(ChatParsersError):
-                known = self._known(role)
-                if known is not None:
-                    return known
-        found = self._rendered(self._until(role), add_generation_prompt=True)
-        if found is None or not found.trace.spans:
+        with suppress(ChatParsersError):
+            known = self._preparation.asked(role) if role in ("user", "tool") else None
+            if known is not None:
+                return known
+        found = self._shown(_outline(role), True)
+        if found is None or not found[0].spans:
             return None
-        return Asked(_last_words(found.trace), found.turn.prefix)
+        trace, fmt = found
+        text, history = _last_words(trace), self._history(role)
+        begun = len(text) if history is None else outside_marker(text, common(text, history))
+        return Asked(text, opening(fmt, text[begun:]))
+
+    def _history(self, role: str) -> str | None:
+        """What a history has after a message of this role at its end."""
+        found = self._shown(_outline(role), False)
+        return None if found is None or not found[0].spans else _last_words(found[0])
 
     def _generated(self, role: str) -> str:
-        asked = self.asked(role)
-        plain = self._rendered(self._until(role), add_generation_prompt=False)
-        if asked is None or plain is None or not plain.trace.spans:
+        asked, history = self.asked(role), self._history(role)
+        if asked is None or history is None:
             return ""
-        return asked.text[outside_marker(asked.text, common(asked.text, _last_words(plain.trace))) :]
+        return asked.text[outside_marker(asked.text, common(asked.text, history)) :]
 
     def _opens_results(self, stop: str) -> bool:
-        call = {"name": self._tool, "arguments": {"words": _WORDS}}
-        ids = (_ID, "call00001")
-        calls = [{"id": id, "type": "function", "function": call} for id in ids]
-        answer = {"role": "assistant", "content": "", "tool_calls": calls}
-        results = [{**self._next("tool"), "tool_call_id": id} for id in ids]
-        found = self._rendered([*self._answered(False)[:1], answer, *results], add_generation_prompt=False)
+        result = Kind("tool")
+        found = self._shown((_USER, _CALL._replace(calls=2), result, result), False)
         if found is None:
             return False
-        trace = found.trace
+        trace, _ = found
         first, last = (list(trace.of(index, "content")) for index in (2, 3))
         if not first or not last:
             return False
@@ -144,23 +153,17 @@ class Around:
         one_by_one = any(between[0] <= span.start < between[1] for span in trace.of(1, "arguments"))
         return stop in trace.text[slice(*between)] and stop not in after and not one_by_one
 
-    def _until(self, role: str) -> list[Mapping[str, Any]]:
-        return self._answered(role == "tool") + ([] if role == "assistant" else [self._next(role)])
-
     def _alone(self, calls: bool) -> str | None:
-        found = self._rendered(self._answered(calls), add_generation_prompt=False)
-        turns = None if found is None else turns_of(found.trace, 1, ())
-        return (
-            found.trace.text[found.trace.spans[turns[-1][-1]].end :] if found is not None and turns else None
-        )
+        found = self._shown((_USER, _CALL if calls else _ANSWER), False)
+        turns = None if found is None else turns_of(found[0], 1, ())
+        return found[0].text[found[0].spans[turns[-1][-1]].end :] if found is not None and turns else None
 
     def _followed(self, calls: bool) -> str | None:
-        messages = [*self._answered(calls), self._next("tool" if calls else "user")]
-        found = self._rendered(messages, add_generation_prompt=False)
-        turns = None if found is None else turns_of(found.trace, 1, ())
+        found = self._shown(_outline("tool") if calls else (_USER, _ANSWER, _USER), True)
+        turns = None if found is None else turns_of(found[0], 1, ())
         if found is None or not turns:
             return None
-        trace = found.trace
+        trace = found[0]
         end = trace.spans[turns[-1][-1]].end
         return trace.text[end : next((span.start for span in trace.of(2) if span.start >= end), None)]
 
@@ -168,32 +171,27 @@ class Around:
         kind, role = key
         source: Any = "data:image/png;base64,AAAA"
         part = {"type": kind, kind: {"url": source} if kind.endswith("_url") else source}
-        texts = [{"type": "text", "text": text} for text in (_WORDS, _NEXT)]
-        message = {**self._next(role), "content": [texts[0], part, texts[1]]}
-        found = self._rendered([*self._answered(role == "tool"), message], add_generation_prompt=False)
-        spans = [] if found is None else list(found.trace.of(2, "content"))
-        return found.trace.text[spans[0].end : spans[1].start].strip() if found and len(spans) > 1 else ""
+        texts = [{"type": "text", "text": text} for text in ("Some words", "The next words")]
+        message = {"role": role, "content": [texts[0], part, texts[1]]}
+        history = answered()[:2] if role == "tool" else [question(), answer()]
+        try:
+            trace = self._traced([*history, message], add_generation_prompt=False).trace
+        except ChatParsersError:
+            return ""
+        spans = list(trace.of(2, "content"))
+        return trace.text[spans[0].end : spans[1].start].strip() if len(spans) > 1 else ""
 
-    def _answered(self, calls: bool) -> list[Mapping[str, Any]]:
-        question = {"role": "user", "content": _QUESTION}
-        if not calls:
-            return [question, {"role": "assistant", "content": _WORDS}]
-        call = {"name": self._tool, "arguments": {"words": _WORDS}}
-        calls_ = [{"id": _ID, "type": "function", "function": call}]
-        return [question, {"role": "assistant", "content": "", "tool_calls": calls_}]
+    def _shown(self, outline: Outline, generate: bool) -> tuple[Trace, Format] | None:
+        try:
+            return self._preparation.stand_in(outline, generate)
+        except ChatParsersError:
+            return None
 
-    def _next(self, role: str) -> Mapping[str, Any]:
-        if role == "tool":
-            return {"role": role, "name": self._tool, "tool_call_id": _ID, "content": _NEXT}
-        return {"role": role, "content": _NEXT}
 
-    def _rendered(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Rendered | None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                return self._traced(messages, **options)
-            except ChatParsersError:
-                return None
+def _outline(role: str) -> Outline:
+    """A conversation that ends with a message of this role."""
+    short = {"user": (_USER,), "assistant": (_USER, _ANSWER), "tool": (_USER, _CALL, _RESULT)}
+    return short.get(role, (_USER, _ANSWER, Kind(role)))
 
 
 def _last_words(trace: Trace) -> str:

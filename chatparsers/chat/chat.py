@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,7 +26,7 @@ from ..templates.renderer import Renderer
 from ..templates.rewrite.declared import ToolsAs
 from ..templates.rewrite.polyfills import POLYFILLS
 from ..tokens import ModelFiles, TokenizerLike
-from .around import Around, Asked, Rendered
+from .around import Around
 from .conversation import Conversation
 from .prepare import Preparation
 from .quoted import quoted_markers
@@ -282,23 +282,11 @@ class Chat(Training):
             "max_calls": max_calls,
             **unknown,
         }
-        return Preparation(self, options).turn(messages)
+        return self.preparation(options).turn(messages)
 
-    @limited
-    def traced(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        options: Mapping[str, Any],
-        since: int = 0,
-        quoted: Callable[[str], object] | None = None,
-    ) -> Rendered:
-        """As `prepare` with these keywords, and whose each character of the prompt is: see `Preparation`."""
-        return Preparation(self, options).traced(messages, since, quoted)
-
-    @limited
-    def asked(self, role: str, options: Mapping[str, Any]) -> Asked | None:
-        """See `Preparation.asked`."""
-        return Preparation(self, options).asked(role)
+    def preparation(self, options: Mapping[str, Any]) -> Preparation:
+        """A request with these keywords of `prepare`, on its way to a turn."""
+        return Preparation(self, options)
 
     def reasons(self, fmt: Format, template: Template) -> bool | None:
         """Whether the model writes reasoning; None if the format has none, or no template of the model tells."""

@@ -22,7 +22,8 @@ from ..templates.probe.stand_ins import answered, question
 from ..templates.probe.thinking import SWITCHES
 from ..templates.renderer import Renderer, Rewritten
 from ..templates.rewrite.history import History
-from ..templates.trace import Marked, tracing
+from ..templates.rewrite.outline import Outline
+from ..templates.trace import Marked, Trace, tracing
 from ..tokens import ModelFiles
 from .around import Asked, Rendered
 from .continuation import continued
@@ -124,16 +125,22 @@ class Preparation:
             [question()] if role == "user" else answered(), self._tools.raw or None
         )
         found = self._template.tail(given.messages[-1], given.tools, self._variables)
-        return None if found is None else Asked(found[0], opening(self._format(given), found[1]))
+        return None if found is None else Asked(found[0], opening(self._format(given.names), found[1]))
 
-    def _format(self, given: Rewritten) -> Format:
+    def stand_in(self, outline: Outline, generate: bool) -> tuple[Trace, Format]:
+        """A conversation of stand-ins with these options, traced, and the format of its answers."""
+        variables = {name: value for name, value in self._variables.items() if name != "strftime_now"}
+        trace, names = self._renderer.stand_in(outline, bool(self._tools), generate, variables)
+        return trace, self._format(names)
+
+    def _format(self, polyfills: tuple[str, ...]) -> Format:
         """What the prompt shows in the syntax of the polyfills, the model answers in it."""
-        return self._chat.syntax if {"tools", "tool_calls"}.intersection(given.names) else self._chat.format
+        return self._chat.syntax if {"tools", "tool_calls"}.intersection(polyfills) else self._chat.format
 
     def _rendered(self, messages: Sequence[Mapping[str, Any]], tools: Any) -> _Prompt:
         # Also with tool_choice="none": an engine's cached prefix stays, and the turn's reading drops calls.
         given = self._renderer.rewrite(messages, tools or None)
-        fmt = self._format(given)
+        fmt = self._format(given.names)
         history = messages if isinstance(messages, History) else None
         try:
             if self._options.get("continue_final_message"):

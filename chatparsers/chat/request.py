@@ -19,10 +19,11 @@ from ..core.message import Message
 from ..errors import RequestError, TemplateError
 from ..schema.tools import read_tools
 from ..templates.jinja.environment import Asked as Literals
+from ..templates.jinja.limits import account
 from ..templates.trace import Marked
 from ..tokens.markers import markers_of
 from ..tokens.vocabulary import Vocabulary
-from .around import Around, Asked, Rendered
+from .around import Around, Rendered
 
 _FREE = (
     *("now", "id_seed", "response_format", "parallel_tool_calls"),
@@ -46,9 +47,7 @@ class Model(Protocol):
     @property
     def template(self) -> Any: ...
     @property
-    def traced(self) -> Any: ...
-    @property
-    def asked(self) -> Any: ...
+    def preparation(self) -> Any: ...
 
 
 class Request:
@@ -77,10 +76,12 @@ class Request:
 
         def traced(given: Sequence[Mapping[str, Any]]) -> Rendered:
             quoted = self._marker if self._quotes_tools else None
-            found: Rendered = self.chat.traced(given, {**self.options, **more}, since, quoted)
+            found: Rendered = self.chat.preparation({**self.options, **more}).traced(given, since, quoted)
             return found
 
-        return _mended(traced, messages)
+        template = self.chat.template()
+        with account(template.limits, template.name, messages, self.options):
+            return _mended(traced, messages)
 
     def _marker(self, text: str) -> object:
         """Whether a text holds a marker of the tokenizer."""
@@ -111,11 +112,6 @@ class Request:
         """As `prepare`, for messages of which none is only begun."""
         return self.prepare(messages, **{"continue_final_message": False, **more})
 
-    def asked_after(self, role: str) -> Asked | None:
-        """See `Preparation.asked`."""
-        found: Asked | None = self.chat.asked(role, self.options)
-        return found
-
     @property
     def around(self) -> Around:
         """What the template writes around answers, for these options."""
@@ -125,7 +121,7 @@ class Request:
             found = kept.get(key) if key is not None else None
             if found is None:
                 plain = Request(self.chat, {**self.options, "continue_final_message": False})
-                found = Around(plain.traced, self.tools[0], plain.asked_after)
+                found = Around(self.chat.preparation(plain.options), plain.traced)
                 if key is not None:
                     if len(kept) >= _KEPT:  # a caller may send ever new tools
                         kept.clear()

@@ -197,8 +197,10 @@ class Template:
         role = last.get("role")
         if role not in ("user", "tool"):
             return None
-        fixed = sorted((name, value) for name, value in variables.items() if name != "strftime_now")
-        try:  # a text with another time in it is no end of the prompt, so the clock is no part of the key
+        # a text with another time in it is no end of the prompt
+        variables = {name: value for name, value in variables.items() if name != "strftime_now"}
+        fixed = sorted(variables.items())
+        try:
             key = (role, bool(tools), tuple(fixed))
             if key in self._tails:
                 return self._tails[key]
@@ -418,7 +420,7 @@ class Template:
         out: list[str | None] = []
         for messages in (answered, [*answered, {"role": "user", "content": FOLLOW_UP}]):
             try:
-                out.append(self._probed.text(messages, wants, tools, False, variables))
+                out.append(self._probed.trace(messages, wants, tools, False, variables).text)
             except TemplateError:
                 out.append(None)
         return out[0], out[1]

@@ -26,7 +26,7 @@ from .rewrite.declared import ToolsAs
 from .rewrite.history import History
 from .rewrite.outline import Outline, Survey
 from .rewrite.parts import shown_parts
-from .rewrite.plan import Planner
+from .rewrite.plan import Planner, written
 from .rewrite.polyfills import POLYFILLS, Message, apply, flat_tools
 from .trace import Trace
 
@@ -110,6 +110,25 @@ class Renderer:
         else:
             given = rewrite(messages, 0)
         return Rewritten(given, None if "tools" in names else tools, names)
+
+    def stand_in(
+        self, outline: Outline, tools: bool, generate: bool, variables: Mapping[str, Any]
+    ) -> tuple[Trace, tuple[str, ...]]:
+        """The rendering of a conversation of stand-ins, traced, and the polyfills that it needs."""
+        messages, shown = written(outline), TOOLS if tools else None
+        given = self.rewrite(messages, shown)
+
+        def rewrite(messages: Sequence[Message]) -> Sequence[Message]:
+            return self.rewrite(messages, shown).messages
+
+        trace = self.template.shown(
+            messages,
+            tools=given.tools,
+            add_generation_prompt=generate,
+            rewrite=rewrite if given.names else None,
+            **variables,
+        )
+        return trace, given.names
 
     def warm(self) -> None:
         """Finds the plans of the usual conversations."""

@@ -18,7 +18,8 @@ FOUND = "found"
 NAME = "probe_tool"
 DESCRIPTION = "Looks a thing up."
 KEY, VALUE = "thing", "needle in hay"
-ARGUMENTS: dict[str, Any] = {KEY: VALUE, "count": 7}
+ARGUMENTS: dict[str, Any] = {"count": 7, KEY: VALUE}
+"""The last one is a text: what follows it closes the call."""
 IDS = ("probe0001", "probe0002")
 FOREIGN_IDS = ("id-of-some-other-form-0", "id-of-some-other-form-1")
 
@@ -31,8 +32,8 @@ TOOLS: list[dict[str, Any]] = [
             "parameters": {
                 "type": "object",
                 "properties": {
-                    KEY: {"type": "string", "description": "What."},
                     "count": {"type": "integer", "description": "How many."},
+                    KEY: {"type": "string", "description": "What."},
                 },
                 "required": [KEY],
             },

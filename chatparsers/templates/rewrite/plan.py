@@ -111,7 +111,7 @@ class Planner:
         return found
 
     def _find(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
-        messages = _written(shape)
+        messages = written(shape)
         best: Plan | None = None
         seen: set[bytes] = set()
         for names in self._candidates(shape, tools, allowed):
@@ -154,7 +154,7 @@ class Planner:
         """What stays in a round with these texts after its results, with thoughts as usual and switched on: how many
         of its thoughts are shown, and whether its earlier prompt is a prefix."""
         step = (Kind("assistant", text=False, calls=1, reasoning=True), Kind("tool"), *added)
-        messages = _written((Kind("user"), *step, *step))
+        messages = written((Kind("user"), *step, *step))
         kept: list[int] = []
         for thinking in (False, True):
             earlier, later = (
@@ -252,7 +252,7 @@ def _words(kind: Kind) -> str:
     return {"user": QUESTION, "assistant": ANSWER, "tool": FOUND}.get(kind.role, SYSTEM)
 
 
-def _written(shape: Outline) -> list[Message]:
+def written(shape: Outline) -> list[Message]:
     """The outline as messages."""
     messages: list[Message] = []
     waiting = 0  # calls without a result
