@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from ..chat.chat import Chat, load
+from ..chat.chat import Chat
+from ..chat.load import load
 from .apis import APIS
 from .asking import Asked, Asker, can_ask
 from .client import Client, Spent, VerifyError
