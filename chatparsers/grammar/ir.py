@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -110,13 +110,15 @@ class Part(Ir):
     """One constraint on the characters of a `Lang`: they match ``node`` (``positive``), or they do not match it.
 
     ``node`` is regular: made of Text, Chars, Seq, Alt, Rep, Shared. With a ``divisor``, the characters are a decimal
-    integer that the divisor divides, within ``bounds`` (another part says the bounds too).
+    integer that the divisor divides, within ``bounds`` (another part says the bounds too); the digits ``begun`` were
+    written before.
     """
 
     node: Ir
     positive: bool = True
     divisor: int = 0
     bounds: tuple[int | None, int | None] = (None, None)
+    begun: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -125,7 +127,7 @@ class Lang(Ir):
 
     Raw text has none of ``stops`` inside. An ``end`` (literals that end with one of the stops) follows the text; the
     first stop in both together is then the one at the very end. ``nested``: the string stands in an object or array,
-    so a comma or a bracket follows, perhaps after white space.
+    so a comma or a bracket follows, perhaps after white space. ``opened``: the opening quote was written before.
     """
 
     parts: tuple[Part, ...] = ()
@@ -135,6 +137,7 @@ class Lang(Ir):
     stops: tuple[str, ...] = ()
     end: tuple[Text | TokenRef, ...] = ()
     nested: bool = False
+    opened: bool = False
 
     @property
     def unconstrained(self) -> bool:
@@ -209,7 +212,17 @@ class Free(Ir):
     triggers: tuple[str, ...]
     most: int | None
     excludes: tuple[str, ...] = ()
-    start: Ir | None = None
+    left: bool = False
+    """Whether calls were written before, so that text follows the last one also where only one may come."""
+
+    @property
+    def after(self) -> Ir:
+        """What follows a call."""
+        if self.most is None:
+            return self
+        if self.most == 1:
+            return Lang(stops=(*self.triggers, *self.excludes)) if self.left else EMPTY
+        return replace(self, most=self.most - 1, left=True)
 
     def ends(self, trigger: str) -> int:
         """Where free text ends in ``trigger``: at its end, or at the end of the first excluded text in it."""
@@ -330,7 +343,7 @@ def _stops(node: Ir) -> tuple[str, ...]:
 
 def _fuse(node: Ir, end: tuple[Text | TokenRef, ...]) -> Ir:
     if isinstance(node, Lang) and _stops(node):
-        return Lang(node.parts, node.least, node.most, node.encoding, node.stops, end)
+        return replace(node, end=end)
     if isinstance(node, Alt):
         parted = any(_begins(option, end[0].text) for option in node.options)
         return Alt(tuple(made for option in node.options for made in _fused(option, end, parted)))
@@ -353,7 +366,7 @@ def _fused(option: Ir, end: tuple[Text | TokenRef, ...], parted: bool) -> tuple[
     does not take the other option's marker for the end of empty text.
     """
     if parted and isinstance(option, Lang) and _stops(option) and not option.parts and not option.least:
-        text = Lang(option.parts, 1, option.most, option.encoding, option.stops, end)
+        text = replace(option, least=1, end=end)
         return text, seq(*end)
     return (_fuse(option, end),)
 

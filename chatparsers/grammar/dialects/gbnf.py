@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from ...kept import Kept, kept
@@ -266,7 +267,8 @@ class GbnfWriter(RuleWriter):
             node.least,
             node.most,
             node.nested,
-            tuple((id(part.node), part.positive, part.divisor) for part in node.parts),
+            node.opened,
+            tuple((id(part.node), part.positive, part.divisor, part.begun) for part in node.parts),
         )
         name = self.langs.get(key)
         if name is None:
@@ -276,17 +278,17 @@ class GbnfWriter(RuleWriter):
 
     def new_lang(self, node: ir.Lang) -> str:
         if node.end and isinstance(node.end[-1], ir.TokenRef) and node.end[-1].text in self.token_ids:
-            before = ir.Lang(node.parts, node.least, node.most, node.encoding, node.stops)
+            before = replace(node, end=())
             return self.rule("text", " ".join([self.lang(before), *map(self.atom, node.end)]))
         quoted = node.encoding != "raw"
         if quoted and node.end:
-            inner = ir.Lang(node.parts, node.least, node.most, node.encoding)
+            inner = replace(node, stops=(), end=())
             return self.rule("key", " ".join([self.lang(inner), *map(self.atom, node.end)]))
         if not node.parts and not node.stops and not node.end:
             if quoted and not node.least and node.most is None:
-                return self.common("string")
+                return self.common("string-rest" if node.opened else "string")
             if quoted:
-                return self.rule("string", f'"\\"" {self.counted(node.least, node.most)}')
+                return self.rule("string", _quoted(node) + self.counted(node.least, node.most))
             if not quoted and not node.least and node.most is None:
                 return self.rule("text", f"{char_class(ANY)}*")
         direct = self.direct(node)
@@ -294,7 +296,7 @@ class GbnfWriter(RuleWriter):
             return direct
         automaton = _text_automaton(node.stops, node.end_text) if node.unconstrained else _automaton(node)
         start = self.automaton(automaton, node.encoding)
-        return self.rule("string", f'"\\"" {start}') if quoted else start
+        return self.rule("string", _quoted(node) + start) if quoted else start
 
     def counted(self, least: int, most: int | None) -> str:
         """The rest of a string of so many characters after its opening quote: a rule for each character.
@@ -356,7 +358,7 @@ class GbnfWriter(RuleWriter):
         if node.encoding != "raw":
             if overlap(used, ESCAPED) or (HIGH[0] in overlap(used, HIGH)):
                 return None
-            return self.rule("string", f'"\\"" {self.atom(inner)} "\\""')
+            return self.rule("string", _quoted(node) + f'{self.atom(inner)} "\\""')
         if overlap(used, charset(stop[0] for stop in node.stops)):
             return None
         return self.rule("text", " ".join([self.atom(inner), *map(self.atom, node.end)]))
@@ -439,6 +441,11 @@ class GbnfWriter(RuleWriter):
         if spelt.high:
             found.append(f'"\\\\" {self.common("char-high")}')
         return found
+
+
+def _quoted(node: ir.Lang) -> str:
+    """The opening quote of a string, if it was not written before."""
+    return "" if node.opened else '"\\"" '
 
 
 def _hex(digits: str) -> str:

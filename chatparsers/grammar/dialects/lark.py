@@ -14,9 +14,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
+from ...errors import RequestError
 from ...kept import kept
 from .. import ir
 from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, closed, complement, literals
@@ -337,10 +339,8 @@ class _Writer(RuleWriter):
             return self.terminal("STRING", self.string(node))
         if node.end and isinstance(node.end[-1], ir.TokenRef) and node.end[-1].text in self.token_ids:
             lead = "".join(item.text for item in node.end[:-1])
-            if lead:
-                before = self.terminal("TEXT", self.before_token(node, lead))
-            else:
-                before = self.lang(ir.Lang(node.parts, node.least, node.most, node.encoding, node.stops))
+            text = replace(node, end=())
+            before = self.terminal("TEXT", self.before_token(node, lead)) if lead else self.lang(text)
             return self.rule("text", f"{before} {self.atom(node.end[-1])}")
         if node.end:
             return self.text_until(node, node.end_text)
@@ -350,7 +350,8 @@ class _Writer(RuleWriter):
     def string(self, node: ir.Lang) -> str:
         if not node.parts:
             count = "*" if not node.least and node.most is None else _count(node.least, node.most)
-            return f'/"{CHARACTER}{count}"{_escape(node.end_text)}/'
+            quote = "" if node.opened else '"'
+            return f'/{quote}{CHARACTER}{count}"{_escape(node.end_text)}/'
         terms = [
             ("" if part.positive else "~") + f"/{_regex(part.node, 'json', not part.positive) or _EMPTY}/"
             for part in node.parts
@@ -359,7 +360,8 @@ class _Writer(RuleWriter):
             count = "*" if not node.least and node.most is None else _count(node.least, node.most)
             terms.append(f"/{_EXACT}{count}/")
         inner = terms[0] if len(terms) == 1 else "(" + " & ".join(terms) + ")"
-        return f'"\\"" {inner} {_literal(chr(34) + node.end_text)}'
+        quote = "" if node.opened else '"\\"" '
+        return f"{quote}{inner} {_literal(chr(34) + node.end_text)}"
 
     def terms(self, node: ir.Lang) -> list[str]:
         terms = [
@@ -438,6 +440,11 @@ class _Writer(RuleWriter):
 
     def divisible(self, node: ir.Lang) -> str:
         part = next(part for part in node.parts if part.divisor)
+        if part.begun:
+            raise RequestError(
+                f"prefix: it ends in the number {part.begun!r}, which {part.divisor} must divide, and Lark cannot "
+                'write the rest: expected a prefix that ends before or after the number, or dialect="gbnf"'
+            )
         schema: dict[str, object] = {"type": "integer", "multipleOf": part.divisor}
         low, high = part.bounds
         if low is not None:
@@ -468,7 +475,7 @@ class _Writer(RuleWriter):
             options.append(" ".join([head, *map(self.atom, others), after]))
         tail = self.lang(ir.Lang(stops=tuple(stops)))
         calls = self.rule("calls", " | ".join(options))
-        if node.most == 1:
+        if node.most == 1 and not node.left:
             return f"({calls} | {tail})"
         return f"({calls}{'*' if node.most is None else _count(0, node.most)} {tail})"
 

@@ -106,7 +106,7 @@ class _Writer(XgrammarWriter):
         return ""
 
     def new_lang(self, node: Lang) -> str:
-        if node.unconstrained:
+        if node.unconstrained and not node.opened:
             if node.encoding != "raw" and self.regexes:
                 string = self.rule("string", regex(_STRING) + (_INSIDE if node.nested else ""))
                 return self.rule("key", " ".join([string, *map(self.atom, node.end)])) if node.end else string
@@ -241,7 +241,7 @@ class _Tags:
 
     def free(self, node: Free) -> dict[str, Any]:
         """Free text with calls."""
-        counted = node.most is not None and node.most > 1
+        counted = node.most is not None and (node.most > 1 or node.left)
         if counted or any(marker in trigger for trigger in node.triggers for marker in self.token_ids):
             return self.spelled_out(node)
         found = [(trigger, residual(node.calls, trigger)) for trigger in node.triggers]
@@ -271,7 +271,7 @@ class _Tags:
         """Free text with calls as a sequence of both."""
         text = {"type": "any_text", "excludes": [*node.triggers, *node.excludes]}
         call = _sequence([text, self.format(node.calls)])
-        if node.most == 1:
+        if node.most == 1 and not node.left:
             return {"type": "or", "elements": [call, text]}
         if node.most is None:
             return _sequence([{"type": "star", "content": call}, text])

@@ -30,7 +30,7 @@ from ..target import Target
 from .calls import CallReader
 from .place import At
 from .request import Reading, Request
-from .residual import residual
+from .residual import residual, rest_of_call
 from .triggers import (
     NO_TEXT,
     Trigger,
@@ -186,10 +186,10 @@ def _read(reader: Reader, body: n.Body) -> Reading | None:
     at = usual = At(thoughts=request.reasoning)
     if not request.shaped and request.options.mode == "auto" and not reader.values.output.target.free:
         return _lazy(reader, body, at)
-    root = residual(_turn(reader, at), request.prefix)
+    root = residual(_turn(reader, at), request.prefix, reader.rules, request.marker_ids)
     if root is None:
         at = At(thoughts=True)
-        root = residual(_turn(reader, at), request.prefix)
+        root = residual(_turn(reader, at), request.prefix, reader.rules, request.marker_ids)
     if root is None:
         at = usual
         root = reader.turn.body(body, at)
@@ -202,6 +202,14 @@ def _reasons(at: At, request: Request) -> bool:
     spans = reasoning_spans(request.tree)
     closers = [text.strip() for span in spans if span.close is not None for text in first(span.close)]
     return at.thoughts and bool(spans) and not any(closer in request.prefix for closer in closers if closer)
+
+
+def _after_thought(request: Request) -> str:
+    """What the prompt has written after its first thought."""
+    spans = reasoning_spans(request.tree)
+    closers = [text.strip() for span in spans if span.close is not None for text in first(span.close)]
+    ends = (request.prefix.find(closer) + len(closer) for closer in closers if closer in request.prefix)
+    return request.prefix[min(ends, default=0) :]
 
 
 def _turn(reader: Reader, at: At) -> Ir:
@@ -230,18 +238,22 @@ def _lazy(reader: Reader, body: n.Body, at: At) -> Reading | None:
 
     others = stretches(body, request.prefix, reader.turn.spelling)
 
-    def at_start(node: Ir) -> None:
-        triggers[Trigger("pattern", rf"^\s*({beginning(node, others)}[\s\S]*)")] = None
+    def at_start(node: Ir, space: str = r"\s*") -> None:
+        triggers[Trigger("pattern", rf"^{space}({beginning(node, others)}[\s\S]*)")] = None
 
+    begins = words(request.tree, body, calls, request.marker_ids, reader.turn.spelling)
     if request.prefix:
-        begun = residual(alt(*options), request.prefix)
+        begun = residual(alt(*options), request.prefix, reader.rules, request.marker_ids)
+        if begun is None and calls is not None:  # the call begins after text
+            texts = tuple(trigger.value for trigger in begins)
+            begun = rest_of_call(ir.Free(calls, texts, None), _after_thought(request), reader.rules)
         if begun is not None and begun is not EMPTY:
             options.insert(0, begun)
-            at_start(begun)
+            at_start(begun, "")  # white space may belong to an open value
     if start is not None:
         at_start(start)
     weakened = tuple(reader.values.output.weakened)
-    triggers.update(dict.fromkeys(words(request.tree, body, calls, request.marker_ids, reader.turn.spelling)))
+    triggers.update(dict.fromkeys(begins))
     return Reading(
         seq(alt(*options), GAP), reader.rules, True, tuple(triggers), _reasons(at, request), weakened
     )

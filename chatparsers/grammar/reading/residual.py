@@ -1,18 +1,23 @@
 """The rest of a grammar when the prompt has already written the beginning: its derivative by a text.
 
-Strategy: `_advance` walks a node along the text and yields every way to do so. Either the node is over at some place,
-or the text ends inside it and a rest of the node remains. All ways are kept; but from a place that several ways reach,
+Strategy: `_Walk` takes a node along the text and yields every way to do so. Either the node is over at some place, or
+the text ends inside it and a rest of the node remains. All ways are kept; but from a place that several ways reach,
 what follows is walked once, so the work grows with the text and not with the ways.
+
+The rest is exact: with the text before it, its sentences are those of the whole grammar. So where the text ends in the
+half of a stop, two things are left: the other half, and text that does not go on with it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from itertools import takewhile
 
 from .. import ir
-from ..ir import EMPTY, NOTHING, Ir, alt, nullable, seq
+from ..ir import ANYTHING, BLANKS, EMPTY, Ir, Part, Seq, Text, alt, nullable, seq
 from ..regular.regex import read_regex
 
 HEX = "[0-9a-fA-F]"
@@ -22,184 +27,342 @@ CHARACTER = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{HEX}{{3}
 
 _whole_characters = re.compile(f"{CHARACTER}*").match
 _CHARACTER = read_regex(f"^{CHARACTER}$")
-_REST = ir.Shared("rest", seq(ir.Rep(_CHARACTER, 0, None), ir.Text('"')), lexeme=True)
+_ESCAPES = {f"\\{letter}": char for letter, char in zip('"\\/bfnrt', '"\\/\b\f\n\r\t', strict=True)}
+_ESCAPES |= {f"\\u{code:04x}": chr(code) for code in range(32)}
+"""The spellings of characters that a grammar writes with an escape. What is beyond ASCII has others beside itself."""
+_BEYOND = "\x80"
+"""Any character beyond ASCII: grammars spell all or none of them with escapes."""
+
+_Ways = Iterator[tuple[Ir | None, int]]
+"""Ways to read the text: (None, the place at which the node is over), or (the rest of the node, the text's end)."""
 
 
-def residual(node: Ir, text: str) -> Ir | None:
-    """The rest of ``node`` after ``text``; None if ``node`` cannot begin with ``text``."""
+def residual(
+    node: Ir, text: str, rules: Mapping[str, Ir] | None = None, by_id: Collection[str] | None = None
+) -> Ir | None:
+    """The rest of ``node`` after ``text``; None if ``node`` cannot begin with ``text``. ``rules``: what `Ref` names.
+    ``by_id``: the markers that are written by their ids; where given, the rest's first literals are one piece."""
     if not text:
         return node
-    rests: list[Ir] = []
-    for rest, at in _advance(node, text, 0):
-        if rest is not None:
-            rests.append(rest)
-        elif at == len(text):
-            rests.append(EMPTY)
+    rests = [
+        _joined(EMPTY if rest is None else rest, by_id)
+        for rest, at in _Walk(text, rules or {}, by_id or ()).advance(node, 0)
+        if rest is not None or at == len(text)
+    ]
     return alt(*rests) if rests else None
 
 
-def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    """Ways to read ``text`` from ``at``, which is not its end: (None, the place at which the node is over), or (the
-    rest of the node, the end of the text)."""
-    if isinstance(node, (ir.Text, ir.TokenRef)):
-        shown = text[at : at + len(node.text)]
-        if shown == node.text:
-            yield None, at + len(node.text)
-        elif node.text.startswith(shown):
-            yield ir.Text(node.text[len(shown) :]), len(text)
-    elif isinstance(node, ir.Chars):
-        if any(low <= ord(text[at]) <= high for low, high in node.ranges):
-            yield None, at + 1
-    elif isinstance(node, ir.Seq):
-        yield from _sequence(node.items, text, at)
-    elif isinstance(node, ir.Alt):
-        for option in node.options:
-            yield from _advance(option, text, at)
-    elif isinstance(node, ir.Rep):
-        yield from _repeat(node, text, at)
-    elif isinstance(node, ir.Shared):
-        yield from _advance(node.node, text, at)
-    elif isinstance(node, ir.Order):
-        yield from _advance(node.unfold(), text, at)
-    elif isinstance(node, ir.Lang):
-        yield from _language(node, text, at)
-    elif isinstance(node, ir.Free):
-        if node.start is None and not any(stop in text[at:] for stop in (*node.triggers, *node.excludes)):
-            yield node, len(text)
-        else:
-            yield from ((rest, end) for rest, end in _advance(node.calls, text, at) if rest is not None)
-    elif isinstance(node, ir.Blank):
-        yield None, len(text) - len(text[at:].lstrip(" \r\n\t"))
-
-
-def _sequence(items: tuple[Ir, ...], text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    places = [at]
-    said = 0
-    """From which item on the rest is known, if the items from there up to the current one may be empty."""
-    for index, item in enumerate(items):
-        after: dict[int, None] = {}
-        for place in places:
-            if place == len(text):
-                if not said or not all(map(nullable, items[said - 1 : index])):
-                    yield ir.Seq(items[index:]), place
-                    said = index + 1
-                continue
-            for rest, end in _advance(item, text, place):
+def rest_of_call(node: ir.Free, text: str, rules: Mapping[str, Ir]) -> Ir | None:
+    """The rest of a call of ``node`` inside which ``text`` ends; None if it ends in free text."""
+    walk = _Walk(text, rules)
+    place, rests = 0, []
+    while starts := walk.starts(node, place):
+        place = starts[-1] + 1  # a trigger may begin other markup
+        for start in starts:
+            for rest, end in walk.advance(node.calls, start):
                 if rest is None:
-                    after[end] = None
+                    place = max(place, end)
                 else:
-                    yield seq(rest, *items[index + 1 :]), end
-        places = list(after)
-    yield from ((None, place) for place in places)
+                    rests.append(rest)
+        if rests:
+            return alt(*rests)
+    return None
 
 
-def _repeat(node: ir.Rep, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    left = [(at, node.least, node.most)]
-    seen = set(left)
-    for place, least, most in left:  # grows
-        if most == 0:
-            yield None, place
-            continue
-        if place == len(text):
-            yield ir.Rep(node.node, least, most), place
-            continue
-        if least == 0 or nullable(node.node):
-            yield None, place
-        least, most = max(0, least - 1), None if most is None else most - 1
-        for rest, end in _advance(node.node, text, place):
-            if rest is not None:
-                yield (rest if most == 0 else seq(rest, ir.Rep(node.node, least, most))), end
-            elif end > place and (end, least, most) not in seen:
-                seen.add((end, least, most))
-                left.append((end, least, most))
+def _joined(rest: Ir, by_id: Collection[str] | None) -> Ir:
+    """A rest whose first literals are one piece: beside it, text may go on, and a lexer that takes a beginning of the
+    piece for text does not go back."""
+    if by_id is None:
+        return rest
+    items = rest.items if isinstance(rest, ir.Seq) else (rest,)
+    first = list(
+        takewhile(lambda item: isinstance(item, (Text, ir.TokenRef)) and item.text not in by_id, items)
+    )
+    return Seq((Text(ir.literal_text(first)), *items[len(first) :])) if len(first) > 1 else rest
 
 
-def _language(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    if node.encoding != "raw":
-        yield from _string(node, text, at)
-        return
-    if node.parts or node.least or node.most is not None or not (node.stops or node.end):
-        yield from _constrained(node, text, at)
-        return
-    end = node.end_text
-    for place in range(at, len(text)):
-        for stop in (end, *node.stops) if end else node.stops:
-            if stop and text.endswith(stop, at, place + 1):
-                if stop == end:
-                    yield None, place + 1
-                elif not end:
-                    yield None, place + 1 - len(stop)
-                return
-    yield node, len(text)
-    if end:
-        for begun in range(1, min(len(end), len(text) - at + 1)):
-            if text.endswith(end[:begun], at):
-                yield _rest(node, begun), len(text)
+class _Walk:
+    """Walks nodes along ``text``."""
 
+    def __init__(self, text: str, rules: Mapping[str, Ir], by_id: Collection[str] = ()) -> None:
+        self.text = text
+        self.rules = rules
+        self.by_id = by_id
 
-def _string(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    """The rest of a string literal. One with constraints has none while it is open."""
-    if text[at] != '"':
-        return
-    found = _whole_characters(text, at + 1)
-    end = found.end() if found else at + 1
-    if text.startswith('"', end):
-        if _holds(node, json.loads(text[at : end + 1], strict=False)):
-            yield from _sequence(node.end, text, end + 1)
-    elif not node.parts and not node.least and node.most is None:
-        if end == len(text):
-            yield seq(_REST, *node.end), end
-        else:
-            for rest, _ in _advance(_CHARACTER, text, end):
+    def advance(self, node: Ir, at: int) -> _Ways:
+        """Ways to read the text from ``at``, which is not its end."""
+        text = self.text
+        if isinstance(node, (ir.Text, ir.TokenRef)):
+            shown = text[at : at + len(node.text)]
+            if shown == node.text:
+                yield None, at + len(node.text)
+            elif node.text.startswith(shown):
+                yield Text(node.text[len(shown) :]), len(text)
+        elif isinstance(node, ir.Chars):
+            if any(low <= ord(text[at]) <= high for low, high in node.ranges):
+                yield None, at + 1
+        elif isinstance(node, ir.Seq):
+            yield from self.sequence(node.items, at)
+        elif isinstance(node, ir.Alt):
+            for option in node.options:
+                yield from self.advance(option, at)
+        elif isinstance(node, ir.Rep):
+            yield from self.repeat(node, at)
+        elif isinstance(node, ir.Shared):
+            yield from self.advance(node.node, at)
+        elif isinstance(node, ir.Ref):
+            yield from self.advance(self.rules[node.name], at)
+        elif isinstance(node, ir.Order):
+            yield from self.advance(node.unfold(), at)
+        elif isinstance(node, ir.Lang):
+            yield from self.language(node, at) if node.encoding == "raw" else self.string(node, at)
+        elif isinstance(node, ir.Free):
+            yield from self.free(node, at)
+        elif isinstance(node, ir.Blank):
+            yield from self.blank(at)
+
+    def sequence(self, items: tuple[Ir, ...], at: int) -> _Ways:
+        places = [at]
+        said = 0
+        """From which item on the rest is known, if the items from there up to the current one may be empty."""
+        for index, item in enumerate(items):
+            after: dict[int, None] = {}
+            for place in places:
+                if place == len(self.text):
+                    if not said or not all(map(nullable, items[said - 1 : index])):
+                        yield Seq(items[index:]), place
+                        said = index + 1
+                    continue
+                for rest, end in self.advance(item, place):
+                    if rest is None:
+                        after[end] = None
+                    else:
+                        yield seq(rest, *items[index + 1 :]), end
+            places = list(after)
+        yield from ((None, place) for place in places)
+
+    def repeat(self, node: ir.Rep, at: int) -> _Ways:
+        left = [(at, node.least, node.most)]
+        seen = set(left)
+        for place, least, most in left:  # grows
+            if most == 0:
+                yield None, place
+                continue
+            if place == len(self.text):
+                yield replace(node, least=least, most=most), place
+                continue
+            if least == 0 or nullable(node.node):
+                yield None, place
+            least, most = max(0, least - 1), None if most is None else most - 1
+            more = replace(node, least=least, most=most)
+            for rest, end in self.advance(node.node, place):
                 if rest is not None:
-                    yield seq(rest, _REST, *node.end), len(text)
+                    yield (rest if most == 0 else seq(rest, more)), end
+                elif end > place and (end, least, most) not in seen:
+                    seen.add((end, least, most))
+                    left.append((end, least, most))
+
+    def blank(self, at: int) -> _Ways:
+        """White space inside JSON. That of a prompt may be longer than what is generated, and end within it."""
+        end = len(self.text) - len(self.text[at:].lstrip(" \r\n\t"))
+        if end < len(self.text) or end == at:
+            yield None, end
+            return
+        rests = [rest for rest, _ in self.advance(BLANKS, at) if rest is not None]
+        yield alt(EMPTY, *rests), end
+
+    # free text with calls
+
+    def free(self, node: ir.Free, at: int) -> _Ways:
+        starts = self.starts(node, at)
+        for start in starts:
+            yield from self.called(node, start)
+        if any(stop in self.text[at:] for stop in (*node.triggers, *node.excludes)):
+            return
+        begun = self.begun((*node.triggers, *node.excludes), at)
+        if not begun:
+            yield node, len(self.text)
+            return
+        text = ir.Lang(tuple(_not_after(rest) for rest in begun), stops=(*node.triggers, *node.excludes))
+        calls = [
+            seq(text, *ir.literals(trigger, self.by_id), rest, node.after)
+            for trigger in node.triggers
+            if (rest := residual(node.calls, trigger, self.rules)) is not None
+        ]
+        yield alt(text, *calls), len(self.text)
+
+    def called(self, node: ir.Free, start: int) -> _Ways:
+        """A call from ``start`` on, and what follows it."""
+        after = node.after
+        for rest, end in self.advance(node.calls, start):
+            if rest is not None:
+                yield seq(rest, after), end
+            elif end == len(self.text):
+                yield after, end
+            else:
+                yield from self.advance(after, end)
+
+    def starts(self, node: ir.Free, at: int) -> list[int]:
+        """Where the first call may begin: at the first trigger, or where the text ends in the half of one."""
+        text = self.text
+        found = sorted(
+            (place + len(stop), place, stop)
+            for stop in {*node.triggers, *node.excludes}
+            if (place := text.find(stop, at)) >= 0
+        )
+        if not found:
+            return sorted(
+                {
+                    len(text) - size
+                    for trigger in node.triggers
+                    for size in range(1, min(len(trigger), len(text) - at + 1))
+                    if text.endswith(trigger[:size])
+                }
+            )
+        _, place, stop = found[0]
+        starts = {place} if stop in node.triggers else set()
+        for trigger in node.triggers:  # one that holds the stop begins before it
+            begin = place - trigger.find(stop) if stop in trigger else -1
+            if begin >= at and (text.startswith(trigger, begin) or trigger.startswith(text[begin:])):
+                starts.add(begin)
+        return sorted(starts)
+
+    def begun(self, stops: tuple[str, ...], at: int) -> list[str]:
+        """The rests of the stops with whose halves the text ends, but for those that hold a stop themselves."""
+        text = self.text
+        rests = {
+            stop[size:]: None
+            for stop in stops
+            for size in range(1, min(len(stop), len(text) - at + 1))
+            if text.endswith(stop[:size])
+        }
+        return [rest for rest in rests if not any(stop in rest for stop in stops)]
+
+    # texts and strings
+
+    def language(self, node: ir.Lang, at: int) -> _Ways:
+        """Text up to its first stop: over there, or the rest of it."""
+        text = self.text
+        end = node.end_text
+        stops = (*node.stops, end) if end else node.stops
+        found = sorted(
+            (place + len(stop), place, stop) for stop in stops if (place := text.find(stop, at)) >= 0
+        )
+        if found:
+            over, place, _ = found[0]
+            if end and text.endswith(end, at, over):  # a stop may begin before the end that closes it
+                place = over - len(end)
+                if _holds(node, text[at:place]):
+                    yield None, over
+            elif not end and _holds(node, text[at:place]):
+                yield None, place
+            return
+        if not stops and not node.unconstrained:  # what follows decides where it ends
+            for place in range(at, len(text)):
+                if _after(node, text[at:place]) is None:
+                    break
+                if _holds(node, text[at:place]):
+                    yield None, place
+        for begun in range(1, min(len(end), len(text) - at + 1)):
+            if text.endswith(end[:begun]) and _holds(node, text[at : len(text) - begun]):
+                yield _rest(node, begun), len(text)
+        rest = _after(node, text[at:])
+        if rest is not None:
+            barred = tuple(_not_after(left) for left in self.begun(stops, at))
+            yield replace(rest, parts=(*rest.parts, *barred)), len(text)
+
+    def string(self, node: ir.Lang, at: int) -> _Ways:
+        """A string literal, from its opening quote, or after it."""
+        text = self.text
+        if not node.opened and text[at] != '"':
+            return
+        begin = at if node.opened else at + 1
+        found = _whole_characters(text, begin)
+        end = found.end() if found else begin
+        said = json.loads(f'"{text[begin:end]}"', strict=False)
+        if text.startswith('"', end):
+            if _holds(node, said):
+                yield from self.sequence((*node.end, EMPTY), end + 1)
+            return
+        if end == len(text):
+            rest = _after(node, said)
+            if rest is not None:
+                yield replace(rest, opened=True), end
+            return
+        for left, char in self.escapes(end, free=node.unconstrained):
+            rest = _after(node, said + char)
+            if rest is not None:
+                yield seq(left, replace(rest, opened=True)), len(text)
+
+    def escapes(self, at: int, *, free: bool) -> Iterator[tuple[Ir, str]]:
+        """The rests of the escape that begins at ``at`` and is not whole, and the character of each. ``free``: all
+        characters count the same."""
+        begun = self.text[at:]
+        if not free:
+            for spelt, char in _ESCAPES.items():
+                if spelt.startswith(begun):
+                    yield Text(spelt[len(begun) :]), char
+        for rest, _ in self.advance(_HIGH if not free else _CHARACTER, at):
+            if rest is not None:
+                yield rest, _BEYOND
+
+
+_HIGH = read_regex(rf"^\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]{HEX}{{3}}|{PAIR})$")
+
+
+def _not_after(rest: str) -> Part:
+    """The constraint that a text does not go on with ``rest``."""
+    return Part(seq(Text(rest), ANYTHING), False)
 
 
 def _holds(node: ir.Lang, text: str) -> bool:
-    """Whether the constraints of a language hold for the whole text. What it divides is not looked at."""
-    if len(text) < node.least or (node.most is not None and len(text) > node.most):
-        return False
-    for part in node.parts:
-        if not part.divisor:
-            left = residual(part.node, text)
-            if (left is not None and nullable(left)) != part.positive:
-                return False
-    return True
+    """Whether the constraints of a language hold for the whole text."""
+    left = _after(node, text)
+    return left is not None and not left.least and all(_met(part) for part in left.parts)
 
 
-def _constrained(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    """The rest of a language with constraints: when the text ends inside it, or in its end."""
-    for place in range(at, len(text) if node.end else at):
-        shown = text[place : place + len(node.end_text)]
-        whole = shown == node.end_text
-        if node.end_text.startswith(shown) and _holds(node, text[at:place]):
-            yield None if whole else _rest(node, len(shown)), place + len(shown)
-        if whole:
-            return
-    written = len(text) - at
-    if node.most is not None and node.most < written:
-        return
-    if any(stop in text[at:] for stop in node.stops):
-        return
-    parts: list[ir.Part] = []
+def _met(part: Part) -> bool:
+    if part.divisor:
+        return bool(part.begun.lstrip("-")) and int(part.begun) % part.divisor == 0
+    return nullable(part.node) == part.positive
+
+
+def _after(node: ir.Lang, text: str) -> ir.Lang | None:
+    """The language after ``text``, which holds none of its stops; None if no text of it begins so."""
+    if node.most is not None and node.most < len(text):
+        return None
+    parts: list[Part] = []
     for part in node.parts:
-        left = NOTHING if part.divisor else residual(part.node, text[at:])
-        if left is not None:
-            parts.append(ir.Part(left, part.positive))
-        elif part.positive:
-            return
-    most = None if node.most is None else node.most - written
-    yield ir.Lang(tuple(parts), max(0, node.least - written), most, "raw", node.stops, node.end), len(text)
+        if part.divisor:
+            parts.append(replace(part, begun=part.begun + text))
+            continue
+        left = residual(part.node, text)
+        if left is not None and (part.positive or not _any_text(left)):
+            parts.append(replace(part, node=left))
+        elif part.positive or left is not None:
+            return None
+    most = None if node.most is None else node.most - len(text)
+    return replace(node, parts=tuple(parts), least=max(0, node.least - len(text)), most=most)
+
+
+def _any_text(node: Ir) -> bool:
+    """Whether a regular node, as far as is seen at once, matches any text."""
+    if isinstance(node, ir.Alt):
+        return any(map(_any_text, node.options))
+    if isinstance(node, ir.Rep):
+        inner = node.node
+        return isinstance(inner, ir.Chars) and inner.ranges == ir.ANY and not node.least and node.most is None
+    return isinstance(node, Seq) and bool(node.items) and all(map(_any_text, node.items))
 
 
 def _rest(node: ir.Lang, begun: int) -> Ir:
-    """The rest of a text after its first ``begun`` characters."""
+    """The rest of the end of a text after its first ``begun`` characters."""
     items: list[Ir] = []
     for item in node.end:
         if begun >= len(item.text):
             begun -= len(item.text)
         elif begun:
-            items.append(ir.Text(item.text[begun:]))
+            items.append(Text(item.text[begun:]))
             begun = 0
         else:
             items.append(item)

@@ -61,8 +61,7 @@ class TurnReader:
         thought = seq(_text_until(*stops), closer)
         if node.always:
             return seq(opt(opener), thought)
-        begun = any(text.strip() in self.request.prefix for text in first(node.span.open))
-        return seq(opener, thought) if begun else opt(seq(opener, thought))  # a written opener is not content
+        return opt(seq(opener, thought))
 
     def _spaced(self, opener: Ir, free: bool) -> Ir:
         """An opener, perhaps after white space. Where free text may stand in its place, both are one piece as far as no

@@ -12,6 +12,7 @@ Invariants: the transitions of a state are disjoint. Every state of a `Dfa` lead
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
@@ -223,12 +224,12 @@ _NOWHERE: frozenset[int] = frozenset()
 
 
 class _Divisible:
-    """Decimal integers, perhaps negative, that ``divisor`` divides."""
+    """Decimal integers, perhaps negative, that ``divisor`` divides. ``begun``: the digits that were written before."""
 
-    def __init__(self, divisor: int, samples: list[int]) -> None:
+    def __init__(self, divisor: int, samples: list[int], begun: str) -> None:
         self.divisor = divisor
         self.samples = samples
-        self.start: Hashable = 0
+        self.start: Hashable = int(begun.lstrip("-") or "0") % divisor
 
     def row(self, state: Hashable) -> Sequence[Hashable | None]:
         assert isinstance(state, int)
@@ -299,7 +300,7 @@ def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa |
         return not_listed(texts, limit, budget)
     if not lang.least and lang.most is None:
         return _build(lang, limit, budget)
-    found = _build(Lang(lang.parts, stops=lang.stops, end=lang.end), limit, budget)
+    found = _build(replace(lang, least=0, most=None), limit, budget)
     if found is not None:
         spend(budget, (lang.most or lang.least) * sum(1 + len(edges) for edges in found.edges) >> 1)
     size = len(lang.end_text)
@@ -320,7 +321,7 @@ def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
     machines: list[_Machine] = []
     for part in lang.parts:
         machines.append(
-            _Divisible(part.divisor, classes.samples)
+            _Divisible(part.divisor, classes.samples, part.begun)
             if part.divisor
             else _Nfa(part.node, part.positive, classes, end, budget)
         )

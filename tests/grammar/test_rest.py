@@ -1,0 +1,135 @@
+"""The grammar of the rest: with what the prompt has written before it, its texts are those of the whole grammar."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from engines import FULL, PREFIX, Status, compile_for
+from samples import tool
+
+from chatparsers import ChatParsersError, Format, RequestError, get_format, list_formats
+
+NAMES = [
+    info.name
+    for info in list_formats()
+    if info.origin == "chatparsers" and get_format(info.name).features.tools
+]
+PROPERTIES: dict[str, Any] = {
+    "city": {"type": "string"},
+    "days": {"type": "integer", "minimum": 1, "maximum": 14},
+    "unit": {"enum": ["celsius", "kelvin"]},
+    "flags": {"type": "array", "items": {"type": "boolean"}},
+    "code": {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{2}$"},
+    "day": {"type": "string", "format": "date"},
+    "short": {"type": "string", "minLength": 2, "maxLength": 8},
+    "any": {},
+}
+VALUE = {
+    "city": 'São "Paulo"\nx',
+    "days": 12,
+    "unit": "kelvin",
+    "flags": [True, False],
+    "code": "ABC-12",
+    "day": "2026-11-26",
+    "short": 'a\n"b',
+    "any": {"k": [1, "z"], "where": {"lat": -1.5}},
+}
+TOOLS = [tool("get_weather", PROPERTIES, [*PROPERTIES]), tool("get_time", {"zone": {"type": "string"}}, [])]
+ENGINES = {"lark": "llguidance", "structural_tag": "xgrammar", "gbnf": "xgrammar"}
+
+
+def call(name: str, arguments: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+def written(format: Format, choice: str) -> str:
+    """A thought, a text and two calls, as far as the format writes them beside one another."""
+    calls = [call("get_weather", VALUE), call("get_time", {"zone": "UTC"})]
+    content = {} if choice == "required" else {"content": "Let me look."}
+    thought = {"reasoning_content": "Hm, the weather."} if format.features.reasoning else {}
+    for message in (
+        {**thought, **content, "tool_calls": calls},
+        {**thought, "tool_calls": calls},
+        {"tool_calls": calls},
+        {"tool_calls": calls[:1]},
+    ):
+        try:
+            return format.render({"role": "assistant", **message}, TOOLS)
+        except ChatParsersError:
+            continue
+    pytest.skip(f"{format.name} writes no call with these values")
+
+
+def shifted(status: Status, by: int) -> Status:
+    return status if status in (FULL, PREFIX) else Status(status.kind, status.at + by)
+
+
+def follows(head: str, tail: str) -> list[str]:
+    """What may come after the cut, and what may not."""
+    half = tail[: len(tail) // 2]
+    others = [
+        tail[1:],
+        half + tail[len(half) + 1 :],
+        head[-3:] + tail,
+        "banana",
+        '"',
+        "}",
+        " \n",
+        "<",
+        "\n" + tail,
+    ]
+    return [tail, half, "", *others]
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_rest_and_what_was_written_are_the_whole(
+    name: str, choice: str, dialect: str, amount: Any
+) -> None:
+    if dialect == "gbnf" and choice == "auto":
+        pytest.skip("GBNF has calls alone with auto")
+    format = get_format(name)
+    text = written(format, choice)
+    options: Any = {"tools": TOOLS, "tool_choice": choice}
+    engine = ENGINES[dialect]
+    whole = compile_for(engine, str(format.bind(**options).grammar(dialect)), dialect)
+    if whole.status(text) != FULL:
+        pytest.skip("the grammar is narrower than these values")
+    chance = random.Random(name + choice + dialect)
+    for end in chance.sample(range(1, len(text)), amount(3, 6, 40)):
+        head, tail = text[:end], text[end:]
+        rest = compile_for(engine, str(format.bind(**options, prefix=head).grammar(dialect)), dialect)
+        for after in follows(head, tail):
+            assert shifted(rest.status(after), end) == whole.status(head + after), (head, after)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gbnf_finishes_a_call_that_began_after_text(name: str) -> None:
+    """With auto, it has the rest of that call, and no other text in its place."""
+    format = get_format(name)
+    text = written(format, "auto")
+    whole = format.bind(tools=TOOLS, tool_choice="required").grammar()
+    if compile_for("xgrammar", str(whole), "gbnf").status(written(format, "required")) != FULL:
+        pytest.skip("the grammar is narrower than these values")
+    before = format.bind(tools=TOOLS).parse(text).regions
+    begun = next(region.start for region in before if region.kind == "call")
+    end = text.index("kelvin", begun) + 3
+    judged = compile_for("xgrammar", str(format.bind(tools=TOOLS, prefix=text[:end]).grammar()), "gbnf")
+    assert judged.status(text[end:]) == FULL
+    assert judged.status("banana").kind == "rejected"
+
+
+def test_lark_refuses_to_finish_a_number_that_must_be_divided() -> None:
+    format = get_format("hermes-2-pro")
+    tools = [tool("f", {"n": {"type": "integer", "multipleOf": 7}}, ["n"])]
+    head = '<tool_call>\n{"name": "f", "arguments": {"n": 1'
+    turn = format.bind(tools=tools, tool_choice="required", prefix=head)
+    judged = compile_for("xgrammar", str(turn.grammar()), "gbnf")
+    assert judged.status("4}}\n</tool_call>") == FULL
+    assert judged.status("5}}\n</tool_call>").kind == "rejected"
+    with pytest.raises(RequestError, match="the number '1', which 7 must divide"):
+        turn.grammar("lark")
