@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted import Script, Upstream
-from servers import Server
+from servers import Server, model_files
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -50,3 +51,9 @@ def serve() -> Iterator[Callable[..., Server]]:
     yield make
     for found in reversed(made):
         found.close()
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> dict[str, str]:
+    """The files of the tiny model, as flags."""
+    return model_files(tmp_path)

@@ -1,13 +1,16 @@
-"""An ASGI application on a port of this machine."""
+"""An ASGI application on a port of this machine, and what starts one as a command."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from chatparsers.templates.builtins import builtin_source
 from chatparsers.testing import tiny
 
 
@@ -58,3 +61,30 @@ class Server:
     def close(self) -> None:
         self._server.should_exit = True
         self._thread.join(10)
+
+
+def model_files(folder: Path) -> dict[str, str]:
+    """The files of the tiny model, its template and its tokenizer, as flags."""
+    template = folder / "chat.jinja"
+    template.write_text(builtin_source("qwen3"), encoding="utf-8")
+    tiny_model("qwen3").tokenizer.save(str(folder / "tokenizer.json"))
+    return {"--model": str(template), "--tokenizer": str(folder / "tokenizer.json"), "--format": "qwen3"}
+
+
+def flags(given: dict[str, str]) -> list[str]:
+    return [word for pair in given.items() for word in pair]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+    return port
+
+
+def listens(port: int) -> bool:
+    import httpx2
+
+    try:
+        return httpx2.get(f"http://127.0.0.1:{port}/health", timeout=5).status_code == 200
+    except httpx2.HTTPError:
+        return False

@@ -22,12 +22,11 @@ from typing import Any
 
 import pytest
 from scripted import Llama, Upstream, Wire, forced, llama_end, llama_piece, soon
-from test_command import flags, free_port, listens, model_files
+from servers import Server, flags, free_port, listens, model_files, tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
 import httpx2
-from servers import Server, tiny_model
 
 import chatparsers
 from chatparsers import errors

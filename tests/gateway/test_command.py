@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from scripted import Llama, Upstream, soon
-from servers import tiny_model
+from servers import flags, free_port, listens, tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -26,24 +26,6 @@ from chatparsers.cli.arguments import build_parser
 from chatparsers.cli.main import main
 from chatparsers.gateway import Settings
 from chatparsers.gateway.serve import KINDS, settings_of
-from chatparsers.templates.builtins import builtin_source
-
-
-def model_files(folder: Path) -> dict[str, str]:
-    """The files of the tiny model, its template and its tokenizer, as flags."""
-    template = folder / "chat.jinja"
-    template.write_text(builtin_source("qwen3"), encoding="utf-8")
-    tiny_model("qwen3").tokenizer.save(str(folder / "tokenizer.json"))
-    return {"--model": str(template), "--tokenizer": str(folder / "tokenizer.json"), "--format": "qwen3"}
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> dict[str, str]:
-    return model_files(tmp_path)
-
-
-def flags(given: dict[str, str]) -> list[str]:
-    return [word for pair in given.items() for word in pair]
 
 
 @pytest.mark.parametrize(
@@ -199,18 +181,3 @@ def test_a_server_that_answers_and_ends(model: dict[str, str], upstream: Callabl
     finally:
         server.kill()
         server.wait()
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-    return port
-
-
-def listens(port: int) -> bool:
-    try:
-        return httpx2.get(f"http://127.0.0.1:{port}/health", timeout=5).status_code == 200
-    except httpx2.HTTPError:
-        return False

@@ -16,14 +16,12 @@ from typing import Any
 
 import pytest
 from scripted import ENDLESS, WORD, Slow, Upstream, soon
-from servers import tiny_model
-from test_command import flags, free_port, listens, model
+from servers import flags, free_port, listens, tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
 import httpx2
 
-assert model  # a fixture
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 WHOLE = ("data: [DONE]", "event: response.completed", "event: message_stop")
 FAILED = ('data: {"error"', "event: error", "event: error")

@@ -19,8 +19,7 @@ from typing import Any
 
 import pytest
 from scripted import ENDLESS, WORD, Llama, Slow, Upstream, Wire, forced, soon
-from servers import tiny_model
-from test_command import flags, free_port, listens, model
+from servers import flags, free_port, listens, tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -30,7 +29,6 @@ from chatparsers.cli.arguments import build_parser
 from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.gateway.guard import KeyFile
 
-assert model  # a fixture
 URL = "/v1/chat/completions"
 ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "A secret question"}]}
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
