@@ -339,7 +339,8 @@ class BodyCompiler:
         section, or before the end of the turn, is no content."""
         finder, widths = self._markers(parts)
         stops = stop_finder(*self.code.spellings(self.outline.stops))
-        self.code.emit(m.BETWEEN, finder, stops, widths, section)
+        longest = max(map(len, finder.stops), default=0)
+        self.code.emit(m.BETWEEN, finder, stops, widths, section, longest)
 
     def _markers(self, parts: _Sections) -> tuple[StopFinder, tuple[int, ...]]:
         """What finds the texts at which something may begin, and with how much white space they begin."""

@@ -100,11 +100,11 @@ UNOPENED finder label
     If a marker that ``finder`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
     `OPENER_IS_TEXT`. Holds the beginning of a marker. If the text ends within a call right after a section (`BETWEEN`),
     that and the white space before it are markup, and the label is next.
-BETWEEN finder stops widths section
+BETWEEN finder stops widths section longest
     Looks past the white space between two parts of a turn. If the turn ends there, or by a text that ``stops`` looks
     for, the white space is markup; and if ``section``, as a whole section stands before it, so is the beginning of a
     marker that ``finder`` looks for, with which the text ends. Holds both. ``widths``: how much white space such
-    markers begin with, the most first.
+    markers begin with, the most first; ``longest``: how long they may be.
 BLANK finder widths
     Reads the white space that stands here, without that of a marker, as markup. The operands are as in `BETWEEN`.
 UNSET flag

@@ -386,7 +386,7 @@ class Machine:
                 ip = ins[1] if i == n else ip + 1
             elif op == BETWEEN:
                 if final if i == n else text[i] not in WHITE:  # no white space: the usual case
-                    match = None if i == n else ins[1].at(text, i)
+                    match = ins[1].at(text, i) if i < n < i + ins[5] else None
                     if match is None or match[1] is None:
                         self.section = self.base + i if ins[4] else -1
                         ip += 1
