@@ -30,25 +30,28 @@ checked by hand: the note says how. A row is about this version, on this day. `d
 def add(label: str, files: list[Path]) -> None:
     """Keeps the verdicts in files as those of an engine, in the place of what was kept of it."""
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {"engines": {}, "checked": {}}
-    kept["engines"][label] = [_verdict(json.loads(path.read_text(encoding="utf-8"))) for path in files]
+    seen: set[str] = set()
+    kept["engines"][label] = [_verdict(json.loads(path.read_text(encoding="utf-8")), seen) for path in files]
     KEPT.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _verdict(verdict: dict[str, Any]) -> dict[str, Any]:
+def _verdict(verdict: dict[str, Any], seen: set[str]) -> dict[str, Any]:
+    """What is kept of a verdict. ``seen``: the faults that have their witness already; each keeps its first one."""
     facts, judged = verdict["facts"], verdict["judged"]
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in verdict["rows"]:
-        one = found.setdefault(
-            (row["code"], row["blame"]),
-            {
-                **{name: row[name] for name in ("code", "blame", "what", "probe", "path")},
-                **{name: _short(row[name]) for name in ("said", "should", "raw")},
-                "request": row["request"] if row["blame"] == "server" else None,
-                "answers": 0,
-                "of": judged.get(row["code"], 0),
-            },
-        )
-        one["answers"] += 1
+        key = row["code"], row["blame"]
+        if key not in found:
+            found[key] = {name: row[name] for name in ("code", "blame", "what")}
+            found[key] |= {"answers": 0, "of": judged.get(row["code"], 0)}
+            if row["blame"] == "server" and row["code"] not in seen:
+                seen.add(row["code"])
+                texts = {name: _short(row[name]) for name in ("said", "should", "raw")}
+                found[key]["witness"] = {
+                    **texts,
+                    **{name: row[name] for name in ("probe", "path", "request")},
+                }
+        found[key]["answers"] += 1
     about = {
         name: facts[name] for name in ("date", "format", "template", "raw", "requests", "tokens", "seconds")
     }
@@ -88,7 +91,7 @@ def _engine(label: str, verdicts: list[dict[str, Any]], checked: dict[str, str])
         answers, of = (sum(one[name] for _, one in found) for name in ("answers", "of"))
         names = ", ".join(f"`{name}`" for name, _ in found)
         yield f"| [`{code}`](verify.md#{code}) | {names} | {answers} of {of} | {note} |"
-        witnesses.append((code, *found[0]))
+        witnesses += [(code, name, one) for name, one in found if "witness" in one]
     if not faults:
         yield "| none | | | |"
     others = sorted(
@@ -99,12 +102,12 @@ def _engine(label: str, verdicts: list[dict[str, Any]], checked: dict[str, str])
         yield f"- {blame}: `{code}`: {what} ({', '.join(f'`{row[3]}`' for row in group)})"
     yield "\n<details><summary>A witness of each fault</summary>\n" if witnesses else ""
     for code, name, one in witnesses:
-        yield f"**{code}**, `{name}`, `{one['probe']}`: {one['what']}\n"
-        shown = {key: one[key] for key in ("said", "should", "raw") if one[key] is not None}
-        request = json.dumps(one["request"], ensure_ascii=False)
+        witness = one["witness"]
+        yield f"**{code}**, `{name}`, `{witness['probe']}`: {one['what']}\n"
+        shown = {key: witness[key] for key in ("said", "should", "raw") if witness[key] is not None}
         yield "````text"
         yield from (f"{key + ':':8}{json.dumps(value, ensure_ascii=False)}" for key, value in shown.items())
-        yield f"POST {one['path']} {request}"
+        yield f"POST {witness['path']} {json.dumps(witness['request'], ensure_ascii=False)}"
         yield "````\n"
     yield "</details>\n" if witnesses else ""
 

@@ -60,12 +60,8 @@ def _pair(asked: Sequence[Asked]) -> None:
                 continue
             if each.answer.plain() == one.whole.answer.plain():
                 told = one.whole.raw
-                each.raw.ids, each.raw.text, each.raw.source, each.turn = (
-                    told.ids,
-                    told.text,
-                    told.source,
-                    one.whole.turn,
-                )
+                each.raw.ids, each.raw.text, each.raw.source = told.ids, told.text, told.source
+                each.turn = one.whole.turn
     known = {one.whole.probe.name: one.whole for one in asked if one.whole.api.name == "chat"}
     for one in asked:
         other = known.get(one.whole.probe.name)

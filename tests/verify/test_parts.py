@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -144,3 +146,11 @@ _ask = Asker.ask
 
 def _whole_alone(asker: Asker, probe: Any, api: Any, **more: Any) -> Any:
     return _ask(asker, probe, api, streams=False, **more)
+
+
+def test_the_page_of_engines_is_what_its_script_writes() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    if not docs.is_dir():
+        pytest.skip("no docs: not a checkout")
+    page = runpy.run_path(str(docs / "_verified.py"))["page"]
+    assert page() == (docs / "verified.md").read_text(encoding="utf-8"), "run docs/_verified.py"
