@@ -43,7 +43,9 @@ def _verdict(verdict: dict[str, Any], seen: set[str]) -> dict[str, Any]:
         key = row["code"], row["blame"]
         if key not in found:
             found[key] = {name: row[name] for name in ("code", "blame", "what")}
-            found[key] |= {"answers": 0, "of": judged.get(row["code"], 0)}
+            same = [each for each in verdict["rows"] if (each["code"], each["blame"]) == key]
+            answers = len({(each["api"], each["probe"]) for each in same})
+            found[key] |= {"answers": answers, "of": judged.get(row["code"], 0)}
             if row["blame"] == "server" and row["code"] not in seen:
                 seen.add(row["code"])
                 texts = {name: _short(row[name]) for name in ("said", "should", "raw")}
@@ -51,7 +53,6 @@ def _verdict(verdict: dict[str, Any], seen: set[str]) -> dict[str, Any]:
                     **texts,
                     **{name: row[name] for name in ("probe", "path", "request")},
                 }
-        found[key]["answers"] += 1
     about = {
         name: facts[name] for name in ("date", "format", "template", "raw", "requests", "tokens", "seconds")
     }

@@ -44,8 +44,9 @@ def _found(verdict: Verdict, rows: list[Row], texts: bool) -> Iterator[str]:
     first = rows[0]
     probes = list(dict.fromkeys(row.probe if row.api == "chat" else f"{row.api}:{row.probe}" for row in rows))
     more = f" and {len(probes) - _PROBES} more" if len(probes) > _PROBES else ""
-    judged = max(verdict.judged.get(first.code, 0), len(rows))
-    yield f"\n{first.code} · {len(rows)} of {judged} · {first.blame} · {', '.join(probes[:_PROBES])}{more}"
+    answers = len({(row.api, row.probe) for row in rows})
+    judged = max(verdict.judged.get(first.code, 0), answers)
+    yield f"\n{first.code} · {answers} of {judged} · {first.blame} · {', '.join(probes[:_PROBES])}{more}"
     yield f"    {first.what}" + (f" (answer {first.id})" if first.id else "")
     if first.private and not texts:
         yield f"    {SILENT}"
