@@ -69,6 +69,7 @@ def written(turn: Turn, prompt: str) -> str:
     ]
     for wanted in dict.fromkeys(map(json.dumps, (calls, plainer, plainer[:1]))):
         for text, thought in _texts(turn, content, json.loads(wanted), tools):
+            text = text.lstrip() if turn.prefix else text
             shared = _shared(turn.prefix, text)
             if thought and turn.prefix and not shared:
                 continue  # the prompt wrote that there is none
