@@ -50,9 +50,21 @@ class Exchange:
         return self.said
 
     @property
+    def most(self) -> int | None:
+        """The most tokens that the request allows."""
+        found = self.body.get("max_tokens", self.body.get("max_output_tokens"))
+        return found if type(found) is int else None
+
+    @property
+    def full(self) -> bool:
+        """Whether the answer has as many tokens as the request allows."""
+        paid = None if self.said is None else self.said.completion
+        return paid is not None and self.most is not None and paid >= self.most
+
+    @property
     def cut(self) -> bool:
-        """Whether the answer ended at the most tokens."""
-        return self.said is not None and self.said.finish == "length"
+        """Whether the answer ended at the most tokens, by its finish reason or by its count."""
+        return self.said is not None and (self.said.finish == "length" or self.full)
 
     @cached_property
     def reading(self) -> Message | None:

@@ -63,7 +63,9 @@ class Said:
     faults: list[Fault] = field(default_factory=list)
 
     def fault(self, what: str, shown: object = None, code: str = "stream-shape") -> None:
-        self.faults.append(Fault(code, what, shown))
+        """Notes a fault of the shape; the same one in many events is noted once."""
+        if all(each.what != what for each in self.faults):
+            self.faults.append(Fault(code, what, shown))
 
     def plain(self) -> dict[str, Any]:
         """What two answers are compared by. Arguments that were cut off are compared as text."""

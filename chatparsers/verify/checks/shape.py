@@ -113,16 +113,16 @@ def finish(exchange: Exchange) -> Iterator[Row]:
     if said.finish is None:
         yield exchange.row("finish-reason", "no finish reason that the API knows", said.reason)
         return
-    if (
-        said.calls and said.finish == "stop" and exchange.probe.choice != "named"
-    ):  # OpenAI says stop after a named one
+    stopped = bool(said.calls) and said.finish == "stop"
+    if stopped and exchange.probe.choice != "named":  # OpenAI says stop after a named one
         yield exchange.row("finish-reason", "there are calls", said.reason, "the reason for calls")
     if not said.calls and said.finish == "calls":
         yield exchange.row("finish-reason", "there is no call", said.reason, "stop")
-    most, ids = exchange.body.get("max_tokens"), exchange.raw.ids
-    if said.finish != "length" and ids and most and len(ids) >= most and exchange.raw.source == "engine":
-        reading = exchange.reading
-        if reading is not None and not reading.complete and ids[-1] not in exchange.turn.stop_ids:
-            yield exchange.row(
-                "finish-reason", f"cut after {len(ids)} of {most} tokens", said.reason, "length"
-            )
+    if said.finish == "length" or not exchange.full:
+        return
+    ids, reading = exchange.raw.ids, exchange.reading  # a text may end by itself at the last token
+    ended = ids is None or ids[-1] in exchange.turn.stop_ids
+    proved = reading is not None and not reading.complete and not ended
+    what = f"the answer has all {exchange.most} tokens that it may have"
+    blame: Blame = exchange.blame if proved else "unknown"
+    yield exchange.row("finish-reason", what, said.reason, "the reason for a cut", blame=blame)
