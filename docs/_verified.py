@@ -32,7 +32,21 @@ def add(label: str, files: list[Path]) -> None:
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {"engines": {}, "checked": {}}
     seen: set[str] = set()
     kept["engines"][label] = [_verdict(json.loads(path.read_text(encoding="utf-8")), seen) for path in files]
-    KEPT.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    KEPT.write_text(_written(kept), encoding="utf-8")
+
+
+def _written(kept: dict[str, Any]) -> str:
+    """The file: a line for each note and each verdict."""
+
+    def lines(items: dict[str, str]) -> str:
+        return ",\n".join(f" {json.dumps(name)}: {value}" for name, value in items.items())
+
+    notes = {name: json.dumps(note, ensure_ascii=False) for name, note in kept["checked"].items()}
+    engines = {
+        label: "[\n  " + ",\n  ".join(json.dumps(each, ensure_ascii=False) for each in verdicts) + "\n ]"
+        for label, verdicts in kept["engines"].items()
+    }
+    return f'{{"checked": {{\n{lines(notes)}\n}},\n"engines": {{\n{lines(engines)}\n}}}}\n'
 
 
 def _verdict(verdict: dict[str, Any], seen: set[str]) -> dict[str, Any]:

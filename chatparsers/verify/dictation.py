@@ -26,8 +26,8 @@ from .said import Said, SaidCall, objects, text
 from .server import Server
 from .subject import Subject
 
-_CUTS = 12
-"""In how many places a call is cut."""
+_CUTS, _TAIL = 12, 32
+"""In how many places a call is cut, and how many ids of the prompt go along: vLLM reads the last ones alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def _derender(client: Client, server: Server, one: Dictated) -> Fed:
     body = {
         "model": server.model,
         "generate_response": {"output_mode": "tokens", "choices": [choice]},
-        "prompt_token_ids": one.prompt_ids,
+        "prompt_token_ids": one.prompt_ids[-_TAIL:],
         "chat_request": {"model": server.model, **one.probe.body},
     }
     return _posted(client, "/v1/chat/completions/derender", body)
