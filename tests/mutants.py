@@ -43,7 +43,10 @@ import coverage
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("chatparsers/core", "chatparsers/grammar", "chatparsers/templates")
+PACKAGES = tuple(
+    f"chatparsers/{name}"
+    for name in ("schema", "values", "core", "grammar", "templates", "detection", "chat")
+)
 SWAPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
