@@ -195,7 +195,7 @@ def keyed_call(
         line
     ):  # a name without arguments and without that line's end, in the middle of a line that goes on, is prose
         over = p.chars(r" \t\r", 0) + p.choice(*p.stops, "\n", p.end(), opener, key)
-        prose = opener + p.chars(r"^<>\n") + closer + p.negate(over)
+        prose = opener + p.chars(r"^<>\n ") + p.chars(" ", 0) + closer + p.negate(over)
         whole = p.reads("", p.choice(p.line_start(), p.negate(prose))) + whole
     return p.reads(
         whole, whole, json, opener + p.each_tool(unopened), *(way for name in also for way in misnamed(name))

@@ -262,9 +262,8 @@ class Machine:
                     ip = ins[2]
             elif op == VALUE:
                 value = self.value
-                last = (
-                    final and value is not None
-                )  # a value that begins at the end is read as far as it is sure
+                # A value that begins at the end is read as far as it is sure; not if another text may begin there.
+                last = final and (value is not None or self.furthest >= self.base + i)
                 if value is None:
                     value = self.value = ins[2](self)
                     if self.cut_off:
