@@ -91,8 +91,8 @@ class Preparation:
     """A request on its way to a turn: what `Chat.prepare` does with its ``options``. Raises its errors."""
 
     def __init__(self, chat: Model, options: Mapping[str, Any]) -> None:
-        unknown = next((name for name in options if name not in _OPTIONS), None)
-        if unknown is not None:
+        if not options.keys() <= _OPTIONS:
+            unknown = next(name for name in options if name not in _OPTIONS)
             raise _no_option(unknown, options[unknown])
         self._chat = chat
         self._options = options

@@ -198,8 +198,9 @@ class Template:
         if role not in ("user", "tool"):
             return None
         # a text with another time in it is no end of the prompt
-        variables = {name: value for name, value in variables.items() if name != "strftime_now"}
-        fixed = sorted(variables.items())
+        if "strftime_now" in variables:
+            variables = {name: value for name, value in variables.items() if name != "strftime_now"}
+        fixed = sorted(variables.items()) if variables else ()
         try:
             key = (role, bool(tools), tuple(fixed))
             if key in self._tails:
@@ -403,6 +404,8 @@ class Template:
                 calls, thoughts = calls or called, thoughts or thought
                 lists = lists or not isinstance(message.get("content") or "", str)
                 joined = joined or (thought and called and bool(message.get("content")))
+        if not (calls or thoughts or lists):
+            return self.can.plain
         found = self.can.full if thoughts else self.can.calls if calls else self.can.plain
         if lists and self.can.reads_lists:
             found = replace(found, content_as="either")
