@@ -108,9 +108,12 @@ def test_the_templates_own_ids(
     except (pytest.skip.Exception, ValueError):
         tokenizer = toy_tokenizer(entry.format, True)
     tried, chance, found = 0, drawn.random(entry.key), list(scenarios(entry.format))
+    added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
     for scenario in chance.sample(found, len(found)):
         if not valid(scenario) or scenario.heavy or entry.path.stem in UNCLOSED:
             continue
+        if any(text in call.arguments for call in scenario.calls for text in added):
+            continue  # a model spells them in ordinary tokens: by its id, a marker in a value ends the call
         try:
             case = render(entry.format, entry.template(), scenario)
         except Inexpressible:
