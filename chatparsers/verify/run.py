@@ -235,9 +235,10 @@ def verify(
 
     Raises `LoadError` if the model cannot be loaded, and `VerifyError` if the server does not answer.
 
+    >>> from chatparsers.verify import VerifyError
     >>> try:
     ...     verdict = chatparsers.verify("http://127.0.0.1:9", chat)  # nothing listens there
-    ... except chatparsers.verify.VerifyError as error:
+    ... except VerifyError as error:
     ...     print(error)
     the server does not answer: ConnectError
     """
