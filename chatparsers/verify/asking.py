@@ -56,6 +56,7 @@ class Asker:
     def find_way(self) -> None:
         """Finds the first way by which the server tells a raw text. Raises `VerifyError` if it answers no request."""
         known = [way for way in WAYS if self.server.engine in way.engines]
+        asked: Exchange | None = None
         for way in [*known, *(each for each in WAYS if each not in known), NOTHING]:
             self.way = way
             asked = self._sent(_HELLO, APIS["chat"], False, {"max_tokens": _FEW})
@@ -68,6 +69,7 @@ class Asker:
                 return
             if way is not NOTHING and asked.response.status in _REFUSED:
                 self.refused.append(f"{way.name}: status {asked.response.status}")
+        assert asked is not None
         if asked.response.status >= 500 and not asked.response.inconclusive:
             self.way = known[0] if known else NOTHING  # it fails at this text; the probes say at which else
             return

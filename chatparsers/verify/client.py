@@ -113,6 +113,7 @@ class Client:
         with self._lock:
             self.budget.take()
         texts: list[str] = []
+        response = Response(_AWAY, "")
         for tries in range(1, TRIES + 1):
             response = self._sent("POST", path, body)
             texts.append(response.text)

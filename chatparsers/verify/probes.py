@@ -46,7 +46,7 @@ class Probe:
     def named(self) -> str | None:
         """The tool that must be called."""
         choice = self.body.get("tool_choice")
-        return str(choice["function"]["name"]) if isinstance(choice, Mapping) else None
+        return str(choice["function"]["name"]) if isinstance(choice, dict) else None
 
     @property
     def forced(self) -> bool:

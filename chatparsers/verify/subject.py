@@ -69,7 +69,8 @@ class Subject:
         asked = read_chat({"model": "", **body}).prepare
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return self.chat.prepare(**{"id_seed": "", **asked, **more})
+            options: dict[str, Any] = {"id_seed": "", **asked, **more}
+            return self.chat.prepare(**options)
 
     def prompts(self, body: Mapping[str, Any]) -> Prompts:
         """The prompts that a server may make of a request. Raises `ChatParsersError` if we make none."""

@@ -30,10 +30,13 @@ def request(body: Mapping[str, Any]) -> dict[str, Any]:
     if body.get("tools"):
         asked["tools"] = [_tool(tool["function"]) for tool in body["tools"]]
         choice = body.get("tool_choice", "auto")
-        kind = {"type": "tool", "name": choice["function"]["name"]} if isinstance(choice, Mapping) else None
-        asked["tool_choice"] = kind or {"type": _CHOICES[choice]}
+        named = isinstance(choice, dict)
+        chosen: dict[str, Any] = {"type": "tool" if named else _CHOICES[str(choice)]}
+        if named:
+            chosen["name"] = choice["function"]["name"]
         if body.get("parallel_tool_calls") is False and choice != "none":
-            asked["tool_choice"]["disable_parallel_tool_use"] = True
+            chosen["disable_parallel_tool_use"] = True
+        asked["tool_choice"] = chosen
     stops = body.get("stop")
     if stops:
         asked["stop_sequences"] = [stops] if isinstance(stops, str) else list(stops)

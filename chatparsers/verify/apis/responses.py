@@ -24,7 +24,7 @@ def request(body: Mapping[str, Any]) -> dict[str, Any]:
     if body.get("tools"):
         asked["tools"] = [{"type": "function", **tool["function"]} for tool in body["tools"]]
         choice = body.get("tool_choice", "auto")
-        named = isinstance(choice, Mapping)
+        named = isinstance(choice, dict)
         asked["tool_choice"] = {"type": "function", "name": choice["function"]["name"]} if named else choice
     wanted = body.get("response_format")
     if wanted:

@@ -88,12 +88,12 @@ def _wrote(exchange: Exchange, call: SaidCall) -> Blame:
     return "model" if exchange.broken or (call.name, call.value) in ours else exchange.blame
 
 
-def _errors(schema: Any, value: object) -> Iterator[str]:
+def _errors(schema: Any, value: Any) -> Iterator[str]:
     validator = jsonschema.Draft202012Validator(schema)
     yield from (f"{error.json_path}: {error.message}" for error in validator.iter_errors(value))
 
 
-def follows(schema: Any, value: object) -> str:
+def follows(schema: Any, value: Any) -> str:
     """What is wrong with a value by a schema; "" if nothing is."""
     return next(iter(_errors(schema, value)), "")
 
