@@ -178,7 +178,7 @@ class Chat(Training):
             if (
                 limit.part == "response template"
             ):  # what the model's authors say of it is lost, whatever is asked
-                self.warn_once(
+                self._warn_once(
                     f"{self.name}: {limit} (name a format with load(…, format=…), or mend the template)"
                 )
         if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
@@ -282,13 +282,13 @@ class Chat(Training):
             "max_calls": max_calls,
             **unknown,
         }
-        return self.preparation(options).turn(messages)
+        return self._preparation(options).turn(messages)
 
-    def preparation(self, options: Mapping[str, Any]) -> Preparation:
+    def _preparation(self, options: Mapping[str, Any]) -> Preparation:
         """A request with these keywords of `prepare`, on its way to a turn."""
         return Preparation(self, options)
 
-    def reasons(self, fmt: Format, template: Template) -> bool | None:
+    def _reasons(self, fmt: Format, template: Template) -> bool | None:
         """Whether the model writes reasoning; None if the format has none, or no template of the model tells."""
         if not fmt.features.reasoning:
             return None
@@ -298,16 +298,16 @@ class Chat(Training):
             found = self._reasoning[key] = knows_reasoning(template, fmt)
         return None if self.stand_in is not None and not found else found
 
-    def proved(self, turn: Turn) -> None:
+    def _proved(self, turn: Turn) -> None:
         """Warns of what the analysis of the template did not prove, if calls of these tools may meet it."""
         if turn.tools and self.detection.limits:
             for limit in needed(self.detection.limits, turn.tools):
-                self.warn_once(
+                self._warn_once(
                     f"{self.name}: not proved of {self.format.name} with this template: {limit} (name another format "
                     "with load(…, format=…), or leave out what needs it)"
                 )
 
-    def warn_once(self, text: str) -> None:
+    def _warn_once(self, text: str) -> None:
         """Warns once."""
         if text not in self._warned:
             if len(self._warned) > _MOST_WARNINGS:
@@ -386,9 +386,9 @@ class Chat(Training):
         'Hi'
         """
         request.setdefault("tokenizer", self.tokenizer)
-        request.setdefault("reasoning", self.reasons(self.format, self.template(bool(request.get("tools")))))
+        request.setdefault("reasoning", self._reasons(self.format, self.template(bool(request.get("tools")))))
         turn = self.format.bind(**request)
-        self.proved(turn)
+        self._proved(turn)
         return turn
 
     def record(self) -> TemplateFormat:

@@ -71,11 +71,11 @@ class Model(Protocol):
     @property
     def renderer(self) -> Callable[..., Renderer]: ...
     @property
-    def reasons(self) -> Callable[[Format, Template], bool | None]: ...
+    def _reasons(self) -> Callable[[Format, Template], bool | None]: ...
     @property
-    def proved(self) -> Callable[[Turn], None]: ...
+    def _proved(self) -> Callable[[Turn], None]: ...
     @property
-    def warn_once(self) -> Callable[[str], None]: ...
+    def _warn_once(self) -> Callable[[str], None]: ...
 
 
 class _Prompt(NamedTuple):
@@ -178,15 +178,15 @@ class Preparation:
             token_config=chat.files.special_config,
             prompt=prompt.text,
             polyfills=prompt.polyfills,
-            reasoning=chat.reasons(prompt.format, self._template),
+            reasoning=chat._reasons(prompt.format, self._template),
             **{name: self._options[name] for name in _BOUND if name in self._options},
         )
         if known and turn.options.mode != "none" and "tools" not in prompt.polyfills:
             _heard(chat, prompt.format, self._template, turn)
-            chat.proved(turn)
+            chat._proved(turn)
         elif known and chat.stand_in is not None and chat.stand_in[1] != NAMED:
             name, why = chat.stand_in
-            chat.warn_once(
+            chat._warn_once(
                 f"{chat.name}: the built-in template {name!r}, {why}, is a small stand-in: it tells the tools in words "
                 "that are not the model's own (load the model's own chat_template, or name this one with "
                 "load(template=…))"
@@ -204,7 +204,7 @@ class Preparation:
             _check_kwargs(self._chat, template, given)
         variables = template.thinking_kwargs(thinking)
         if thinking is not None and not variables and thinking is not self._chat.format.features.reasoning:
-            self._chat.warn_once(
+            self._chat._warn_once(
                 f"thinking={thinking}: {template.name} has no switch for it, so the prompt is the same without (leave "
                 "it out, or pass the template's own variable in template_kwargs)"
             )
@@ -227,7 +227,7 @@ def _check_kwargs(chat: Model, template: Template, given: Mapping[str, Any]) -> 
         if read is not None and name not in read and name not in _OFTEN:
             shown = name[:_LONGEST_NAME]
             hint = did_you_mean(shown, read - _SET.keys() - _OFTEN)
-            chat.warn_once(f"template_kwargs: {template.name} reads no variable {shown!r}: {hint}")
+            chat._warn_once(f"template_kwargs: {template.name} reads no variable {shown!r}: {hint}")
 
 
 def _heard(chat: Model, fmt: Format, template: Template, turn: Turn) -> None:
@@ -240,7 +240,7 @@ def _heard(chat: Model, fmt: Format, template: Template, turn: Turn) -> None:
         return
     if turn.options.mode == "required":
         raise RequestError(f"tool_choice: {template.name}: no call could be read, as {why} ({mend})")
-    chat.warn_once(f"tools are not read: {template.name}: {why} ({mend})")
+    chat._warn_once(f"tools are not read: {template.name}: {why} ({mend})")
 
 
 def _no_option(name: str, value: Any) -> RequestError:

@@ -47,7 +47,7 @@ class Model(Protocol):
     @property
     def template(self) -> Any: ...
     @property
-    def preparation(self) -> Any: ...
+    def _preparation(self) -> Any: ...
 
 
 class Request:
@@ -76,7 +76,7 @@ class Request:
 
         def traced(given: Sequence[Mapping[str, Any]]) -> Rendered:
             quoted = self._marker if self._quotes_tools else None
-            found: Rendered = self.chat.preparation({**self.options, **more}).traced(given, since, quoted)
+            found: Rendered = self.chat._preparation({**self.options, **more}).traced(given, since, quoted)
             return found
 
         template = self.chat.template()
@@ -121,7 +121,7 @@ class Request:
             found = kept.get(key) if key is not None else None
             if found is None:
                 plain = Request(self.chat, {**self.options, "continue_final_message": False})
-                found = Around(self.chat.preparation(plain.options), plain.traced)
+                found = Around(self.chat._preparation(plain.options), plain.traced)
                 if key is not None:
                     if len(kept) >= _KEPT:  # a caller may send ever new tools
                         kept.clear()

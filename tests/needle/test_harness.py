@@ -90,7 +90,7 @@ def test_numbers_are_compared_as_they_are_spelt() -> None:
 @pytest.mark.parametrize(
     ("events", "told"),
     [
-        ([CallStart(1, "f", None)], "call 1 starts behind 0 calls"),
+        ([CallStart(1, "f", None)], "call 1 starts after 0 calls"),
         ([CallStart(0, "f", None), CallStart(1, "g", None)], "call 1 starts inside another"),
         (
             [CallStart(0, "f", None), CallEnd(0, "i", True), CallArguments(0, "{}")],

@@ -1,7 +1,6 @@
 """Wires of datasets that no model writes: formats as any other, made of the same nodes.
 
 glaive          <functioncall> {"name": "get_weather", "arguments": '{"city": "Oslo"}'} <|endoftext|>
-hermes-python   <tool_call>\\n{'arguments': {'city': 'Oslo'}, 'name': 'get_weather'}\\n</tool_call>
 toolace         [Get Weather(city="Oslo", from=2), Time.now()]
 open-thoughts   <|begin_of_thought|>…<|end_of_thought|> <|begin_of_solution|>…<|end_of_solution|>
 """
@@ -28,32 +27,6 @@ GLAIVE = Format(
     build=_glaive,
     markers=("<functioncall>",),
     stops=(" <|endoftext|>", "<|endoftext|>"),
-)
-
-
-def _hermes_python(p: Builder) -> Node:
-    def argument(arg: Argument) -> Node:
-        return "'" + p.arg_name(arg, r"[^'\n]") + "'" << ":" << p.value(arg, Python())
-
-    def named(tool: Tool) -> Node:
-        return "'name'" << p.literal(":") << "'" + p.name(tool, r"[^'\n]") + "'"
-
-    def call(tool: Tool) -> Node:
-        comma = p.space() + "," + p.space(" ")
-        args = "'arguments'" << p.literal(":") << "{" + p.space() + p.each_arg(tool, argument, comma) + "}"
-        return ("{" + p.space() + named(tool) + comma + args) << "}"
-
-    open, close = p.literal("<tool_call>") + p.space("\n"), p.space("\n") + "</tool_call>"
-    return p.body(p.calls(open + p.each_tool(call) + close, p.space("\n")))
-
-
-HERMES_PYTHON = Format(
-    name="hermes-python",
-    title="Hermes calls as Python dictionaries",
-    url="https://huggingface.co/datasets/NousResearch/hermes-function-calling-v1",
-    build=_hermes_python,
-    markers=("<tool_call>",),
-    stops=("<|im_end|>",),
 )
 
 
@@ -92,4 +65,4 @@ OPEN_THOUGHTS = Format(
     markers=("<|begin_of_thought|>", "<|begin_of_solution|>"),
 )
 
-DATASET_WIRES = (GLAIVE, HERMES_PYTHON, TOOLACE, OPEN_THOUGHTS)
+DATASET_WIRES = (GLAIVE, TOOLACE, OPEN_THOUGHTS)
