@@ -22,8 +22,9 @@ LONGEST = 160
 HEAD = """# Engines that were judged
 
 What [`chatparsers verify`](verify.md) found in engines. They ran tiny random models with the real chat templates, so
-the engine's prompts, grammars, parser and streams are judged and not a model. Every row to the server's charge was
-checked by hand: the note says how. A row is about this version, on this day. `docs/_verified.py` writes this page.
+the engine's prompts, grammars, parser and streams are judged and not a model. For each kind of fault a witness was
+read by hand: the note says what was seen. A row is about this version, on this day. `docs/_verified.py` writes this
+page.
 """
 
 
@@ -96,7 +97,7 @@ def _engine(label: str, verdicts: list[dict[str, Any]], checked: dict[str, str])
     yield f"{verdicts[0]['date']}: {formats} formats, {requests:,} requests, {seconds:.0f} s; {verdicts[0]['raw']}.\n"
     rows = [(each["format"], one) for each in verdicts for one in each["found"]]
     faults = sorted((row for row in rows if row[1]["blame"] == "server"), key=lambda row: row[1]["code"])
-    yield "| Fault | Formats | Answers | Checked by hand |\n|---|---|---|---|"
+    yield "| Fault | Formats | Answers | Seen by hand in a witness |\n|---|---|---|---|"
     witnesses = []
     for code, group in groupby(faults, key=lambda row: row[1]["code"]):
         found = list(group)
