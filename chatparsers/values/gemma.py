@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from ..errors import DefinitionError
 from .base import Transcoder, escape, white
 from .json import NUMBER, JsonScanner
-from .unquoted import HELD, MOST, NEAR, StringPatterns, behind_string, is_scalar, string_patterns
+from .unquoted import HELD, MOST, NEAR, StringPatterns, is_scalar, string_patterns
 
 if TYPE_CHECKING:
     from ..schema.tools import Argument
@@ -41,8 +41,9 @@ _key_run = re.compile(r"[^:,{}= \t\r\n]*").match
 _assigns = re.compile(rf"""=(?:['"\[{{]|(?:{NUMBER}|[Tt]rue|[Ff]alse|[Nn]one|null)[,\]}})])""").match
 _assigns_begun = re.compile(r"=[-+.0-9A-Za-z]{0,32}\Z").match
 
-# Taken at once if they are whole: a plain key and its colon, a JSON scalar.
+# Taken at once if they are whole: a plain key and its colon, the same after a comma, a JSON scalar.
 _whole_key = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):").match
+_whole_next_key = re.compile(r",([A-Za-z_][A-Za-z0-9_]*):").match
 _whole_scalar = re.compile(rf"(?:{NUMBER}|true|false|null)(?=[,\]}})])").match
 
 # The next key, where the comma before it is missing.
@@ -78,8 +79,8 @@ class GemmaScanner(Transcoder):
     those that the tool declares."""
 
     __slots__ = (
-        "arguments", "bare", "closers", "comma", "inner", "key", "kinds", "left", "name", "open", "openers", "quote",
-        "sign", "stack", "state", "told", "waiting",
+        "ahead", "arguments", "bare", "closers", "comma", "inner", "key", "kinds", "name", "open", "openers",
+        "patterns", "quote", "sign", "stack", "state", "told", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +99,7 @@ class GemmaScanner(Transcoder):
         self.quote = quote
         self.closers = closers
         self.openers = openers
+        self.patterns = string_patterns(quote, closers, openers)
         self.kinds = kinds
         self.state = _VALUE
         self.stack: list[str] = []
@@ -113,8 +115,9 @@ class GemmaScanner(Transcoder):
         self.arguments = arguments
         self.name = ""
         """The key of the value that is open, if it has no quotes."""
-        self.left: tuple[str, ...] | None = None
-        """The arguments whose string may end the string that is open; None: not yet looked up."""
+        self.ahead: StringPatterns | None = None
+        """The patterns for the string that is open, with the arguments whose string may end it: ``patterns`` if there
+        are none; None: not yet looked up."""
         self.told = False
         """Whether a marker in a string was reported."""
         self.waiting = False
@@ -134,18 +137,18 @@ class GemmaScanner(Transcoder):
             if self.comma and text[i] not in " \t\r\n":
                 self._behind_comma(text, i, parts)
             state = self.state
-            if (state == _KEY or state == _KEY_OR_END) and (match := _whole_key(text, i)):
+            if state == _STRING:
+                i = self._string(text, i, final, parts)
+            elif (state == _KEY or state == _KEY_OR_END) and (match := _whole_key(text, i)):
                 parts.append(f'"{match[1]}":')
-                i = match.end()
-                self.name = match[1]
-                self.state = _VALUE
-                self.key = False
+                i = self._value_begins(text, match, parts)
+            elif state == _NEXT and self.stack[-1] != "[" and (match := _whole_next_key(text, i)):
+                parts.append(f',"{match[1]}":')
+                i = self._value_begins(text, match, parts)
             elif state == _VALUE and self.stack and (match := _whole_scalar(text, i)):
                 parts.append(match[0])
                 i = match.end()
                 self.state = _NEXT
-            elif state == _STRING:
-                i = self._string(text, i, final, parts)
             elif state == _JSON:
                 i = self._scalar(text, i, final, parts)
             elif state == _BARE:
@@ -163,8 +166,7 @@ class GemmaScanner(Transcoder):
         self.plain = None
         if i == n and not self.error:
             if self.state == _STRING:
-                patterns = string_patterns(self.quote, self.closers, self.openers)
-                self.plain = (self._next_keys() if self.left != () else patterns).plain
+                self.plain = (self.ahead or self._look_ahead()).plain
             elif self.inner is not None:
                 self.plain = self.inner.plain
         return i
@@ -174,18 +176,22 @@ class GemmaScanner(Transcoder):
 
     def holds(self, text: str) -> bool:
         if self.state == _STRING:
-            match = string_patterns(self.quote, self.closers, self.openers).stops.at(text, 0)
+            match = self.patterns.stops.at(text, 0)
             return match is not None and match[1] is not None
         return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
 
-    def _next_keys(self) -> StringPatterns:
-        """The patterns for the string that is open: if its argument is no string, with the other arguments."""
-        if self.left is None:
-            self.left = ()
-            argument = self.arguments.get(self.name) if len(self.stack) == 1 and not self.key else None
+    def _look_ahead(self) -> StringPatterns:
+        """Looks up ``ahead``: with the other arguments if that of the open string is no string."""
+        names: tuple[str, ...] = ()
+        if len(self.stack) == 1 and not self.key:
+            argument = self.arguments.get(self.name)
             if argument is not None and "string" not in argument.types:
-                self.left = tuple([name for name in self.arguments if name != self.name])
-        return string_patterns(self.quote, self.closers, self.openers, self.sign, self.left)
+                names = tuple([name for name in self.arguments if name != self.name])
+        ahead = self.patterns
+        if names:
+            ahead = string_patterns(self.quote, self.closers, self.openers, self.sign, names)
+        self.ahead = ahead
+        return ahead
 
     def _fail(self) -> None:
         if self.state == _NEXT:
@@ -215,10 +221,26 @@ class GemmaScanner(Transcoder):
         parts += self.comma
         self.comma.clear()
 
+    def _value_begins(self, text: str, key: re.Match[str], parts: list[str]) -> int:
+        """Reads the value after a whole key, if it is a scalar, or the marker that begins it, if it is a string."""
+        i = key.end()
+        self.name = key[1]
+        self.key = False
+        if text.startswith(self.quote, i):
+            parts.append('"')
+            self.state = _STRING
+            self.ahead = None
+            return i + len(self.quote)
+        if match := _whole_scalar(text, i):
+            parts.append(match[0])
+            self.state = _NEXT
+            return match.end()
+        self.state = _VALUE
+        return i
+
     def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         quote = self.quote
-        patterns = string_patterns(quote, self.closers, self.openers)
-        find = patterns.stops.find
+        find = self.patterns.stops.find
         match = find(text, i)
         if match is not None and match[1] is None and match[0] != quote:  # a marker that may end it
             found, certain = self._cut_short(text, i, text.find(quote, i), final and not self.open)
@@ -233,8 +255,12 @@ class GemmaScanner(Transcoder):
                 match = find(text, match.end())
         if match is not None and match[1] is None:
             begin = match.start()
-            over = 1 if self.key else self._string_over(patterns, text, match.end())
-            other = None if over > 0 else self._next_keys().next(text, max(i, begin - HELD), begin)
+            over = 1 if self.key else self._string_over(text, match.end())
+            if over > 0:
+                parts.append(escape(text[i:begin]) + '"')
+                self._over()
+                return match.end()
+            other = (self.ahead or self._look_ahead()).next(text, max(i, begin - HELD), begin)
             if other is not None:
                 begin = other.start()
                 if not over:
@@ -242,42 +268,38 @@ class GemmaScanner(Transcoder):
                     parts.append(escape(text[i:begin]) + '"')
                     self._over()
                     return begin
-            parts.append(escape(text[i:begin]) + ('"' if over > 0 else "" if over else '\\"'))
-            if over > 0:
-                self._over()
-            elif over:
+            parts.append(escape(text[i:begin]) + ("" if over else '\\"'))
+            if over:
                 self.waiting = True
                 return len(text) if final else begin
-            elif not self.told:
+            if not self.told:
                 self.marked, self.told = begin, True
             return match.end()
         end = len(text)
         if not final:
-            end = self._decided(text, i, end if match is None else match.start())
-            if self.left != ():
-                other = self._next_keys().next_begun(text, max(i, end - HELD), end)
+            end = end if match is None else match.start()
+            if self.closers and end > i and text[end - 1] in " \t\r\n}]":
+                end = self._decided(text, i, end)
+            ahead = self.ahead or self._look_ahead()
+            if ahead is not self.patterns:
+                other = ahead.next_begun(text, max(i, end - HELD), end)
                 end = end if other is None else other.start()
             self.waiting = end < len(text)
         parts.append(escape(text[i:end] if i or self.waiting else text))
         return end
 
-    def _string_over(self, patterns: StringPatterns, text: str, end: int) -> int:
+    def _string_over(self, text: str, end: int) -> int:
         """1 if the marker that ends at ``end`` ends a string, 0 if it is a quotation mark in it; -1 if more text must
         tell."""
         if not self.stack or not self.closers:
             return 1
-        open = self.stack[-1]
-        found = patterns.behind.get(open)
-        if found is None:
-            found = patterns.behind[open] = behind_string(self.quote, self.closers, open)
+        found = self.patterns.behind(self.stack[-1])
         if found.whole(text, end):
             return 1
         return -1 if found.begun(text, end) else 0
 
     def _decided(self, text: str, i: int, end: int) -> int:
         """How far the text before ``end`` cannot become brackets before the marker that ends the call."""
-        if not self.closers:
-            return end
         least = max(i, end - MOST)
         close = end
         while close > least and text[close - 1] in " \t\r\n":
@@ -298,7 +320,7 @@ class GemmaScanner(Transcoder):
         """
         n = end if end >= 0 else len(text)
         begin = i
-        patterns = string_patterns(self.quote, self.closers, self.openers)
+        patterns = self.patterns
         markers = self.closers + self.openers
         while at := [place for marker in markers if (place := text.find(marker, begin, n)) >= 0]:
             found = patterns.string(text, max(begin, min(at) - 2 * MOST))
@@ -417,7 +439,9 @@ class GemmaScanner(Transcoder):
         if end > i:
             self.name += text[i:end]
             parts.append(escape(text[i:end]))
-            return end
+            if end == n or text[end] != ":":
+                return end
+            i = end
         if text[i] in ",{}":
             self._fail()
             return i
@@ -429,8 +453,10 @@ class GemmaScanner(Transcoder):
         if end == n and end < limit and not final:
             self.waiting = True
         elif end < n and end < limit and text[end] == ":":
-            parts.append('"')
-            self.state = _COLON
+            parts.append(f'"{text[i:end]}:')
+            self.state = _VALUE
+            self.key = False
+            return end + 1
         else:
             parts.append(escape(text[i:end]))
             return end
@@ -488,7 +514,7 @@ class GemmaScanner(Transcoder):
         elif text.startswith(self.quote, i):
             parts.append('"')
             self.state = _STRING
-            self.left = None
+            self.ahead = None
             return i + len(self.quote)
         elif not final and len(text) - i < len(self.quote) and self.quote.startswith(text[i:]):
             self.waiting = True
@@ -500,6 +526,7 @@ class GemmaScanner(Transcoder):
             else:
                 parts.append('"')
                 self.state = _BARE
+                return self._bare(text, i, final, parts)
         elif char in "{[":
             parts.append(char)
             self.stack.append(char)

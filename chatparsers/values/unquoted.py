@@ -62,8 +62,8 @@ class StringPatterns:
         over = rf"(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z))|(?={opener})"
         over = rf"(?P<close>(?:[{shut}]{{1,{MOST}}}{_WS})?)(?:{over})"
         self.stops = StopFinder((quote, *closers, *openers))
-        self.behind: dict[str, Behind] = {}
-        """What may stand after a string, by the bracket around it; made when it is asked for."""
+        self.markers = quote, closers, openers, sign, names
+        self.brackets: dict[str, Behind] = {}
         named = named or "(?!)"
         other = rf"{_WS}(?:{named}){_WS}{sign}"
         begun = "|".join(_begun(name) for name in names if len(name) <= _LONGEST_NAME) or "(?!)"
@@ -82,6 +82,17 @@ class StringPatterns:
         self.item = re.compile(rf"(?={quote}|[,\]])|{over}").search
         self.quoted = re.compile(rf"'(?={_WS}(?:{quote}|{_SPACED_KEY}|[{shut}]))|{over}").search
         self.quoted_item = re.compile(rf"'(?={_WS}(?:{quote}|[,\]]))|{over}").search
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return string_patterns, self.markers
+
+    def behind(self, open: str) -> Behind:
+        """What may stand after a string in the bracket ``open``; compiled when it is first asked for."""
+        found = self.brackets.get(open)
+        if found is None:
+            quote, closers, *_ = self.markers
+            found = self.brackets[open] = Behind(quote, closers, open)
+        return found
 
 
 @lru_cache(maxsize=64)
@@ -136,12 +147,6 @@ def _beginnings(texts: Iterable[str]) -> str:
     return _either(
         sorted({text[:end] for text in texts for end in range(1, len(text))}, key=len, reverse=True)
     )
-
-
-@lru_cache(maxsize=64)
-def behind_string(quote: str, closers: tuple[str, ...], open: str) -> Behind:
-    """What may stand after a string; compiled once."""
-    return Behind(quote, closers, open)
 
 
 def is_scalar(text: str, i: int, final: bool) -> bool | None:
