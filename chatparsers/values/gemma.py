@@ -177,7 +177,9 @@ class GemmaScanner(Transcoder):
     def holds(self, text: str) -> bool:
         if self.state == _STRING:
             match = self.patterns.stops.at(text, 0)
-            return match is not None and match[1] is not None
+            if match is None or match[1] is not None:
+                return match is not None
+            return match[0] == self.quote and not self.key and self._string_over(text, match.end()) < 0
         return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
 
     def _look_ahead(self) -> StringPatterns:
@@ -260,7 +262,8 @@ class GemmaScanner(Transcoder):
                 parts.append(escape(text[i:begin]) + '"')
                 self._over()
                 return match.end()
-            other = (self.ahead or self._look_ahead()).next(text, max(i, begin - HELD), begin)
+            ahead = self.ahead or self._look_ahead()
+            other = ahead.next(text, max(i, begin - HELD), begin) if ahead is not self.patterns else None
             if other is not None:
                 begin = other.start()
                 if not over:
