@@ -116,8 +116,8 @@ class GemmaScanner(Transcoder):
         self.name = ""
         """The key of the value that is open, if it has no quotes."""
         self.ahead: StringPatterns | None = None
-        """The patterns for the string that is open, with the arguments whose string may end it: ``patterns`` if there
-        are none; None: not yet looked up."""
+        """The patterns for the string that is open, with the arguments whose string may end it; ``patterns`` if there
+        are none, None if they were not yet looked up."""
         self.told = False
         """Whether a marker in a string was reported."""
         self.waiting = False
@@ -183,7 +183,7 @@ class GemmaScanner(Transcoder):
         return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
 
     def _look_ahead(self) -> StringPatterns:
-        """Looks up ``ahead``: with the other arguments if that of the open string is no string."""
+        """Sets ``ahead``: with the other arguments if that of the open string is no string."""
         names: tuple[str, ...] = ()
         if len(self.stack) == 1 and not self.key:
             argument = self.arguments.get(self.name)
@@ -224,7 +224,7 @@ class GemmaScanner(Transcoder):
         self.comma.clear()
 
     def _value_begins(self, text: str, key: re.Match[str], parts: list[str]) -> int:
-        """Reads the value after a whole key, if it is a scalar, or the marker that begins it, if it is a string."""
+        """Reads what stands whole after the key: a scalar, or the marker that begins a string."""
         i = key.end()
         self.name = key[1]
         self.key = False

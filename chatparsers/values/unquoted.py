@@ -62,8 +62,8 @@ class StringPatterns:
         over = rf"(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z))|(?={opener})"
         over = rf"(?P<close>(?:[{shut}]{{1,{MOST}}}{_WS})?)(?:{over})"
         self.stops = StopFinder((quote, *closers, *openers))
-        self.markers = quote, closers, openers, sign, names
-        self.brackets: dict[str, Behind] = {}
+        self.given = quote, closers, openers, sign, names
+        self.known: dict[str, Behind] = {}
         named = named or "(?!)"
         other = rf"{_WS}(?:{named}){_WS}{sign}"
         begun = "|".join(_begun(name) for name in names if len(name) <= _LONGEST_NAME) or "(?!)"
@@ -84,14 +84,14 @@ class StringPatterns:
         self.quoted_item = re.compile(rf"'(?={_WS}(?:{quote}|[,\]]))|{over}").search
 
     def __reduce__(self) -> tuple[object, ...]:
-        return string_patterns, self.markers
+        return string_patterns, self.given
 
     def behind(self, open: str) -> Behind:
         """What may stand after a string in the bracket ``open``; compiled when it is first asked for."""
-        found = self.brackets.get(open)
+        found = self.known.get(open)
         if found is None:
-            quote, closers, *_ = self.markers
-            found = self.brackets[open] = Behind(quote, closers, open)
+            quote, closers, *_ = self.given
+            found = self.known[open] = Behind(quote, closers, open)
         return found
 
 
