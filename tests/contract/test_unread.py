@@ -231,9 +231,10 @@ def test_after_the_end_of_the_turn_all_is_markup(format: Format) -> None:
             assert message.complete
 
 
-WORDS_IN_HEADERS = {"dots", "gpt-oss", "inkling", "kimi-k3", "minimax-m2", "muse", "muse-glimmer"}
+WORDS_IN_HEADERS = {"dots", "gpt-oss", "inkling", "kimi-k3", "minimax-m2", "muse", "muse-glimmer", "smi"}
 """Formats that pass over words in a header, which say nothing that anybody would read: attributes in the tag of a call
-(dots, Kimi K3, MiniMax-M2), a recipient that the call names again (Inkling, Muse), words beside a channel (gpt-oss)."""
+(dots, Kimi K3, MiniMax-M2), the type of an action (SMI), a recipient that the call names again (Inkling, Muse), words
+beside a channel (gpt-oss)."""
 
 
 def is_in_header(format: Format, before: str) -> bool:

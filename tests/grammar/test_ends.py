@@ -112,7 +112,10 @@ def test_the_templates_own_ids(
     for scenario in chance.sample(found, len(found)):
         if not valid(scenario) or scenario.heavy or entry.path.stem in UNCLOSED:
             continue
-        if any(text in call.arguments for call in scenario.calls for text in added):
+        marked = (
+            scenario.name == "markers-in-argument"
+        )  # in the spelling of the template, which may be another
+        if marked or any(text in call.arguments for call in scenario.calls for text in added):
             continue  # a model spells them in ordinary tokens: by its id, a marker in a value ends the call
         try:
             case = render(entry.format, entry.template(), scenario)

@@ -18,7 +18,12 @@ TEXT_REFUSED = {
     "generic": {"text-before-call", "text-before-calls"},
     "llama-3-x": {"text-before-calls"},
     "pythonic": {"text-before-call", "text-before-calls"},
-    "ui-tars": {"content-with-reasoning", "long-reasoning", "reasoning-text-call"},
+    "ui-tars": {
+        "content-with-reasoning",
+        "long-reasoning",
+        "reasoning-text-call",
+        "response-format-reasoning",
+    },
     "xlam": {"text-before-call", "text-before-calls"},
 }
 # An element without text says neither that it is a text, nor a list, nor an object. The models' own templates write it.

@@ -136,7 +136,7 @@ class TurnReader:
         if span.close is not None:
             return seq(ir.Rep(seq(GAP, self._span(node, span, at)), 0, None), rest)
         ids, stops = self.request.marker_ids, _exits(node)
-        ways = [seq(*literals(stop, ids), left) for stop in stops for left in _after([rest], stop)]
+        ways = [seq(*literals(stop, ids), left) for stop in stops for left in self._after([rest], stop)]
         thought = seq(self._stretch(node, span, at, *self.request.stops), alt(*ways))
         return seq(GAP, alt(thought, rest)) if ways else rest
 
@@ -260,6 +260,10 @@ class TurnReader:
             return seq(text, GAP, alt(last, seq(alt(*calls), GAP)))
         return seq(text, ir.Rep(seq(GAP, alt(*calls), text), 0, most, large=True), GAP, last)
 
+    def _after(self, parts: list[Ir], begin: str) -> list[Ir]:
+        """What follows ``begin`` in each of ``parts`` that begins so."""
+        return [rest for part in parts if (rest := residual(part, begin, self.rules)) is not None]
+
     def _sections(self, node: n.Body, calls: list[Ir], most: int | None, at: At) -> Ir:
         """Text and calls that end where the next section begins, or with the turn."""
         opens = [
@@ -269,9 +273,10 @@ class TurnReader:
         ]
         stops = _exits(node)
         texts = {
-            stop: [(span, rest) for span, open in opens for rest in _after([open], stop)] for stop in stops
+            stop: [(span, rest) for span, open in opens for rest in self._after([open], stop)]
+            for stop in stops
         }
-        called = {stop: _after(calls, stop) for stop in stops}
+        called = {stop: self._after(calls, stop) for stop in stops}
 
         def sections(left: int | None) -> Ir:
             """Any section, with so many calls from it on."""
@@ -350,11 +355,6 @@ def _beginnings(node: Node, stops: tuple[str, ...]) -> dict[str, Ir]:
         node = n.Sequence.of(*node.items[1:])
     found = parsed_beginnings(head(node))
     return {way: begun for way, begun in found.items() if not nullable(begun) and not holds(begun, stops)}
-
-
-def _after(parts: list[Ir], begin: str) -> list[Ir]:
-    """What follows ``begin`` in each of ``parts`` that begins so."""
-    return [rest for part in parts if (rest := residual(part, begin)) is not None]
 
 
 def _space_after(marker: Ir) -> str:

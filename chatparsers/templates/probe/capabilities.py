@@ -43,7 +43,7 @@ Messages = list[dict[str, Any]]
 
 # Parts printed as they are, by Python or as JSON: {'type': 'text', 'text': '…
 _PART = re.compile(r"""["'](?:text|thinking)["']: ?["']\Z""")
-PRINTED = ("{'", ", '", '\\"')
+PRINTED = ("{'", '\\"')
 """What is before a word in a printed dict, or in JSON within a JSON string."""
 
 _ARGUMENT_FORMS: tuple[Literal["dict", "text"], ...] = ("dict", "text")
@@ -432,8 +432,11 @@ def shows_call(
     """Whether a call comes out: its name, its argument's name and value, and not after one of the texts ``printed``.
     ``once``: the value comes once, and the argument's name once or, in a tag, twice."""
     spans = [span for span in found.of(message, "arguments") if span.part == part]
-    texts = [found.text[max(0, span.start - 3) : span.end] for span in spans]
+    texts = [found.text[max(0, span.start - 2) : span.end] for span in spans]
     keys, values = (sum(text.count(word) for text in texts) for word in (KEY, VALUE))
+    first = min((span.start for span in spans), default=0)
+    if any(found.text.endswith(form, 0, first) for form in printed):
+        return False
     if any(form + word in text for form in printed for word in (KEY, VALUE) for text in texts):
         return False
     counted = (keys in (1, 2) and values == 1) if once else bool(keys and values)
