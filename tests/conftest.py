@@ -22,7 +22,18 @@ from chatparsers import CORE
 from .draw import Draw
 
 _TESTS = Path(__file__).parent
-for _folder in ("browser", "core", "data", "doctor", "gateway", "grammar", "hosts", "real", "verify"):
+for _folder in (
+    "browser",
+    "core",
+    "data",
+    "doctor",
+    "gateway",
+    "grammar",
+    "hosts",
+    "interop",
+    "real",
+    "verify",
+):
     sys.path.insert(0, str(_TESTS / _folder))  # what its tests share is imported as plain modules
 
 # pytest itself must import this first, so that its asserts show the compared values.

@@ -482,7 +482,7 @@ def _verify(commands: _Commands[_Parser]) -> None:
     verify.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
     _asked(verify.add_argument_group("what is asked"))
     _limits_of_asking(verify.add_argument_group("how much is asked"))
-    _told(verify.add_argument_group("what is told"))
+    _reports(verify.add_argument_group("reports"))
 
 
 def _asked(group: _Group) -> None:
@@ -537,7 +537,7 @@ def _limits_of_asking(group: _Group) -> None:
     group.add_argument("--plan", action="store_true", help="print what would be asked; send nothing")
 
 
-def _told(group: _Group) -> None:
+def _reports(group: _Group) -> None:
     group.add_argument("--json", metavar="FILE", help="write all rows and facts as JSON; - prints them")
     group.add_argument("--html", metavar="FILE", help="write the report as a page as well")
     group.add_argument("--format-output", choices=_OUTPUTS, default="text", help="(text)")

@@ -108,6 +108,9 @@ class _TemplateWriter:
         self.format = format
         self.for_ = for_
         self.lost: list[str] = []
+        self.stops = [*dict.fromkeys(stop.strip() for stop in format.stops if stop.strip())]
+        self.begun, _, self.ended = self.text(content=_CONTENT).partition(_CONTENT)
+        """What is around an answer."""
 
     def text(self, *calls: tuple[str, dict[str, Any]], content: str = "", thought: str = "") -> str:
         """A message as the format writes it."""
@@ -115,24 +118,23 @@ class _TemplateWriter:
 
     def fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
-        begun, _, ended = self.text(content=_CONTENT).partition(_CONTENT)
         if self.format.features.reasoning:
             try:
-                fields[_THOUGHTS[self.for_]] = self.reasoning(begun)
+                fields[_THOUGHTS[self.for_]] = self.reasoning()
             except (_Inexpressible, ChatParsersError, ValueError) as why:
                 self.lost.append(f"reasoning: {why}")
         if self.format.features.tools:
             try:
-                fields["tool_calls"] = self.calls(begun)
+                fields["tool_calls"] = self.calls()
             except (_Inexpressible, ChatParsersError, ValueError) as why:
                 self.lost.append(f"calls: {why}")
-        fields["content"] = self.content(begun, ended, fields.get("tool_calls"))
+        fields["content"] = self.content(fields.get("tool_calls"))
         return fields
 
-    def reasoning(self, content_open: str) -> dict[str, Any]:
+    def reasoning(self) -> dict[str, Any]:
         text = self.text(content=_CONTENT, thought=_THOUGHT)
         open, _, rest = text.partition(_THOUGHT)
-        close = rest.partition(_CONTENT)[0].removesuffix(content_open)
+        close = rest.partition(_CONTENT)[0].removesuffix(self.begun)
         if not open.strip() or not close.strip():
             raise _Inexpressible("it has no opener or no closer of its own")
         self.lost.append("white space at the ends of reasoning and content is stripped")
@@ -146,33 +148,24 @@ class _TemplateWriter:
             )
         return {"open": open.strip(), "close": close.strip(), "content": "text"}
 
-    def content(self, begun: str, ended: str, calls: dict[str, Any] | None) -> dict[str, Any]:
+    def content(self, calls: dict[str, Any] | None) -> dict[str, Any]:
         """The field of the answer. ``calls``: that of calls, which end an answer that has an opener and no closer."""
-        stops = list(dict.fromkeys(stop.strip() for stop in self.format.stops if stop.strip()))
-        if begun.strip() and not ended.strip() and calls:
-            ends = "|".join(map(re.escape, stops))
-            close = rf"(?={calls['open_pattern']})|\s*(?:{ends})".replace("?P<name>", "").replace(
-                "?P<id>", ""
-            )
-            return {"open": begun.strip(), "close_pattern": close, "content": "text"}
-        if begun.strip():
-            closes = [ended.strip()] if ended.strip() else stops
-            if ended.strip() and stops:
-                self.lost.append(f"the end of the turn: {' or '.join(map(repr, stops))}")
-            return {
-                "open": begun.strip(),
-                "close": closes[0] if len(closes) == 1 else closes,
-                "content": "text",
-            }
-        ends = "|".join(map(re.escape, stops))
-        return {**({"close_pattern": rf"\s*(?:{ends})"} if ends else {}), "content": "text"}
+        begun, ended, ends = self.begun.strip(), self.ended.strip(), "|".join(map(re.escape, self.stops))
+        if not begun:
+            return {**({"close_pattern": rf"\s*(?:{ends})"} if ends else {}), "content": "text"}
+        if not ended and calls:
+            opener = re.sub(r"\?P<(name|id)>", "", calls["open_pattern"])
+            return {"open": begun, "close_pattern": rf"(?={opener})|\s*(?:{ends})", "content": "text"}
+        if ended and self.stops:
+            self.lost.append(f"the end of the turn: {' or '.join(map(repr, self.stops))}")
+        closes = [ended] if ended else self.stops
+        return {"open": begun, "close": closes[0] if len(closes) == 1 else closes, "content": "text"}
 
-    def calls(self, begun: str) -> dict[str, Any]:
-        """The field of calls. ``begun``: what begins the answer."""
+    def calls(self) -> dict[str, Any]:
         cut = self.cut()
-        opener = r"\s*" + cut.open
-        if begun.strip() and re.match(opener, begun.strip()):  # the answer's marker looks like a tool's
-            opener = f"(?!{_pattern(begun.strip())}){opener}"
+        opener, begun = r"\s*" + cut.open, self.begun.strip()
+        if begun and re.match(opener, begun):  # the answer's marker looks like a tool's
+            opener = f"(?!{_pattern(begun)}){opener}"
         self.lost += [
             "text before and after a call: the last part replaces the others",
             "prose that holds the opener of a call, and a call that is broken or cut off, raise an error",
@@ -278,10 +271,10 @@ class _TemplateWriter:
 
     def section(self, opener: str) -> str:
         """What begins the calls after an answer, if that is a part of ``opener``, which then has an empty answer."""
-        ended = self.text(content=_CONTENT).partition(_CONTENT)[2]
-        if not opener or not ended.strip():
+        if not opener or not self.ended.strip():
             return opener
-        rest = self.text((_NAME, {_KEY: _VALUE}), content=_CONTENT).partition(_CONTENT)[2].removeprefix(ended)
+        after = self.text((_NAME, {_KEY: _VALUE}), content=_CONTENT).partition(_CONTENT)[2]
+        rest = after.removeprefix(self.ended)
         return next((opener[at:] for at in range(len(opener)) if rest.startswith(opener[at:])), opener)
 
     def python(self, found: re.Match[str]) -> _CallPattern:
@@ -302,8 +295,7 @@ class _TemplateWriter:
 
     def tagged(self, one: str, two: str) -> _CallPattern:
         """A call whose arguments are in tags."""
-        name = one.find(_NAME, max(0, one.find(_KEY) - len(_NAME) - 200))
-        name = one.rfind(_NAME, 0, one.find(_KEY)) if _KEY in one else name
+        name = one.rfind(_NAME, 0, one.find(_KEY))
         after_name = one[name + len(_NAME) :]
         without = self.text((_NAME, {}))
         none = without[without.rfind(_NAME) + len(_NAME) :]
@@ -317,9 +309,8 @@ class _TemplateWriter:
         if between.strip()[-1] in "'=" or closed.strip()[0] in "\"',":
             raise _Inexpressible("values are literals of a programming language")
         around = [(between, closed.replace(_KEY, "(?P=key)")), *self.typed(opened, end)]
-        no_key = (
-            end.strip().removeprefix(opened.strip())[:1] if end.strip().startswith(opened.strip()) else ""
-        )
+        begins, after = opened.strip(), end.strip()
+        no_key = after[len(begins) :][:1] if after.startswith(begins) else ""
         keys = rf"[^\s{re.escape(between.strip()[0] + no_key)}]+"
         to, ended = _either([to for to, _ in around]), _either([ended.rstrip() for _, ended in around])
         tag = f"{_pattern(opened.strip())}(?P<key>{keys}){to}(?P<value>.*?){ended}"
@@ -352,7 +343,7 @@ class _TemplateWriter:
         return rf"(?=\s*{following})|\s*(?:{self.end_of_turn()})"
 
     def end_of_turn(self) -> str:
-        return "|".join([*(_pattern(stop.strip()) for stop in self.format.stops if stop.strip()), "$"])
+        return "|".join([*map(_pattern, self.stops), "$"])
 
     def read_back(self, spec: dict[str, Any]) -> None:
         """Reads messages by the template, and reports those that come back changed. Calls that do are left out."""

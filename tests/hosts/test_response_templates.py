@@ -7,42 +7,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from stand_ins import stand_in
+from template_messages import NAMES, TOOLS, in_short, texts
 
-from chatparsers import get_format, list_formats
-from chatparsers.errors import ChatParsersError
+from chatparsers import get_format
 from chatparsers.interop import write_response_template
 
-NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 HOSTS = {"vllm": "vllm.parser", "sglang": "sglang.srt.parser"}
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-            },
-        },
-    }
-    for name in ("get_weather", "get_time")
-]
-CALL = ("get_weather", {"city": "Oslo & 'Rome'", "days": 3})
-MESSAGES: list[tuple[str, str, list[Any]]] = [
-    ("", "It is raining.\n\n*Very* much: 1 < 2.", []),
-    ("Hm.\n\nWell.", "It is raining.", []),
-    ("", "", [CALL]),
-    ("", "", [("get_time", {})]),
-    ("", "", [CALL, ("get_time", {}), ("get_weather", {"city": "Paris"})]),
-    ("Hm.", "", [CALL]),
-]
 
 
 @pytest.fixture(scope="module", params=HOSTS)
@@ -63,32 +39,7 @@ def host(request: pytest.FixtureRequest) -> tuple[Callable[..., Any], Callable[.
 def test_servers_take_what_is_written_for_them(name: str, host: Any) -> None:
     checks, parse_response = host
     format = get_format(name)
-    spec = write_response_template(format, "<|assistant|>", for_="servers").spec
-    checks(spec)
-    for reasoning, content, calls in MESSAGES:
-        if (reasoning and "thinking" not in spec["fields"]) or (calls and "tool_calls" not in spec["fields"]):
-            continue
-        message = {
-            "role": "assistant",
-            "content": content,
-            **({"reasoning_content": reasoning} if reasoning else {}),
-            "tool_calls": [
-                {
-                    "id": f"abcdefg{n:02d}",
-                    "type": "function",
-                    "function": {"name": name, "arguments": json.dumps(args)},
-                }
-                for n, (name, args) in enumerate(calls)
-            ],
-        }
-        try:
-            text = format.render(message, TOOLS) + "".join(format.stops[:1])
-        except ChatParsersError:
-            continue
-        found = parse_response(text, spec, prefix="", tools=TOOLS)
-        functions = [call["function"] for call in found.get("tool_calls", ())]
-        assert (
-            found.get("thinking", "").strip(),
-            found.get("content", "").strip(),
-            [(function["name"], function["arguments"]) for function in functions],
-        ) == (reasoning, content, calls)
+    written = write_response_template(format, "<|assistant|>", for_="servers")
+    checks(written.spec)
+    for text, said in texts(format, written):
+        assert in_short(parse_response(text, written.spec, prefix="", tools=TOOLS)) == said

@@ -8,23 +8,12 @@ from typing import Any
 
 import pytest
 
-from chatparsers import get_format, list_formats
-from chatparsers.errors import ChatParsersError
+from chatparsers import get_format
 from chatparsers.interop import read_response_template, write_response_template
 
-from .test_read import ROWS, TOOLS
-
-NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
-CALL = ("get_weather", {"city": "Oslo & 'Rome'", "days": 3})
-MESSAGES: list[tuple[str, str, list[Any]]] = [
-    ("", "It is raining.\n\n*Very* much: 1 < 2.", []),
-    ("Hm.\n\nWell.", "It is raining.", []),
-    ("", "", [CALL]),
-    ("", "", [("get_time", {})]),
-    ("", "", [CALL, ("get_time", {}), ("get_weather", {"city": "Paris"})]),
-    ("", "I look.", [CALL]),
-    ("Hm.", "", [CALL]),
-]
+from . import response_templates as templates
+from .template_messages import NAMES, TOOLS, in_short, texts
+from .test_read import ROWS
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +22,6 @@ def parse_response() -> Any:
         return importlib.import_module("transformers.utils.chat_parsing").parse_response
     except ImportError:
         pytest.skip("transformers (5.23 or later) is not installed")
-
-
-def theirs(message: dict[str, Any]) -> tuple[str, str, list[Any]]:
-    functions = [call["function"] for call in message.get("tool_calls", ())]
-    calls = [(function["name"], function["arguments"]) for function in functions]
-    reasoning = message.get("reasoning_content", message.get("thinking", ""))
-    return reasoning.strip(), message.get("content", "").strip(), calls
 
 
 def ours(spec: dict[str, Any], text: str, stops: tuple[str, ...] = ()) -> tuple[str, str, list[Any]]:
@@ -54,7 +36,9 @@ def ours(spec: dict[str, Any], text: str, stops: tuple[str, ...] = ()) -> tuple[
 )
 def test_what_is_read_is_what_they_read(row: Any, parse_response: Any) -> None:
     spec, text, *_ = row
-    assert theirs(parse_response(text, spec, prefix="", tools=TOOLS)) == ours(spec, text)
+    opened = "<|im_start|>assistant\n<think>" if spec is templates.OPENED else ""  # by the prompt
+    answer = text.removeprefix("<think>") if opened else text
+    assert in_short(parse_response(answer, spec, prefix=opened, tools=TOOLS)) == ours(spec, text)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -62,27 +46,6 @@ def test_what_is_written_is_what_they_read(name: str, parse_response: Any) -> No
     """They read a format's own messages by the template that is written from it."""
     format = get_format(name)
     written = write_response_template(format, "<|assistant|>")
-    fields = written.spec["fields"]
-    for reasoning, content, calls in MESSAGES:
-        if (reasoning and "reasoning_content" not in fields) or (calls and "tool_calls" not in fields):
-            continue
-        message = {
-            "role": "assistant",
-            "content": content,
-            **({"reasoning_content": reasoning} if reasoning else {}),
-            "tool_calls": [
-                {
-                    "id": f"abcdefg{n:02d}",
-                    "type": "function",
-                    "function": {"name": name, "arguments": json.dumps(args)},
-                }
-                for n, (name, args) in enumerate(calls)
-            ],
-        }
-        try:
-            text = format.render(message, TOOLS) + "".join(format.stops[:1])
-        except ChatParsersError:
-            continue
-        found = theirs(parse_response(text, written.spec, prefix="", tools=TOOLS))
-        assert found == (reasoning, content, calls)
-        assert ours(written.spec, text, format.stops) == found
+    for text, said in texts(format, written):
+        assert in_short(parse_response(text, written.spec, prefix="", tools=TOOLS)) == said
+        assert ours(written.spec, text, format.stops) == said

@@ -17,25 +17,8 @@ from chatparsers.testing import check_cuts
 from chatparsers.testing.chunkings import characters, random_cuts
 
 from . import response_templates as templates
+from .template_messages import TOOLS
 
-CITY, DAYS = {"type": "string"}, {"type": "integer"}
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": CITY, "days": DAYS},
-                "required": ["city"],
-            },
-        },
-    },
-    {
-        "type": "function",
-        "function": {"name": "get_time", "parameters": {"type": "object", "properties": {}}},
-    },
-]
 WEATHER, TIME = ("get_weather", {"city": "Oslo", "days": 3}), ("get_time", {})
 JSON_CALLS = (
     '\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}\n</tool_call>'

@@ -22,11 +22,10 @@ from ...errors import RequestError
 from ...kept import kept
 from .. import ir
 from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, closed, complement, literals
-from ..reading.residual import CHARACTER, HEX, PAIR, residual
+from ..reading.residual import BEYOND_ASCII, CHARACTER, residual
 from .escaped import high_spellings, spellings
 from .rules import RuleWriter
 
-_HIGH = rf"\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]{HEX}{{3}}|{PAIR})"
 _ANY = "(?s:.)"
 _EMPTY = "(?:)"
 _NEVER = r"[^\s\S]"
@@ -74,7 +73,7 @@ def _encoded(ranges: Ranges, *, every: bool = False) -> str:
         rf"\\u00{first}{_class(charset(last + last.upper()))}" for first, last in spelt.controls.items()
     ]
     if spelt.high:
-        options.append(_HIGH)
+        options.append(BEYOND_ASCII)
     elif every:
         options += high_spellings(ranges)
     return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"

@@ -199,17 +199,19 @@ def _read(reader: Reader, body: n.Body) -> Reading | None:
 
 def _reasons(at: At, request: Request) -> bool:
     """Whether a thought may come, or goes on: thoughts are generated, and the prompt has not closed one."""
+    return at.thoughts and bool(reasoning_spans(request.tree)) and not _closed(request)
+
+
+def _closed(request: Request) -> list[int]:
+    """Where the closers of thoughts end in what the prompt has written."""
     spans = reasoning_spans(request.tree)
     closers = [text.strip() for span in spans if span.close is not None for text in first(span.close)]
-    return at.thoughts and bool(spans) and not any(closer in request.prefix for closer in closers if closer)
+    return [request.prefix.find(text) + len(text) for text in closers if text and text in request.prefix]
 
 
 def _after_thought(request: Request) -> str:
     """What the prompt has written after its first thought."""
-    spans = reasoning_spans(request.tree)
-    closers = [text.strip() for span in spans if span.close is not None for text in first(span.close)]
-    ends = (request.prefix.find(closer) + len(closer) for closer in closers if closer in request.prefix)
-    return request.prefix[min(ends, default=0) :]
+    return request.prefix[min(_closed(request), default=0) :]
 
 
 def _turn(reader: Reader, at: At) -> Ir:

@@ -25,8 +25,12 @@ PAIR = rf"[dD](?:[0-7]{HEX}{{2}}|[89abAB]{HEX}{{2}}\\u[dD][c-fC-F]{HEX}{{2}})"
 CHARACTER = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{HEX}{{3}}|{PAIR})))'
 """A character of a JSON string, as the dialects write it: a surrogate stands in a pair alone."""
 
+BEYOND_ASCII = rf"\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]{HEX}{{3}}|{PAIR})"
+"""The spelling of a character beyond ASCII by its number."""
+
 _whole_characters = re.compile(f"{CHARACTER}*").match
 _CHARACTER = read_regex(f"^{CHARACTER}$")
+_HIGH = read_regex(f"^{BEYOND_ASCII}$")
 _ESCAPES = {f"\\{letter}": char for letter, char in zip('"\\/bfnrt', '"\\/\b\f\n\r\t', strict=True)}
 _ESCAPES |= {f"\\u{code:04x}": chr(code) for code in range(32)}
 """The spellings of characters that a grammar writes with an escape. What is beyond ASCII has others beside itself."""
@@ -305,9 +309,6 @@ class _Walk:
         for rest, _ in self.advance(_HIGH if not free else _CHARACTER, at):
             if rest is not None:
                 yield rest, _BEYOND
-
-
-_HIGH = read_regex(rf"^\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]{HEX}{{3}}|{PAIR})$")
 
 
 def _not_after(rest: str) -> Part:
