@@ -44,6 +44,7 @@ _AGAIN = 1.0
 _WARNINGS = 100
 _LAST_WORDS = 2
 """How many seconds answers have to say that they are cut off."""
+_LOOK = 0.1
 _FILES, _OTHER_FILES = 65_536, 64
 """How many files may be open at most, and how many of them are no requests."""
 SWITCH = 0.001
@@ -224,7 +225,10 @@ class _Draining(uvicorn.Server):
         print(f"chatparsers: ending: {begun} requests have {limit} seconds", file=sys.stderr)
         self.config.timeout_graceful_shutdown = (limit or 0) + _LAST_WORDS
         timer = asyncio.get_running_loop().call_later(limit or 0, self._late)
+        late = time.monotonic() + self.config.timeout_graceful_shutdown
         await super().shutdown(sockets)
+        while self._metrics.active and not self.force_exit and time.monotonic() < late:
+            await asyncio.sleep(_LOOK)  # a response in the background has no connection
         timer.cancel()
         cut = self._cut + self._metrics.active
         print(f"chatparsers: ended: {begun - cut} requests were answered, {cut} cut off", file=sys.stderr)

@@ -1,8 +1,9 @@
 """What clients want to be kept: responses and conversations, in one SQLite file or in memory.
 
 Processes share the file, and a restart or a kill keeps it (write-ahead log). All of it is bounded: entries, bytes, and
-the time that an entry is not used. What was not used for longest goes first; a response is used as often as one that
-goes on from it. Each entry has an owner, and nobody else sees it.
+the time that an entry is not used. Each entry has an owner, and nobody else sees it. Where room is needed, the owner
+who has most loses what it has not used for longest. So owners who have less than an equal share lose nothing to others.
+A response is used as often as one that goes on from it.
 
 A method runs one short transaction, and may be called from any thread.
 """
@@ -16,7 +17,7 @@ import threading
 import time
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ CREATE TABLE IF NOT EXISTS entries (
     prompt TEXT, given BLOB, sampled BLOB, extends INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_use ON entries (used);
+CREATE INDEX IF NOT EXISTS by_owner ON entries (owner, used);
 CREATE TABLE IF NOT EXISTS items (
     entry TEXT NOT NULL REFERENCES entries (id) ON DELETE CASCADE, number INTEGER NOT NULL, id TEXT NOT NULL,
     item TEXT NOT NULL, PRIMARY KEY (entry, number)
@@ -46,14 +48,19 @@ CREATE TABLE IF NOT EXISTS frames (
     entry TEXT NOT NULL REFERENCES entries (id) ON DELETE CASCADE, number INTEGER NOT NULL, frame TEXT NOT NULL,
     PRIMARY KEY (entry, number)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS totals (entries INTEGER NOT NULL, size INTEGER NOT NULL);
-INSERT INTO totals SELECT 0, 0 WHERE NOT EXISTS (SELECT 1 FROM totals);
-CREATE TRIGGER IF NOT EXISTS more AFTER INSERT ON entries
-    BEGIN UPDATE totals SET entries = entries + 1, size = size + new.size; END;
-CREATE TRIGGER IF NOT EXISTS less AFTER DELETE ON entries
-    BEGIN UPDATE totals SET entries = entries - 1, size = size - old.size; END;
-CREATE TRIGGER IF NOT EXISTS other AFTER UPDATE OF size ON entries
-    BEGIN UPDATE totals SET size = size + new.size - old.size; END;
+CREATE TABLE IF NOT EXISTS owners (owner TEXT PRIMARY KEY, entries INTEGER NOT NULL, size INTEGER NOT NULL)
+    WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS added AFTER INSERT ON entries BEGIN
+    INSERT OR IGNORE INTO owners VALUES (new.owner, 0, 0);
+    UPDATE owners SET entries = entries + 1, size = size + new.size WHERE owner = new.owner;
+END;
+CREATE TRIGGER IF NOT EXISTS removed AFTER DELETE ON entries BEGIN
+    UPDATE owners SET entries = entries - 1, size = size - old.size WHERE owner = old.owner;
+    DELETE FROM owners WHERE owner = old.owner AND entries = 0;
+END;
+CREATE TRIGGER IF NOT EXISTS resized AFTER UPDATE OF size ON entries BEGIN
+    UPDATE owners SET size = size + new.size - old.size WHERE owner = new.owner;
+END;
 """
 _CHAIN = """
 WITH RECURSIVE chain (id, depth) AS (
@@ -128,6 +135,10 @@ class Store:
                         self._db.execute("ROLLBACK")
                     raise
             except sqlite3.Error as error:
+                with suppress(
+                    sqlite3.Error
+                ):  # what the log holds goes into the file, so the next write has its space
+                    self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
                 raise StoreFull(str(error)) from error
 
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -204,12 +215,18 @@ class Store:
             raise StoreFull(f"{size:,} bytes are more than the store may have")
         db.execute("DELETE FROM entries WHERE used < ?", (now - self._age,))
         while True:
-            count, total = db.execute("SELECT entries, size FROM totals").fetchone()
-            if count + entries <= self._entries and total + size <= self._size:
+            count, total = db.execute("SELECT total(entries), total(size) FROM owners").fetchone()
+            if count + entries > self._entries:
+                most = "entries"
+            elif total + size > self._size:
+                most = "size"
+            else:
                 return
-            oldest = "SELECT id FROM entries ORDER BY used LIMIT max(1, ? / 64)"
-            if not db.execute(f"DELETE FROM entries WHERE id IN ({oldest})", (count,)).rowcount:
+            largest = db.execute(f"SELECT owner, entries FROM owners ORDER BY {most} DESC LIMIT 1").fetchone()
+            if largest is None:
                 raise StoreFull("the store may have no entry")
+            oldest = "SELECT id FROM entries WHERE owner = ? ORDER BY used LIMIT max(1, ? / 64)"
+            db.execute(f"DELETE FROM entries WHERE id IN ({oldest})", largest)
 
     def response(self, owner: str, id: str) -> Kept | None:
         """A response; None if there is none of this owner."""
@@ -301,9 +318,10 @@ class Store:
             self._frames(db, id, frames)
 
     def _frames(self, db: sqlite3.Connection, id: str, frames: Sequence[tuple[int, str]]) -> None:
-        size = sum(len(frame) for _, frame in frames)
-        updated = db.execute("UPDATE entries SET size = size + ? WHERE id = ?", (size, id)).rowcount
-        if updated:
+        size, now = sum(len(frame) for _, frame in frames), time.time()
+        more = "UPDATE entries SET used = ?, size = size + ? WHERE id = ?"
+        if frames and db.execute(more, (now, size, id)).rowcount:
+            self._room(db, 0, now, entries=0)
             db.executemany(
                 "INSERT OR IGNORE INTO frames VALUES (?, ?, ?)", [(id, *frame) for frame in frames]
             )

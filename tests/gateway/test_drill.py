@@ -37,15 +37,8 @@ class Drill:
         self.keys.write_text("first\n")
         self.upstream = upstream
         self.engine = self.started()
-        command = [
-            *(sys.executable, "-m", "chatparsers", "serve", "--port", str(self.port), "--drain", "10"),
-            *("--upstream", self.engine.url, "--upstream-kind", "llama-server", *flags(model)),
-            *("--api-key-file", str(self.keys), "--log", str(self.log)),
-        ]
-        self.server = subprocess.Popen(
-            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=_small_files
-        )
-        soon(lambda: listens(self.port), 60)
+        more = ["--drain", "10", "--api-key-file", str(self.keys), "--log", str(self.log)]
+        self.server = _served(self.port, self.engine, model, *more, file=4096)
         self.pool = ThreadPoolExecutor(CLIENTS)
         self.rows: list[tuple[str, Counter[str]]] = []
 
@@ -100,10 +93,25 @@ def _nothing() -> None:
     pass
 
 
-def _small_files() -> None:
-    """The disk is full after 4 kB of a file."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+def _served(
+    port: int, engine: Upstream, model: dict[str, str], *more: str, file: int | None = None
+) -> subprocess.Popen[str]:
+    """A gateway as a process that listens. ``file``: the disk is full after so many bytes of a file."""
+
+    def small_files() -> None:
+        if file is not None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file, file))
+
+    command = [
+        *(sys.executable, "-m", "chatparsers", "serve", "--port", str(port), *more),
+        *("--upstream", engine.url, "--upstream-kind", "llama-server", *flags(model)),
+    ]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=small_files
+    )
+    soon(lambda: listens(port), 60)
+    return process
 
 
 def test_the_whole_drill(
@@ -153,3 +161,97 @@ def test_the_whole_drill(
             said = seen.total() - seen["whole"] - seen["silent"]
             print(f"| {name} | {seen.total()} | {seen['whole']} | {said} | {seen['silent']} |")
     assert not any(seen["silent"] for _, seen in drill.rows)
+
+
+def _answer(port: int, tokens: int, **more: Any) -> dict[str, Any] | None:
+    """A response; None if there was no answer."""
+    body = {"input": "Hi", "max_output_tokens": tokens, **more}
+    try:
+        answer = httpx2.post(f"http://127.0.0.1:{port}/v1/responses", json=body, timeout=60)
+    except httpx2.HTTPError:
+        return None
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def _kept(port: int, responses: Sequence[dict[str, Any]]) -> Counter[str]:
+    """What a gateway shows of responses that clients have read."""
+    found: Counter[str] = Counter()
+    for response in responses:
+        answer = httpx2.get(f"http://127.0.0.1:{port}/v1/responses/{response['id']}", timeout=60)
+        kept = "equal" if answer.status_code == 200 and answer.json() == response else "changed"
+        found["missing" if answer.status_code == 404 else kept] += 1
+    return found
+
+
+def _chains(ports: Sequence[int], turns: int) -> list[dict[str, Any]]:
+    """What a client reads that goes on from its last answer, through one gateway and the other."""
+    read: list[dict[str, Any]] = []
+    for turn in range(turns):
+        more = {"previous_response_id": read[-1]["id"]} if read else {}
+        found = _answer(ports[turn % len(ports)], 3, **more)
+        if found is not None:
+            assert found["store"] and found["status"] == "completed"
+            read.append(found)
+    return read
+
+
+def test_the_drill_of_the_store(
+    model: dict[str, str],
+    upstream: Callable[..., Upstream],
+    tmp_path: Path,
+    pytestconfig: pytest.Config,
+    capsys: Any,
+) -> None:
+    """Two gateways share a folder: one is killed, one is ended, and one has a full disk."""
+    if not pytestconfig.getoption("--nightly"):
+        pytest.skip("the drill is run with --nightly")
+    engine = upstream(Slow(tokenizer=tiny_model("qwen3").tokenizer))
+    ports = [free_port() for _ in range(4)]
+    kept = ["--store", str(tmp_path / "kept"), "--drain", "3"]
+    rows: list[tuple[str, Counter[str]]] = []
+    running = [_served(port, engine, model, *kept) for port in ports[:2]]
+    try:
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            asked = [
+                pool.submit(_chains, ports[:2] if way % 2 else ports[1::-1], 20) for way in range(CLIENTS)
+            ]
+            soon(lambda: len(engine.requests) > 5 * CLIENTS, 60)
+            running[0].kill()
+            read = [response for chain in asked for response in chain.result()]
+        rows.append(("a gateway is killed", _kept(ports[1], read)))
+        running.append(_served(ports[2], engine, model, *kept))
+        ids = [_answer(ports[1], most, background=True) for most in [20, ENDLESS] * 10]
+        follow = f"http://127.0.0.1:{ports[1]}/v1/responses/{(ids[-1] or {})['id']}?stream=true"
+        with ThreadPoolExecutor(1) as pool:
+            followed = pool.submit(httpx2.get, follow, timeout=60)
+            running[1].send_signal(signal.SIGTERM)
+            _, said = running[1].communicate(timeout=60)
+            events = followed.result().text
+        assert "20 requests have 3 seconds" in said and "10 requests were answered, 10 cut off" in said
+        assert "event: response.failed" in events and "this server is ending" in events
+        found: Counter[str] = Counter()
+        for one in ids:
+            answer = httpx2.get(f"http://127.0.0.1:{ports[2]}/v1/responses/{(one or {})['id']}").json()
+            found[answer["status"]] += 1
+            assert (answer["status"] == "failed") == ("server is ending" in str(answer["error"]))
+        rows.append(("one ends, with responses in the background", found))
+        full = ["--store", str(tmp_path / "full")]
+        running.append(_served(ports[3], engine, model, *full, file=600_000))
+        answers = [found for _ in range(150) if (found := _answer(ports[3], 3)) is not None]
+        stored = [answer for answer in answers if answer["store"]]
+        found = _kept(ports[3], stored)
+        found["not stored, as it said"] = len(answers) - len(stored)
+        rows.append(("the disk gets full", found))
+        assert len(answers) == 150
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
+    with capsys.disabled():
+        print()
+        for name, seen in rows:
+            print(f"| {name} | {', '.join(f'{count} {kind}' for kind, count in seen.items())} |")
+    assert set(rows[0][1]) == {"equal"} and rows[1][1] == {"completed": 10, "failed": 10}
+    assert set(rows[2][1]) == {"equal", "not stored, as it said"}

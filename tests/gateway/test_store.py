@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 import subprocess
 import sys
@@ -242,12 +243,34 @@ def test_the_bounds_hold() -> None:
     assert store.response("", "large29") is not None
     store._age = -1
     store.keep("", kept("late"))
-    assert store._read("SELECT entries FROM totals") == [(1,)]
+    assert store._read("SELECT entries FROM owners") == [(1,)]
     assert store._read("SELECT count(*) FROM items") == [(1,)]
     store.begin_conversation("", "conv", {"id": "conv"}, [])
     store._age = 3600
     with pytest.raises(StoreFull):
         store.add_items("", "conv", [{"id": "x", "text": "x" * 30_000}])
+
+
+@pytest.mark.parametrize("bound", [{"entries": 60}, {"size": 30_000}], ids=str)
+def test_no_owner_loses_its_share_to_others(bound: dict[str, int]) -> None:
+    """Who writes most makes room with its own oldest. Frames of what runs make room too."""
+    store, draw = Store("memory", **bound), random.Random(7)
+    wrote: dict[str, list[str]] = {owner: [] for owner in "abcd"}
+    for number in range(600):
+        owner = draw.choices("abcd", [100, 20, 2, 1])[0]
+        wrote[owner].append(str(number))
+        store.keep(owner, kept(str(number), "x" * draw.randrange(900)))
+        if not number % 50:
+            store.begin("a", Kept("runs", response("runs"), [], running=True))
+            store.add_frames("runs", [(place, "x" * 100) for place in range(40)])
+            assert len(store.frames("runs", -1)) == 40 and store.delete("a", "runs")
+        totals = store._read("SELECT sum(entries), sum(size) FROM owners")
+        assert totals == store._read("SELECT count(*), sum(size) FROM entries")
+        assert totals[0][0] <= bound.get("entries", 600) and totals[0][1] <= bound.get("size", 10**6)
+    for owner, ids in wrote.items():
+        there = [store.response(owner, id) is not None for id in ids]
+        assert there == sorted(there), "the oldest go first"
+        assert all(there) == (owner in "cd"), "two have less than a fourth"
 
 
 def test_ids_of_a_chain_are_kept_once() -> None:
@@ -296,7 +319,7 @@ def test_it_outlives_a_kill(tmp_path: Path) -> None:
     assert all(store.response("", id) is not None for id in said)
     assert store._read("PRAGMA integrity_check") == [("ok",)]
     count = store._read("SELECT count(*), sum(size) FROM entries")
-    assert store._read("SELECT entries, size FROM totals") == count
+    assert store._read("SELECT entries, size FROM owners") == count
     store.begin("", Kept("lost", {"id": "lost", "status": "in_progress"}, [], running=True))
     store._db.execute("UPDATE entries SET running = ? WHERE id = 'lost'", (time.time() - 60,))
     found = store.response("", "lost")
