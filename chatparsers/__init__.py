@@ -8,11 +8,9 @@ Each name is imported when it is first used: ``import chatparsers`` alone loads 
 
 from __future__ import annotations
 
-import os
-from importlib import import_module
 from typing import TYPE_CHECKING
-from warnings import warn
 
+from .compiled import chosen_core
 from .lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -179,18 +177,8 @@ _HOME = {
 __getattr__ = lazy_names(__name__, _HOME)
 
 
-CORE = "pure"
-"""The core that runs: "compiled" where chatparsers-compiled of the same version is installed, else "pure"."""
-if os.environ.get("CHATPARSERS_PURE", "0") == "0":
-    try:
-        CORE = import_module("chatparsers_compiled").use(__version__)
-    except Exception as error:  # SyntaxError, if a half of a file is there
-        if getattr(error, "name", None) != "chatparsers_compiled":  # it is there, and broken
-            warn(
-                f"chatparsers {__version__} runs without its compiled core: chatparsers-compiled cannot be "
-                f"imported: {error}; install it again, or set CHATPARSERS_PURE=1",
-                stacklevel=2,
-            )
+CORE = chosen_core()
+"""The core that runs: "compiled" in a platform's wheel, not with ``CHATPARSERS_PURE=1`` or without GIL; else "pure"."""
 
 
 def __dir__() -> list[str]:

@@ -38,6 +38,8 @@ _PAGE = files(__package__) / "page"
 _CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 _LEFT_OUT = {"adapters", "cli", "data", "doctor", "gateway", "testing"}
 """Parts of the package that need what a browser has not, or that the page does not use."""
+_OF_A_PLATFORM = {".so", ".pyd"}
+"""The compiled core, which no browser runs."""
 _NEEDED = ("jinja2", "markupsafe", "pluggy", "railroad-diagrams")
 """Distributions that go with the package; without their compiled parts, all are pure Python."""
 _SIZE = 4
@@ -138,7 +140,9 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     root = Path(__file__).parents[1]
     for path in sorted(root.rglob("*")):
         parts = path.relative_to(root).parts
-        if path.is_file() and not {"__pycache__", "page"} & {*parts} and parts[0] not in _LEFT_OUT:
+        if path.suffix in _OF_A_PLATFORM or {"__pycache__", "page"} & {*parts} or parts[0] in _LEFT_OUT:
+            continue
+        if path.is_file():
             yield f"chatparsers/{'/'.join(parts)}", path.read_bytes()
     for name in _NEEDED:
         try:

@@ -8,7 +8,6 @@ import os
 import pickle
 import re
 import shutil
-import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,9 +23,11 @@ from chatparsers import CORE, OutputError
 from chatparsers.testing import TOOLS
 
 needs_compiled = pytest.mark.skipif(
-    CORE != "compiled", reason="the core is plain: install ./compiled (compiled/README.md)"
+    CORE != "compiled",
+    reason="the core is plain: CONTRIBUTING.md says how to run the tests with a compiled one",
 )
 ROOT = Path(chatparsers.__file__).parents[1]
+TYPES = Path(__file__).parents[2] / "compiled" / "types"
 
 FEED = """
 import hashlib, itertools, pickle, random, sys
@@ -134,64 +135,44 @@ def test_a_stream_can_be_copied_derived_from_and_fed_in_threads() -> None:
         )
 
 
-MODULE = f'VERSION, PUBLIC = "{chatparsers.__version__}", {{"chatparsers.core.x": []}}'
-ELF = struct.pack("=4sB35xQ10xHH2x", b"\x7fELF", 2, 1000, 64, 3)
-"""The header of a module with three sections, whose table begins at byte 1000."""
-
-BROKEN = {
-    "another version": ('VERSION, PUBLIC = "0.0.0", {}', None, "found 0.0.0; install that version"),
-    "a module is missing": (MODULE, None, "found it without chatparsers.core.x; install that version"),
-    "a module is cut": (
-        MODULE,
-        ELF.ljust(1180) + b"PyInit_x",
-        "found it with a part of x.so; install that version",
-    ),
-    "a module does not begin": (
-        MODULE,
-        ELF.ljust(1192),
-        "found it with a part of x.so; install that version",
-    ),
-    "a module is empty": (MODULE, b"", "found it with a part of x.so; install that version"),
-    "it cannot be imported": ("import nowhere", None, "cannot be imported: No module named 'nowhere'"),
-    "the end of its source is missing": (MODULE[:-1], None, "cannot be imported: "),
-}
-
-
-@pytest.mark.parametrize(("built", "module", "said"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_compiled_core_that_does_not_fit_is_not_used(
-    tmp_path: Path, built: str, module: bytes | None, said: str
-) -> None:
-    source = ROOT / "compiled" / "chatparsers_compiled" / "__init__.py"
-    if not source.exists():
-        pytest.skip("no sources of chatparsers-compiled: not a checkout")
-    other = tmp_path / "chatparsers_compiled"
-    other.mkdir()
-    shutil.copy(source, other)
-    (other / "_built.py").write_text(built, encoding="utf-8")
-    (other / "_names.py").write_text("rename = None", encoding="utf-8")
-    if module is not None:
-        file = other / "chatparsers" / "core" / f"x{EXTENSION_SUFFIXES[-1]}"
-        file.parent.mkdir(parents=True)
-        file.write_bytes(module)
-        said = said.replace("x.so", file.name)
-    done = subprocess.run(
-        [sys.executable, "-c", "import chatparsers; print(chatparsers.CORE)"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "CHATPARSERS_PURE": "0"},
+def run_beside(tmp_path: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs code with a copy of the package that has a compiled module, which is broken, beside its source."""
+    package = tmp_path / "chatparsers"
+    shutil.copytree(
+        ROOT / "chatparsers", package, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    )
+    (package / "core" / "parser" / f"machine{EXTENSION_SUFFIXES[0]}").touch()
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "CHATPARSERS_PURE": "0", **environment},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
-        check=True,
     )
-    assert done.stdout == "pure\n" and said in done.stderr
+
+
+READ = "import chatparsers; chatparsers.get_format('qwen3').bind().parse('hi'); print(chatparsers.CORE)"
+
+
+def test_the_sources_run_where_the_compiled_modules_may_not(tmp_path: Path) -> None:
+    """These are the variable that says so, and an interpreter whose GIL is off."""
+    assert run_beside(tmp_path / "1", READ, CHATPARSERS_PURE="1").stdout == "pure\n"
+    without_gil = f"import sys; sys._is_gil_enabled = lambda: False; {READ}"
+    assert run_beside(tmp_path / "2", without_gil).stdout == "pure\n"
+    broken = run_beside(tmp_path / "3", READ)
+    assert broken.returncode == 1 and "ImportError" in broken.stderr, (
+        "a module beside its source is the one that runs"
+    )
 
 
 def types() -> list[Path]:
-    return sorted((ROOT / "compiled" / "types").glob("**/*.pxd"))
+    return sorted(TYPES.glob("**/*.pxd"))
 
 
 @pytest.mark.parametrize("file", types(), ids=lambda file: file.stem)
 def test_the_types_name_what_the_classes_have(file: Path) -> None:
     """Without a compiler: a slot or a method that was added, renamed or removed is seen."""
-    name = ".".join(file.relative_to(ROOT / "compiled" / "types").with_suffix("").parts)
+    name = ".".join(file.relative_to(TYPES).with_suffix("").parts)
     tree = ast.parse((ROOT / "chatparsers" / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8"))
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     for kind, body in re.findall(r"^cdef class (\w+).*\n((?:    .*\n)+)", file.read_text("utf-8"), re.M):

@@ -37,6 +37,7 @@ def test_import_loads_nothing_else() -> None:
     loaded = fresh(f"import chatparsers\n{LOADED}")
     assert [name for name in loaded if name.partition(".")[0] == "chatparsers"] == [
         "chatparsers",
+        "chatparsers.compiled",
         "chatparsers.lazy",
     ]
     assert not HEAVY & set(loaded)

@@ -1,18 +1,25 @@
-"""Builds the wheel: compiles the modules of ``../chatparsers`` that have a file in ``types/``, which gives C types.
+"""Compiles the modules of ``../chatparsers`` that have a file in ``types/``, which gives their classes C types.
 
-Cython reads the modules as they are, with two changes that keep every line in its place: a name of a constant integer
+``hatch_build.py`` calls `build` for a wheel with the compiled core. Nothing is compiled into a checkout, where the next
+edit would not run.
+
+Cython reads the modules as they are, with changes that keep every line in its place: a name of a constant integer
 becomes the integer, so that the machine's chain of comparisons is a switch in C, and a class that its types make a C
-class has neither ``@public`` (`chatparsers_compiled` does what it does) nor the base ``Generic``, as no C class can.
+class has neither ``@public`` nor the base ``Generic``, as no C class can. So the class gets its public name in the C
+text, and a last line of the module lets it be pickled as the plain one is.
 """
+
+from __future__ import annotations
 
 import ast
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
 HERE = Path(__file__).resolve().parent
@@ -23,11 +30,6 @@ NAMES = sorted(
 )
 DIRECTIVES = {"language_level": 3, "annotation_typing": False, "auto_pickle": False, "wraparound": True}
 DIRECTIVES |= {"boundscheck": True, "nonecheck": True, "binding": True}
-
-
-def version() -> str:
-    text = (PURE / "__init__.py").read_text(encoding="utf-8")
-    return next(line.split('"')[1] for line in text.splitlines() if line.startswith("__version__"))
 
 
 def constants(tree: ast.Module) -> dict[str, int]:
@@ -59,7 +61,7 @@ def c_classes(name: str, tree: ast.Module) -> list[ast.ClassDef]:
     return [node for node in classes if re.search(rf"cdef class {node.name}\b", types)]
 
 
-def shown(name: str, tree: ast.Module) -> dict[str, int]:
+def public_lines(name: str, tree: ast.Module) -> dict[str, int]:
     """The C classes of a module that ``@public`` shows under the package's name, and the line of that word."""
     return {
         node.name: word.lineno
@@ -89,17 +91,24 @@ def prepared(name: str, path: Path, shared: dict[str, int]) -> str:
             found.append((node.lineno - 1, node.col_offset, node.end_col_offset or 0, value))
     for line, start, end, value in sorted(found, reverse=True):
         lines[line] = lines[line][:start] + str(value).encode() + lines[line][end:]
-    for number in shown(name, tree).values():
+    for number in public_lines(name, tree).values():
         lines[number - 1] = b"\n"
     for node in c_classes(name, tree):
         for base in node.bases:
             if ast.unparse(base).startswith("Generic["):  # on the line of the class, as its only base
                 line = lines[base.lineno - 1]
                 lines[base.lineno - 1] = line[: base.col_offset] + line[base.end_col_offset :]
-    return b"".join(lines).decode()
+    classes = "".join(f"{node.name}, " for node in c_classes(name, tree))
+    pickled = (
+        f"\nfrom chatparsers.compiled import pickle_as_plain\npickle_as_plain(({classes}))\n"
+        if classes
+        else ""
+    )
+    return b"".join(lines).decode() + pickled
 
 
 def sources() -> list[Extension]:
+    """Writes the modules as Cython reads them into `BUILD`."""
     shutil.rmtree(BUILD, ignore_errors=True)
     instructions = PURE / "core" / "parser" / "instructions.py"
     shared = constants(ast.parse(instructions.read_text(encoding="utf-8")))
@@ -116,42 +125,58 @@ def sources() -> list[Extension]:
     return extensions
 
 
-def all_shown() -> dict[str, list[str]]:
-    """The names of `shown`, by module."""
-    found = {}
-    for name in NAMES:
-        tree = ast.parse((PURE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8"))
-        found[f"chatparsers.{name}"] = [*shown(name, tree)]
-    return found
+def name_public_classes(module: Extension) -> None:
+    """Gives the C classes of a module the names that ``@public`` gives the plain ones, in the C text: so it also holds
+    in the limited API, where no loaded class can be renamed."""
+    name = module.name.removeprefix("chatparsers.")
+    tree = ast.parse((PURE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    (path,) = map(Path, module.sources)
+    text = path.read_text(encoding="utf-8")
+    for kind in public_lines(name, tree):
+        text, found = re.subn(rf'"{re.escape(module.name)}\.(""|){kind}"', f'"chatparsers.{kind}"', text)
+        assert found, f"{path}: expected the name of the class {kind} in the C text"
+    path.write_text(text, encoding="utf-8")
 
 
 class Build(build_ext):
-    """Puts the modules into the folder of this package. They keep their names in ``chatparsers``."""
+    """Links without the folders of this interpreter, which would stand in each module."""
 
-    def finalize_options(self) -> None:
-        super().finalize_options()
-        self.parallel = self.parallel or os.cpu_count()
-
-    def get_ext_fullpath(self, ext_name: str) -> str:
-        path = Path(super().get_ext_fullpath(ext_name)).relative_to(self.build_lib)
-        inside = path if path.parts[0] == "chatparsers_compiled" else "chatparsers_compiled" / path
-        return str(self.build_lib / inside)
+    def build_extensions(self) -> None:
+        linker = getattr(self.compiler, "linker_so", None)
+        if linker:
+            self.compiler.linker_so = [flag for flag in linker if not flag.startswith(("-L", "-Wl,-rpath"))]
+        super().build_extensions()
 
 
-os.chdir(HERE)
-extensions = sources()
-(HERE / "chatparsers_compiled" / "_built.py").write_text(
-    f'VERSION = "{version()}"\nPUBLIC = {all_shown()!r}\n', encoding="utf-8"
-)
-setup(
-    version=version(),
-    install_requires=[f"chatparsers=={version()}"],
-    packages=["chatparsers_compiled"],
-    ext_modules=cythonize(
-        [*extensions, Extension("chatparsers_compiled._names", ["chatparsers_compiled/_names.pyx"])],
+def build(folder: Path, oldest: str = "") -> list[Path]:
+    """Compiles the modules into ``folder``, each at its place in the package, and returns their files.
+
+    With ``oldest``, a version as "3.12", they serve that CPython and all later ones (the limited API). The variable
+    ``CHATPARSERS_CFLAGS`` replaces the flags ``-O2 -g0``: ``-O1`` compiles in half of the time.
+    """
+    folder = folder.resolve()
+    os.chdir(HERE)  # relative names, so that the C text says nothing of this machine
+    shutil.rmtree(folder, ignore_errors=True)
+    modules = cythonize(
+        sources(),
         compiler_directives=DIRECTIVES,
         include_path=[str(BUILD)],
-        build_dir=str(BUILD / "c"),
-    ),
-    cmdclass={"build_ext": Build},
-)
+        build_dir=str((BUILD / "c").relative_to(HERE)),
+        force=True,
+    )
+    for module in modules:
+        name_public_classes(module)
+        if oldest:
+            major, minor = map(int, oldest.split("."))
+            module.define_macros.append(("Py_LIMITED_API", f"0x{major:02X}{minor:02X}0000"))
+            module.py_limited_api = True
+        if os.name != "nt":
+            module.extra_compile_args += os.environ.get("CHATPARSERS_CFLAGS", "-O2 -g0").split()
+        if sys.platform == "linux":
+            module.extra_link_args.append("-Wl,-s")
+    command = Build(Distribution({"name": "chatparsers", "ext_modules": modules}))
+    command.build_lib, command.build_temp = str(folder), str(BUILD / "o")
+    command.parallel = os.cpu_count()
+    command.ensure_finalized()
+    command.run()
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".so", ".pyd"))
