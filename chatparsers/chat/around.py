@@ -172,12 +172,15 @@ class Around:
         source: Any = "data:image/png;base64,AAAA"
         part = {"type": kind, kind: {"url": source} if kind.endswith("_url") else source}
         texts = [{"type": "text", "text": text} for text in ("Some words", "The next words")]
-        message = {"role": role, "content": [texts[0], part, texts[1]]}
-        history = answered()[:2] if role == "tool" else [question(), answer()]
+        *history, last = answered() if role == "tool" else [question(), answer(), {"role": role}]
+        message = {**last, "content": [texts[0], part, texts[1]]}
         try:
-            trace = self._traced([*history, message], add_generation_prompt=False).trace
+            rendered = self._traced([*history, message], add_generation_prompt=False)
+            trace = rendered.trace
         except ChatParsersError:
             return ""
+        if "result_parts" in rendered.turn.polyfills:
+            return self.part(kind, "user")
         spans = list(trace.of(2, "content"))
         return trace.text[spans[0].end : spans[1].start].strip() if len(spans) > 1 else ""
 

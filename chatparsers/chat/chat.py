@@ -28,6 +28,7 @@ from ..templates.rewrite.polyfills import POLYFILLS
 from ..tokens import ModelFiles, TokenizerLike
 from .around import Around
 from .conversation import Conversation
+from .placeholders import Placeholder, prompt_placeholders
 from .prepare import Preparation
 from .quoted import quoted_markers
 from .read_back import PromptMessage, read_back
@@ -328,6 +329,15 @@ class Chat(Training):
         [(19, 29)]
         """
         return quoted_markers(Request(self, request), plain_messages(messages))
+
+    def placeholders(
+        self, messages: Sequence[Mapping[str, Any] | Message], **request: Unpack[PrepareOptions]
+    ) -> list[Placeholder]:
+        """What the prompt has in the places of images and other parts that are no text, in characters of the prompt.
+
+        ``request``: the keywords of `prepare`. Raises `TemplateError` for a part that the template has no place for.
+        """
+        return prompt_placeholders(Request(self, request), plain_messages(messages))
 
     def conversation(
         self, messages: Iterable[Mapping[str, Any]] = (), **request: Unpack[PrepareOptions]

@@ -1,19 +1,23 @@
 """Where a rendering has the placeholders of images and other parts that are no text.
 
-Strategy. The trace says where the texts of a content stand, so a part stands between its neighbours. What a template
-writes for a part of its type is found once, between two texts (`Around.part`). A part whose place is not known is left
-out.
+Strategy. What a template writes for a part of its type is found once, between two texts (`Around.part`). The trace says
+which characters are words, so the placeholders are the occurrences of that text outside of words, in the order of the
+parts: a template may put a message's pictures before its texts, but not one picture before another. A part whose place
+is not known is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..errors import TemplateError
 from ..public import public
 from ..templates.probe.parts import part_kind
 from ..templates.trace import Trace
 from .around import Around
+from .request import Request
 
 
 @public
@@ -38,21 +42,62 @@ def has_parts(messages: Iterable[Mapping[str, Any]]) -> bool:
     )
 
 
+def prompt_placeholders(request: Request, messages: Sequence[Mapping[str, Any]]) -> list[Placeholder]:
+    """The placeholders in the prompt for ``messages``, in characters, in their order there.
+
+    Raises `TemplateError` for a part that has none."""
+    if not has_parts(messages):
+        return []
+    trace = request.traced(messages).trace
+    found = sorted(find_placeholders(trace, enumerate(messages), request.around))
+    known = {(one.message, one.part) for one in found}
+    for index, message in enumerate(messages):
+        content = message.get("content")
+        for number, part in enumerate(content if isinstance(content, (list, tuple)) else ()):
+            if part_kind(part) is not None and (index, number) not in known:
+                raise TemplateError(
+                    f"messages[{index}], content[{number}]: the template has no place for a part of type "
+                    f"{part_kind(part)!r} there (put what the part says into text)"
+                )
+    return found
+
+
 def find_placeholders(
     trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], around: Around
 ) -> Iterator[Placeholder]:
     """The placeholders in a rendering, in characters. ``messages``: those that stand there, with their indices."""
+    words = sorted((span.start, span.end) for span in trace.spans)
     at = 0
-    for index, message in messages:
+    for index, message in _in_order(trace, messages):
         content = message.get("content")
-        ends = {span.part: span.end for span in trace.of(index, "content")}
-        for number, part in enumerate(content if isinstance(content, (list, tuple)) else [content]):
+        for number, part in enumerate(content if isinstance(content, (list, tuple)) else ()):
             kind = part_kind(part)
-            if kind is None:
-                at = max(at, ends.get(number, at))
-                continue
-            shown = around.part(kind, str(message.get("role")))
-            found = trace.text.find(shown, at) if shown else -1
-            if found >= 0:
+            shown = None if kind is None else around.part(kind, str(message.get("role")))
+            found = _outside(trace.text, shown, at, words) if shown else -1
+            if kind is not None and shown and found >= 0:
                 at = found + len(shown)
                 yield Placeholder(found, at, index, number, kind)
+        at = max([at, *(span.end for span in trace.of(index, "content") if not has_parts([message]))])
+
+
+def _in_order(
+    trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]]
+) -> list[tuple[int, Mapping[str, Any]]]:
+    """The messages in the order of their texts in the rendering: templates and polyfills may put each result after its
+    call."""
+    placed: list[tuple[int, int, Mapping[str, Any]]] = []
+    at = -1
+    for index, message in messages:
+        at = next((span.start for span in trace.of(index, "content")), at)
+        placed.append((at, index, message))
+    return [(index, message) for _, index, message in sorted(placed, key=lambda one: one[:2])]
+
+
+def _outside(text: str, shown: str, at: int, words: list[tuple[int, int]]) -> int:
+    """Where ``shown`` stands in ``text`` from ``at`` on, outside of the words; -1 if it does not."""
+    while (at := text.find(shown, at)) >= 0:
+        after = bisect_left(words, (at + len(shown),))
+        if not after or words[after - 1][1] <= at:
+            break
+        at = words[after - 1][1]
+    return at

@@ -60,7 +60,7 @@ class Template:
         self._probed = Probed(self._code, name)
         self.can = Prober(self._shown, Thinking(self._question, lambda: self.variables))
         """What `probe` tells, each fact found at its first use."""
-        self._parts: dict[str, bool] = {}
+        self._parts: dict[tuple[str, str], bool] = {}
         self._tails: dict[Any, tuple[str, str] | None] = {}
 
     def __repr__(self) -> str:
@@ -310,15 +310,18 @@ class Template:
         return asked_of(self.source)
 
     @limited
-    def shows_part(self, kind: str) -> bool:
-        """Whether content parts of this type, such as ``image``, have a place in this template."""
-        if kind not in self._parts:
+    def shows_part(self, kind: str, role: str = "user") -> bool:
+        """Whether content parts of this type, such as ``image``, have a place in messages of ``role``."""
+        if (kind, role) not in self._parts:
+            before = {"tool": answered()[:-1], "assistant": [question()]}.get(role, [])
+            one = answered()[-1] if role == "tool" else {"role": role}
+            after = [question()] if role in ("system", "developer") else []
 
             def render(content: Any) -> str:
-                return self.probed([question(content)])
+                return self.probed([*before, {**one, "content": content}, *after])
 
-            self._parts[kind] = shows_part(render, kind)
-        return self._parts[kind]
+            self._parts[kind, role] = shows_part(render, kind)
+        return self._parts[kind, role]
 
     @limited
     def probe(self) -> Capabilities:

@@ -89,27 +89,34 @@ class Renderer:
             survey = messages.survey() if isinstance(messages, History) else Survey(messages)
         except TypeError:  # the rendering itself says which message is malformed
             return Rewritten(messages, tools, ())
+        moved: tuple[str, ...] = ()
         if survey.parts:
-            messages = shown_parts(self.template, messages)
+            messages, moves = shown_parts(
+                self.template, messages, results_as=self._results_as, moves="result_parts" in self.allowed
+            )
+            if moves:
+                moved = ("result_parts",)
+                messages = apply(moved, messages, (), self.syntax, in_results=self._in_results)
+                survey = Survey(messages)
         plan = self._planner.plan(survey.outline(), bool(tools), self.allowed)
         if plan.lost and self.allowed == _ALL:
             raise self._refusal(plan.lost[0], messages)
         names = plan.names
         if not names:
-            return Rewritten(messages, tools, ())
+            return Rewritten(messages, tools, moved)
         if tools and "flat" in names:
             tools = flat_tools(tools)
 
         def rewrite(part: Sequence[Message], first: int) -> list[Message]:
             # The tools are described at the beginning.
             some = names if first == 0 else [name for name in names if name != "tools"]
-            return apply(some, part, tools or (), self.syntax, self.tools_as)
+            return apply(some, part, tools or (), self.syntax, self.tools_as, self._in_results)
 
         if isinstance(messages, History):
             given = messages.rewritten((self, names, tools), rewrite)
         else:
             given = rewrite(messages, 0)
-        return Rewritten(given, None if "tools" in names else tools, names)
+        return Rewritten(given, None if "tools" in names else tools, (*moved, *names))
 
     def stand_in(
         self, outline: Outline, tools: bool, generate: bool, variables: Mapping[str, Any]
@@ -143,6 +150,15 @@ class Renderer:
             f"{place(self.template.name, index=index)}: the template does not show {said} in such a conversation, in "
             "any way of writing it (change the conversation; polyfills=False renders it with that loss)"
         )
+
+    @property
+    def _results_as(self) -> str:
+        """The role whose messages results are written as."""
+        return "tool" if self._knows_results else "user"
+
+    def _in_results(self, kind: str) -> bool:
+        """Whether results may have parts of this type."""
+        return self.template.shows_part(kind, self._results_as)
 
     @cached
     def _knows_results(self) -> bool:

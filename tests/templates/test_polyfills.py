@@ -23,6 +23,11 @@ F, G = ({"role": "tool", "tool_call_id": id, "content": text} for id, text in ((
 PICTURE = {"type": "image"}
 TEXT_PARTS = [{"type": "text", "text": "P"}, "Q"]
 
+
+def text_part(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
 CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
     "flat": [
         (
@@ -65,6 +70,22 @@ CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
             [F, {"role": "user", "content": [PICTURE]}, USER],
             [F, {"role": "user", "content": [PICTURE]}, USER],
         ),
+    ],
+    "result_parts": [
+        (
+            [CALLED, {**F, "content": ["P", PICTURE, PICTURE]}, {**G, "content": [PICTURE]}, ANSWER],
+            [
+                CALLED,
+                {**F, "content": "P[image 1: it follows the results][image 2: it follows the results]"},
+                {**G, "content": "[image 3: it follows the results]"},
+                {
+                    "role": "user",
+                    "content": [part for n in (1, 2, 3) for part in (text_part(f"[image {n}]"), PICTURE)],
+                },
+                ANSWER,
+            ],
+        ),
+        ([F, USER], [F, USER]),
     ],
     "system_role": [
         ([SYSTEM, USER], [{"role": "user", "content": "S\n\nU"}]),

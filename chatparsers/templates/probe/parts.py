@@ -19,10 +19,15 @@ def part_kind(part: object) -> str | None:
     return None if kind in _TEXTUAL else kind
 
 
+def short_kind(kind: str) -> str:
+    """The type without what OpenAI's APIs add to it: ``image`` for ``image_url`` and ``input_image``."""
+    return kind.removesuffix("_url").removeprefix("input_")
+
+
 def shows_part(render: Any, kind: str) -> bool:
     """Whether a part of this type changes the rendering by more than its printed data.
 
-    ``render(content)`` is the rendering of a user message; it raises `TemplateError`.
+    ``render(content)`` is the rendering of a message with this content; it raises `TemplateError`.
     """
     text = {"type": "text", "text": _NEEDLE}
     part = (

@@ -16,6 +16,7 @@ from ..jinja.exact import from_json
 from ..jinja.limits import current
 from ..jinja.traced import concatenated, interleaved, untraced
 from ..messages import BEFORE_CALLS
+from ..probe.parts import part_kind, short_kind
 from .declared import ToolsAs, declared
 
 Message = Mapping[str, Any]
@@ -39,10 +40,17 @@ class Syntax(Hashable, Protocol):
 class _Request:
     """The input of the rewrites beside the messages."""
 
-    def __init__(self, tools: Sequence[Mapping[str, Any]], syntax: Syntax, tools_as: ToolsAs) -> None:
+    def __init__(
+        self,
+        tools: Sequence[Mapping[str, Any]],
+        syntax: Syntax,
+        tools_as: ToolsAs,
+        in_results: Callable[[str], bool],
+    ) -> None:
         self.tools = tools
         self.syntax = syntax
         self.tools_as = tools_as
+        self.in_results = in_results
         self._used: dict[tuple[Any, ...], tuple[list[Mapping[str, Any]], bytes | None]] = {}
 
     def used(self, names: tuple[Any, ...]) -> tuple[list[Mapping[str, Any]], bytes | None]:
@@ -60,9 +68,11 @@ def apply(
     tools: Sequence[Mapping[str, Any]],
     syntax: Syntax,
     tools_as: ToolsAs = "json",
+    in_results: Callable[[str], bool] = lambda kind: False,
 ) -> list[Message]:
-    """The messages, rewritten by these polyfills. ``tools_as``: how a message describes the tools."""
-    chosen, request, out = frozenset(names), _Request(tools, syntax, tools_as), list(messages)
+    """The messages, rewritten by these polyfills. ``tools_as``: how a message describes the tools. ``in_results``:
+    whether results may have parts of a type that is no text."""
+    chosen, request, out = frozenset(names), _Request(tools, syntax, tools_as, in_results), list(messages)
     for name, rewrite in POLYFILLS.items():
         if name in chosen:
             out = rewrite(out, request)
@@ -102,21 +112,49 @@ def _late_system_as_user(messages: list[Message], request: _Request) -> list[Mes
 
 def _in_the_result(messages: list[Message], request: _Request) -> list[Message]:
     """Texts after a result, with no answer between, stand at the result's end: a message of their own would begin a
-    new question, at which templates drop the thoughts of the running one."""
+    new question, at which templates drop the thoughts of the running one. So do pictures, if results may have them."""
     out: list[Message] = []
     for message in messages:
         last = out[-1] if out else {}
-        if last.get("role") == "tool" and _adds_text(message):
+        if last.get("role") == "tool" and _adds(message, request):
             message = {**last, "content": _join(last.get("content"), message.get("content"))}
             out.pop()
         out.append(message)
     return out
 
 
-def _adds_text(message: Message) -> bool:
+def _adds(message: Message, request: _Request) -> bool:
     content = message.get("content")
-    shown = isinstance(content, str) or (isinstance(content, list) and all(map(_is_text, content)))
+    parts = content if isinstance(content, list) else [content]
+    shown = all(_is_text(part) or request.in_results(part_kind(part) or "") for part in parts)
     return shown and message.get("role") in ("user", "system", "developer")
+
+
+def _parts_after_results(messages: list[Message], request: _Request) -> list[Message]:
+    """Pictures within results are a user's message after them; a text says so in their place."""
+    out: list[Message] = []
+    waiting: list[Any] = []
+    number = 0
+    for message in messages:
+        if waiting and message.get("role") != "tool":
+            out.append({"role": "user", "content": waiting})
+            waiting = []
+        content = message.get("content")
+        if message.get("role") == "tool" and isinstance(content, list):
+            left: list[Any] = []
+            for part in content:
+                kind = part_kind(part)
+                if kind is None or request.in_results(kind):
+                    left.append(part)
+                    continue
+                number += 1
+                name = f"{short_kind(kind)} {number}"
+                left.append({"type": "text", "text": f"[{name}: it follows the results]"})
+                waiting += [{"type": "text", "text": f"[{name}]"}, part]
+            # Of several texts in a result some templates write only the first.
+            message = {**message, "content": _text(left) if all(map(_is_text, left)) else left}
+        out.append(message)
+    return [*out, {"role": "user", "content": waiting}] if waiting else out
 
 
 def _system_in_user(messages: list[Message], request: _Request) -> list[Message]:
@@ -418,6 +456,7 @@ def _is_text(part: object) -> bool:
 
 
 POLYFILLS: dict[str, Callable[[list[Message], _Request], list[Message]]] = {
+    "result_parts": _parts_after_results,
     "flat": _flat_calls,
     "developer_role": _developer_as_system,
     "several_systems": _one_system,
