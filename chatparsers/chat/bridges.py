@@ -1,7 +1,7 @@
 """The bridges of a template: for each shape of answer and each kind of next message, the text between, and its proof.
 
-The same mechanism serves rollouts. Here it is shown for needles, with an answered question before, so that a reader of
-`Chat.bridge` sees what a rollout will do before it runs.
+The same mechanism serves rollouts. Here it is shown for stand-ins, with an answered question before, so that a reader
+of `Chat.bridge` sees what a rollout will do before it runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .bridge import generated, stand_in
 from .compare import Verdict, compare
 from .parts import Said
 from .request import Model, Request
-from .segment import Segment
+from .segment import Lead, Segment
 from .shapes import Shape
 
 _TOOL = {
@@ -42,11 +42,12 @@ _SHAPES = {
     "thought and call": Shape(True, False, 1),
 }
 _NEXT = ("result", "user", "system")
+_WORDS = "永 N33DLE one."
 
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """The way from an answer of a shape to the next generation prompt, behind one kind of message.
+    """The way from an answer of a shape to the next generation prompt, after one kind of message.
 
     ``delta``: the text between; None if the template refuses such a conversation. ``reason``: None if the text is
     proved to be right whatever was said, else why a rollout renders anew: ``thought``, ``moved`` or ``unproved``.
@@ -96,21 +97,14 @@ def bridges_of(model: Model) -> Bridges:
 def _bridge(model: Model, name: str, shape: Shape, kind: str) -> Bridge:
     options: dict[str, Any] = {"tools": [_TOOL]} if shape.calls else {}
     request = Request(model, {**options, "thinking": True if shape.thought and _switch(model) else None})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        proofs = [_proof(request, shape, kind, words) for words in ("永 N33DLE one.", "Two N33DLE words")]
-    if any(proof is None for proof in proofs):
+    verdict = _proof(request, shape, kind, "needle_tool")
+    if verdict is None:
         return Bridge(name, kind, None)
-    for verdict in cast("list[Verdict]", proofs):
-        if verdict.status != "kept" or verdict.delta is None:
-            status = "unproved" if verdict.status == "tail" else verdict.status
-            held = "" if verdict.delta is None else verdict.held or verdict.delta.text
-            return Bridge(name, kind, held, status, verdict.held, verdict.shown)
-    first, other = (verdict.delta for verdict in cast("list[Verdict]", proofs))
-    assert first is not None and other is not None
-    if first.text != other.text:
-        return Bridge(name, kind, first.text, "unproved", first.text, other.text)
-    return Bridge(name, kind, first.text)
+    if verdict.status == "kept" and verdict.delta is not None:
+        return Bridge(name, kind, verdict.delta.text)
+    status = "unproved" if verdict.status == "tail" else verdict.status
+    held = "" if verdict.delta is None else verdict.held or verdict.delta.text
+    return Bridge(name, kind, held, status, verdict.held, verdict.shown)
 
 
 def is_proved(request: Request, shape: Shape, role: str) -> bool:
@@ -119,9 +113,7 @@ def is_proved(request: Request, shape: Shape, role: str) -> bool:
     name = f"bridge {tuple(shape)} {kind}"
 
     def proved() -> bool:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            verdict = _proof(request, shape, kind, "永 N33DLE one.", request.tools[0])
+        verdict = _proof(request, shape, kind, request.tools[0])
         return verdict is not None and verdict.status == "kept"
 
     return request.around.fact(name, proved)
@@ -131,25 +123,25 @@ def _switch(model: Model) -> bool:
     return bool(model.template().can.thinking_switches)
 
 
-def _proof(
-    request: Request, shape: Shape, kind: str, words: str, tool: str = "needle_tool"
-) -> Verdict | None:
-    """What a rollout would find behind such an answer; None if the template refuses the conversation."""
+def _proof(request: Request, shape: Shape, kind: str, tool: str) -> Verdict | None:
+    """What a rollout would find after such an answer; None if the template refuses the conversation."""
     history: list[Mapping[str, Any]] = [
         {"role": "user", "content": "永 first question"},
         {"role": "assistant", "content": "永 first answer"},
         {"role": "user", "content": "永 second question"},
     ]
-    answer, message = _answer(shape, words, tool)
+    answer, message = _answer(shape, tool)
     new = list(_new(kind, message))
-    try:
-        asked = request.prepare(history)
-        delta = stand_in(request, answer, new, system=False)
-        whole = request.traced([*history, answer, *new])
-    except ChatParsersError:
-        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            asked = request.prepare(history)
+            delta = stand_in(request, answer, new, system=False)
+            whole = request.traced([*history, answer, *new])
+        except ChatParsersError:
+            return None
     said = Said(cast("Any", _Told(asked, message)), len(history))
-    segment = Segment((), asked.prompt, generated(request, asked, history), asked.prefix, (said,))
+    segment = Segment((), Lead(asked.prompt, generated(request, asked, history), asked.prefix), (said,))
     return compare(request, segment, whole, delta, [*history, answer, *new])
 
 
@@ -165,13 +157,13 @@ class _Told:
         return "\0"
 
 
-def _answer(shape: Shape, words: str, tool: str) -> tuple[dict[str, Any], Message]:
+def _answer(shape: Shape, tool: str) -> tuple[dict[str, Any], Message]:
     calls = [
-        ToolCall(place, f"call0000{place}", tool, json.dumps({"needle": words}, ensure_ascii=False), True)
+        ToolCall(place, f"call0000{place}", tool, json.dumps({"needle": _WORDS}, ensure_ascii=False), True)
         for place in range(shape.calls)
     ]
-    thought = f"Thought of {words}" if shape.thought else ""
-    message = Message(words if shape.content else "", thought, calls, True)
+    thought = f"Thought of {_WORDS}" if shape.thought else ""
+    message = Message(_WORDS if shape.content else "", thought, calls, True)
     return message.to_openai(), message
 
 

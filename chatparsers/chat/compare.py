@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..core.message import Message
 from ..templates.messages import reasoning_of
-from ..templates.probe.turns import MARKER, common, outside_marker
+from ..templates.probe.turns import common, outside_marker
 from .around import Rendered
 from .bridge import Delta, delta_at
 from .parts import Said
 from .places import turn_end
 from .request import Request
-from .segment import Segment, Step
-from .shapes import read_answer
+from .segment import Lead, Segment, Step, thoughts_in
+from .shapes import read_answer, shape_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,57 +78,61 @@ def compare(
     """The verdict on a step from ``segment``, which ends in an answer, to the rendering ``whole`` of ``messages``."""
     text = whole.turn.prompt
     lacking: list[tuple[int, str]] = []
-    core = segment.rendering[: len(segment.rendering) - len(segment.generated)]
-    at = _along(core, text, 0)
-    if at < 0:
-        return _opening(segment, whole, delta, messages)
-    at, prefix = _asked(text, at, segment, lacking, _first(segment))
-    said: Said | None = None
-    for number, turn in enumerate(segment.turns):
-        if isinstance(turn, Said):
-            said = turn
+    lead, at = segment.lead, 0
+    following = 0  # the first message of the text before an answer
+    for turn in segment.turns:
+        if isinstance(turn, Step):
+            lead = turn.lead
             continue
-        assert said is not None  # a step follows an answer
-        core = turn.delta[: len(turn.delta) - len(turn.generated)]
-        found, end = _next(core, text, at)
-        if found < 0:
-            return Verdict("moved", delta, True, said.index + 1, core, text[at:], (), whole)
-        wrong = _otherwise(request, said, messages, text[at:found], prefix)
+        begun = _answer_begins(lead, text, at)
+        if begun is None and lead is segment.lead:
+            return _opening(segment, whole, delta)
+        if begun is None:
+            return Verdict("moved", delta, True, following, lead.history, text[at:], (), whole)
+        at, prefix, lost = begun
+        lacking += [(turn.index, lost)] if lost else []
+        stop = _stop(request, whole, messages, turn.index, at)
+        end = at if stop is None else stop[0]
+        shown = text[at:end]
+        wrong = "unproved" if stop is None else _otherwise(request, turn, messages, shown, prefix)
+        if turn is segment.turns[-1]:
+            break
         if wrong is not None:
-            return Verdict(
-                wrong, delta, True, said.index, said.spoken.message.text, text[at:found], (), whole
-            )
-        last = number + 1 == len(segment.turns)
-        at, prefix = _asked(text, end, turn, [] if last else lacking, said.index + 1)
-    assert said is not None
-    return _last(request, said, whole, delta, messages, at, prefix, lacking)
+            return Verdict(wrong, delta, True, turn.index, turn.spoken.message.text, shown, (), whole)
+        at, following = end, turn.index + 1
+    said = segment.last
+    tail = None if stop is None else delta_at(request, whole, messages, stop, messages[said.index + 1 :])
+    if wrong is None and tail is not None:
+        proved = delta is not None and delta.text == tail.text
+        return Verdict(None, tail, proved, lacking=lacking, whole=whole)
+    if wrong == "unproved" and any(span.start >= end for span in whole.trace.of(said.index, "content")):
+        wrong = "moved"
+    return Verdict(wrong, tail or delta, True, said.index, said.spoken.message.text, shown, (), whole)
 
 
-def _asked(
-    text: str, at: int, given: Segment | Step, lacking: list[tuple[int, str]], index: int
-) -> tuple[int, str]:
-    """Where an answer begins in ``text`` behind what asked for it, and how much of its prefix stands there."""
-    generation = given.generated
-    shared = outside_marker(text, at + common(text[at : at + len(generation)], generation)) - at
-    if shared < len(generation):
-        lacking.append((index, generation[shared:]))
-    return at + shared, generation[len(generation) - len(given.prefix) : shared]
+def _answer_begins(lead: Lead, text: str, at: int) -> tuple[int, str, str] | None:
+    """Where an answer begins in ``text``; None if it has not the text before that answer from ``at`` on. Besides, how
+    much of the answer's prefix it shows, and what of the generation prompt it lacks."""
+    at = _along(lead.history, text, at)
+    if at < 0:
+        return None
+    asked = lead.generated
+    shared = outside_marker(text, at + common(text[at : at + len(asked)], asked)) - at
+    return at + shared, asked[len(asked) - len(lead.prefix) : shared], asked[shared:]
 
 
-def _next(core: str, text: str, at: int) -> tuple[int, int]:
-    """Where ``core`` stands next in ``text``, from and to; -1 if it is not there."""
-    found = text.find(core, at)
-    if found >= 0:
-        return found, found + len(core)
-    first = MARKER.search(core)
-    if first is None or core[: first.start()].strip():
-        return -1, -1
-    while (found := text.find(first[0], at)) >= 0:
-        end = _along(core[first.start() :], text, found)
-        if end >= 0:
-            return found, end
-        at = found + 1
-    return -1, -1
+def _stop(
+    request: Request, whole: Rendered, messages: Sequence[Mapping[str, Any]], index: int, at: int
+) -> tuple[int, int] | None:
+    """Where the stop of the answer that begins at ``at`` begins and ends; None if the template shows it elsewhere or
+    not at all."""
+    stop = turn_end(whole.trace, messages, index, request.around, request.chat.syntax.stops)
+    if stop is not None:
+        return stop if stop[0] >= at else None
+    shape, text = shape_of(messages[index]), whole.turn.prompt
+    if any(shape):
+        return None
+    return at, at + max((len(stop) for stop in whole.turn.stops if text.startswith(stop, at)), default=0)
 
 
 def _along(held: str, text: str, at: int) -> int:
@@ -160,70 +164,13 @@ def _beside(text: str, start: int, end: int) -> bool:
     return before in tuple(">]") or text[end : end + 1] in tuple("<[") or not text[end:]
 
 
-def _last(
-    request: Request,
-    said: Said,
-    whole: Rendered,
-    delta: Delta | None,
-    messages: Sequence[Mapping[str, Any]],
-    at: int,
-    prefix: str,
-    lacking: list[tuple[int, str]],
-) -> Verdict:
-    """The verdict on the last answer and what follows it."""
-    text = whole.turn.prompt
-    proved = delta is not None and text.endswith(delta.text) and len(text) - len(delta.text) >= at
-    if proved and delta is not None:
-        end = len(text) - len(delta.text)
-        if _otherwise(request, said, messages, text[at:end], prefix) is None:
-            shown = replace(delta, turn=whole.turn, trace=whole.trace, messages=messages)
-            return Verdict(None, shown, True, lacking=lacking, whole=whole)
-    tail = _tail(request, whole, messages, said, at)
-    end = at if tail is None else len(text) - len(tail.text)
-    wrong = "unproved" if tail is None else _otherwise(request, said, messages, text[at:end], prefix)
-    if wrong is None:
-        return Verdict(None, tail, False, lacking=lacking, whole=whole)
-    if wrong == "unproved" and any(span.start >= end for span in whole.trace.of(said.index, "content")):
-        wrong = "moved"
-    return Verdict(wrong, tail or delta, True, said.index, said.spoken.message.text, text[at:end], (), whole)
-
-
-def _tail(
-    request: Request, whole: Rendered, messages: Sequence[Mapping[str, Any]], said: Said, at: int
-) -> Delta | None:
-    """What follows the answer, which begins at ``at``, as the whole rendering shows it."""
-    own = said.spoken.text(request.chat.tokenizer)
-    new = messages[said.index + 1 :]
-    stop = turn_end(whole.trace, messages, said.index, request.around, request.chat.syntax.stops)
-    if stop is None or stop[0] < at:
-        text = whole.turn.prompt
-        if not text.startswith(own, at):
-            return None
-        found = at + len(own)
-        stops = (len(stop) for stop in whole.turn.stops if text.startswith(stop, found))
-        stop = found, found + max(stops, default=0)
-    return delta_at(request, whole, messages, stop, new)
-
-
-def _opening(
-    segment: Segment, whole: Rendered, delta: Delta | None, messages: Sequence[Mapping[str, Any]]
-) -> Verdict:
+def _opening(segment: Segment, whole: Rendered, delta: Delta | None) -> Verdict:
     """The verdict if the text that the segment began with is not there."""
-    prompt = whole.turn.prompt
-    stands = common(prompt, segment.rendering)
-    lost = [
-        index
-        for index, message in enumerate(messages)
-        if (thought := reasoning_of(message).strip())
-        and thought in segment.rendering
-        and not any(whole.trace.of(index, "reasoning"))
-    ]
-    reason, index = ("thought", lost[0]) if lost else ("moved", 0)
-    return Verdict(reason, delta, True, index, segment.rendering[stands:], prompt[stands:], (), whole)
-
-
-def _first(segment: Segment) -> int:
-    return next((turn.index for turn in segment.turns if isinstance(turn, Said)), -1)
+    prompt, held = whole.turn.prompt, segment.lead.text
+    same = common(prompt, held)
+    lost = segment.thoughts - thoughts_in(whole.trace)
+    reason, index = ("thought", min(lost)) if lost else ("moved", 0)
+    return Verdict(reason, delta, True, index, held[same:], prompt[same:], (), whole)
 
 
 def _otherwise(

@@ -34,7 +34,7 @@ from .marks import Span
 from .parts import Given, Said
 from .quoted import quoted_markers
 from .request import Model, Request
-from .segment import Segment, Step
+from .segment import Lead, Segment, Step
 from .spoken import Chunk, Spoken, spelt
 
 if TYPE_CHECKING:
@@ -221,9 +221,9 @@ class Conversation:
         asked = generated(self._request, turn, self.messages)
         last = self._marks[-1] if self._marks else None
         if last is None or last.segment is None:
-            return Segment((), self._rendered, asked, turn.prefix)
+            return Segment((), Lead(self._rendered, asked, turn.prefix))
         text = last.stop + self._rendered[last.place :]
-        return last.segment.added(Step(Given((), text, ()), text, asked, turn.prefix))
+        return last.segment.added(Step(Given((), text, ()), Lead(text, asked, turn.prefix)))
 
     def _grown(
         self,

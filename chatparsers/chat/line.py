@@ -17,7 +17,7 @@ from .compare import Break, Difference, Verdict, compare
 from .ends import behind_answer, joined_message
 from .parts import Said
 from .request import Request
-from .segment import Segment, Step, opened
+from .segment import Lead, Segment, Step, opened
 from .spoken import Spoken
 
 
@@ -167,7 +167,7 @@ class Line:
         part, notes = behind_answer(self.request, self._mark.last, delta, indexed, self.count_stop)
         for held, shown in notes:
             self.differ("stop", len(self.messages) - 1, held, shown)
-        segment = self.segments[-1].added(Step(part, delta.text, delta.generated, delta.turn.prefix))
+        segment = self.segments[-1].added(Step(part, Lead(delta.text, delta.generated, delta.turn.prefix)))
         self.segments = (*self.segments[:-1], segment)
 
     def _break(self, verdict: Verdict, messages: list[Mapping[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from math import nan
 from typing import Any, NamedTuple
 
-from ..templates.trace import part_of
+from ..templates.trace import Trace, part_of
 from .around import Rendered
 from .bridge import generated
 from .marks import Span
@@ -19,38 +19,48 @@ from .sample import Sample
 from .spoken import spelt
 
 
-class Step(NamedTuple):
-    """What stands behind an answer. ``delta``: all that the template writes there; ``generated``: the last part of it,
-    which only the generation prompt has; ``prefix``: the part of that which belongs to the next answer."""
+class Lead(NamedTuple):
+    """The text before an answer. ``generated``: the last part of it, which only the generation prompt has; ``prefix``:
+    the part of that which belongs to the answer."""
 
-    part: Given
-    delta: str
+    text: str
     generated: str
     prefix: str
+
+    @property
+    def history(self) -> str:
+        """The text without what only the generation prompt has."""
+        return self.text[: len(self.text) - len(self.generated)]
+
+
+class Step(NamedTuple):
+    """What follows an answer. ``lead``: all that the template writes there, as the text before the next answer."""
+
+    part: Given
+    lead: Lead
 
 
 @dataclass(slots=True)
 class Segment:
-    """``rendering``: the text it begins with; ``generated`` and ``prefix`` as in a step. ``turns``: answers, and the
-    steps behind them."""
+    """``lead``: the rendering that it begins with. ``turns``: answers, and the steps after them. ``thoughts``: the
+    messages whose thoughts the rendering shows."""
 
     opening: tuple[Given | Said, ...]
-    rendering: str
-    generated: str
-    prefix: str
+    lead: Lead
     turns: tuple[Said | Step, ...] = ()
+    thoughts: frozenset[int] = frozenset()
     _ids: list[int] | None = None
 
     def answered(self, said: Said) -> Segment:
-        """The segment with an answer behind it."""
+        """The segment with an answer after it."""
         return self._grown(said, said.ids)
 
     def added(self, step: Step) -> Segment:
-        """The segment with a step behind it."""
+        """The segment with a step after it."""
         return self._grown(step, step.part.ids)
 
     def _grown(self, turn: Said | Step, ids: Sequence[int]) -> Segment:
-        other = Segment(self.opening, self.rendering, self.generated, self.prefix, (*self.turns, turn))
+        other = Segment(self.opening, self.lead, (*self.turns, turn), self.thoughts)
         if self._ids is not None:  # the list goes on to the longer segment
             other._ids, self._ids = self._ids, None
             other._ids += ids
@@ -82,15 +92,13 @@ class Segment:
 
     def text(self, tokenizer: Any) -> str:
         """What the ids spell."""
-        parts = [self.rendering]
+        parts = [self.lead.text]
         for turn in self.turns:
             parts.append(turn.part.text if isinstance(turn, Step) else spelt(tokenizer, turn.ids))
         return "".join(parts)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: getattr(self, name) for name in ("opening", "rendering", "generated", "prefix", "turns")
-        }
+        return {name: getattr(self, name) for name in ("opening", "lead", "turns", "thoughts")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         for name, value in state.items():
@@ -138,7 +146,13 @@ def opened(
         stop = wanted.strip() if same else ""
     parts.append(rendered.stretch((at, len(text)), (first, len(messages)), stop))
     generation = turn.prefix if begun else generated(request, turn, messages)
-    return Segment(tuple(part for part in parts if part.ids), text, generation, turn.prefix)
+    lead = Lead(text, generation, turn.prefix)
+    return Segment(tuple(part for part in parts if part.ids), lead, (), thoughts_in(trace))
+
+
+def thoughts_in(trace: Trace) -> frozenset[int]:
+    """The messages whose thoughts a rendering shows."""
+    return frozenset(span.message for span in trace.spans if span.field == "reasoning")
 
 
 class _Opening(NamedTuple):
