@@ -47,6 +47,7 @@ _HISTOGRAMS = {
 }
 _DATE = re.compile(r"_20\d{6}$")
 _DROPPED = {
+    "context_management": ("clear_thinking", "clear_tool_uses", "compact"),
     "part": (
         "audio",
         "document",
@@ -74,7 +75,7 @@ _DROPPED = {
         "web_search_preview",
     ),
 }
-"""The kinds of parts and tools that the three APIs name. Clients may send any other word."""
+"""The kinds of edits, parts and tools that the three APIs name. Clients may send any other word."""
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 

@@ -33,7 +33,7 @@ RESPONSES = _OPENAI | {
 }
 MESSAGES = _ALL | {
     *("messages", "system", "max_tokens", "stop_sequences", "thinking", "output_config", "output_format"),
-    *("mcp_servers", "container"),
+    *("mcp_servers", "container", "context_management"),
 }
 
 

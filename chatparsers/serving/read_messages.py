@@ -42,6 +42,7 @@ def read_messages(body: object, *, counting: bool = False, drop_unsupported: boo
     body = whole_request(body)
     drops = Drops(drop_unsupported)
     drops.fields(body, _UNSUPPORTED, ("mcp_servers",))
+    _edits(body.get("context_management"), drops)
     messages: list[dict[str, Any]] = []
     if not is_null(body.get("system")):
         system = _system(text_parts(body["system"], "system", _TEXT, drops), drops)
@@ -98,6 +99,15 @@ def _system(content: str | list[dict[str, Any]], drops: Drops) -> str:
     if plain != blocks:
         drops.kinds["line x-anthropic-billing-header"] = None
     return "\n".join(filter(None, plain))
+
+
+def _edits(given: object, drops: Drops) -> None:
+    """What the server should take out of the history when it gets long: nothing is. To keep all thoughts is no edit."""
+    edits = mapping(given or {}, "context_management").get("edits") or []
+    for index, edit in enumerate(sequence(edits, "context_management.edits")):
+        edit = mapping(edit, f"context_management.edits[{index}]")
+        if edit.get("keep") != "all":
+            drops.kinds[f"context_management {edit.get('type')}"] = None
 
 
 _ACCOUNTING = re.compile(r"^x-anthropic-billing-header:[^\n]*\n?", re.MULTILINE)

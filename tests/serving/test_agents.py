@@ -276,3 +276,18 @@ def test_no_field_is_ignored_in_silence(read: Any, body: dict[str, Any], field: 
     with pytest.raises(ApiError) as caught:
         read(body)
     assert caught.value.param == field
+
+
+def test_edits_of_the_history_are_left_out() -> None:
+    """Anthropic's server would take results out of a long history; to keep all thoughts asks nothing."""
+    body = {"messages": ASK, "max_tokens": 9}
+    kept = {"type": "clear_thinking_20251015", "keep": "all"}
+    for edits, dropped in (
+        ([kept], ()),
+        ([kept, {"type": "clear_tool_uses_20250919"}], ("clear_tool_uses_20250919",)),
+    ):
+        request = read_messages({**body, "context_management": {"edits": edits}})
+        assert request.dropped == tuple(f"context_management {kind}" for kind in dropped)
+        assert not request.ignored
+    with pytest.raises(ApiError, match="context_management"):
+        read_messages({**body, "context_management": [kept]})

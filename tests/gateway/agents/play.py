@@ -1,8 +1,11 @@
 """Has a coding agent do a small task through the gateway, before an engine that follows a script; run by hand.
 
-    python tests/gateway/agents/play.py codex --prefix DIR     # where npm installed it
-    python tests/gateway/agents/play.py opencode --prefix DIR
-    python tests/gateway/agents/play.py qwen --prefix DIR
+    python tests/gateway/agents/play.py codex --prefix DIR     # where npm installed it; or claude, cline, …
+    python tests/gateway/agents/play.py aider --prefix DIR     # an environment of Python's
+
+    python tests/gateway/agents/play.py codex --prefix DIR --engine http://127.0.0.1:8080 --model model.gguf
+
+With ``--engine`` a real llama-server writes the answers; then nothing is kept.
 
 The task: read a file, change it by a call, run a command, say done. What the agent sent is kept beside this file, with
 its long texts cut and its paths replaced; `test_agents.py` sends it again.
@@ -27,11 +30,13 @@ sys.path.insert(0, str(HERE.parent))
 from scripted import Llama, Upstream, Wire, forced, llama_end, llama_piece
 from servers import Server
 
+import chatparsers
 from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.testing.tiny import tiny_model
 
 ASK = "Change hello to goodbye in note.txt, show it, and say done."
 LONGEST = 200
+AGENTS = ("aider", "claude", "cline", "codex", "opencode", "qwen")
 
 
 def call(name: str, **arguments: Any) -> str:
@@ -40,17 +45,24 @@ def call(name: str, **arguments: Any) -> str:
 
 def steps(agent: str, file: str) -> list[str]:
     """What the model writes, turn by turn."""
+    show = {"command": f"cat {file} && echo ran"}
     if agent == "codex":
         sed = f"sed -i s/hello/goodbye/ {file}"
-        return [call("exec_command", cmd=cmd) for cmd in (f"cat {file}", sed, f"cat {file} && echo ran")]
+        return [call("exec_command", cmd=cmd) for cmd in (f"cat {file}", sed, show["command"])]
     if agent == "opencode":
         edit = call("edit", filePath=file, oldString="hello", newString="goodbye")
-        run = call("bash", command=f"cat {file} && echo ran", description="Shows it")
-        return [call("read", filePath=file), edit, run]
+        return [call("read", filePath=file), edit, call("bash", **show, description="Shows it")]
+    if agent == "claude":
+        edit = call("Edit", file_path=file, old_string="hello", new_string="goodbye")
+        return [call("Read", file_path=file), edit, call("Bash", **show, description="Shows it")]
+    if agent == "cline":
+        edit = call("editor", path=file, old_text="hello", new_text="goodbye")
+        read = call("read_files", files=[{"path": file}])
+        return [read, edit, call("run_commands", commands=[show["command"]])]
+    if agent == "aider":
+        return ["note.txt\n```\n<<<<<<< SEARCH\nhello\n=======\ngoodbye\n>>>>>>> REPLACE\n```\n"]
     edit = call("edit", file_path=file, old_string="hello", new_string="goodbye")
-    run = call(
-        "run_shell_command", command=f"cat {file} && echo ran", description="Shows it", is_background=False
-    )
+    run = call("run_shell_command", **show, description="Shows it", is_background=False)
     return [call("read_file", file_path=file), edit, run]
 
 
@@ -66,15 +78,22 @@ class Plays:
             await self.probe(path, body, wire)
             return
         asked = next((one for _, one in reversed(self.sent) if one.get("tools")), self.sent[-1][1])
-        said = asked.get("messages") or asked["input"]
-        turns = sum(one.get("role") == "tool" or one.get("type") == "function_call_output" for one in said)
-        text = self.steps[turns] if turns < len(self.steps) and asked.get("tools") else "Done."
+        turns = results(asked.get("messages") or asked["input"])
+        text = self.steps[turns] if turns < len(self.steps) else "Done."
         await wire.head()
         for start in range(0, len(text), 7):
             await wire.send(llama_piece(text[start : start + 7]))
             await asyncio.sleep(0.001)
         await wire.send(llama_end())
         await wire.end()
+
+
+def results(said: list[dict[str, Any]]) -> int:
+    """How many results of tools a history has, in any of the three APIs."""
+    parts = [part for one in said if isinstance(one.get("content"), list) for part in one["content"]]
+    kinds = ("function_call_output", "tool_result")
+    found = [one for one in (*said, *parts) if one.get("role") == "tool" or one.get("type") in kinds]
+    return len(found)
 
 
 class Records:
@@ -136,7 +155,21 @@ def command(agent: str, prefix: Path, home: Path, url: str) -> tuple[list[str], 
         }
         env["OPENCODE_CONFIG_CONTENT"] = json.dumps({**given, "permission": "allow"})
         return [str(prefix / "node_modules/.bin/opencode"), "run", ASK], env
+    if agent == "claude":
+        env |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_AUTH_TOKEN": "none", "ANTHROPIC_MODEL": "mine"}
+        env |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1"}
+        return [str(prefix / "node_modules/.bin/claude"), "--dangerously-skip-permissions", "-p", ASK], env
     env |= {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "mine"}
+    if agent == "aider":
+        quiet = ["--yes", "--no-git", "--no-check-update", "--analytics-disable", "--no-show-model-warnings"]
+        ask = ["--edit-format", "diff", "--message", ASK, "note.txt"]
+        env["OPENAI_API_BASE"] = f"{url}/v1"
+        return [str(prefix / "bin/aider"), "--model", "openai/mine", *quiet, *ask], env
+    if agent == "cline":
+        program = str(prefix / "node_modules/.bin/cline")
+        named = ["-p", "openai", "-k", "none", "-m", "mine", "-b", f"{url}/v1"]
+        subprocess.run([program, "auth", *named], env=env, check=True, timeout=60)
+        return [program, "-P", "openai", "-m", "mine", ASK], env
     return [str(prefix / "node_modules/.bin/qwen"), "--yolo", "--auth-type", "openai", "-p", ASK], env
 
 
@@ -149,16 +182,20 @@ def shortened(value: Any, paths: dict[str, str]) -> Any:
     if isinstance(value, str):
         for path, name in paths.items():
             value = value.replace(path, name)
-        value = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "id", value)
+        value = re.sub(
+            r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32,}", "id", value
+        )
         return value if len(value) <= LONGEST or value.startswith("{") else f"{value[:LONGEST]}…"
     return value
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("agent", choices=("codex", "opencode", "qwen"))
+    parser.add_argument("agent", choices=AGENTS)
     parser.add_argument("--prefix", type=Path, required=True)
     parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--engine")
+    parser.add_argument("--model", help="the file of the model that the engine runs")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         home, work = Path(place) / "home", Path(place) / "work"
@@ -167,10 +204,12 @@ def main() -> None:
         note = work / "note.txt"
         note.write_text("hello\n")
         subprocess.run(["git", "init", "-q", str(work)], check=False)
-        model = tiny_model("qwen3")
-        plays = Plays(steps(given.agent, str(note)), model.tokenizer)
+        tiny = tiny_model("qwen3")
+        plays = Plays(steps(given.agent, str(note)), tiny.tokenizer)
         engine = Upstream(plays, context=200_000)
-        app = Records(create_app(model.chat, LlamaServer(engine.url), Settings(drop_unsupported=True)))
+        chat = tiny.chat if given.model is None else chatparsers.load(given.model)
+        settings = Settings(drop_unsupported=True, lenient_calls=given.engine is not None)
+        app = Records(create_app(chat, LlamaServer(given.engine or engine.url), settings))
         plays.sent = app.sent
         server = Server(app)
         words, env = command(given.agent, given.prefix, home, server.url)
@@ -194,11 +233,13 @@ def main() -> None:
         print("file:", note.read_text().strip(), "| command seen:", ran, "| requests:", len(app.sent))
         paths = {str(work): "/work", str(home): "/home/user", place: "/tmp/place"}
         kept = [{"path": path, "body": shortened(body, paths)} for path, body in app.sent]
-        kept = [one for one in kept if one["body"].get("tools")]
-        kept = [kept[0], kept[-1]]
-        if ran and note.read_text() == "goodbye\n":
+        kept = [one for one in kept if one["body"].get("tools") or given.agent == "aider"]
+        if (
+            given.engine is None and (ran or given.agent == "aider") and note.read_text() == "goodbye\n"
+        ):  # aider runs no command
             target = HERE / f"{given.agent}.json"
-            target.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            ends = [kept[0], kept[-1]][: len(kept)]
+            target.write_text(json.dumps(ends, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
