@@ -170,6 +170,21 @@ def test_call_ids_take_the_form_that_the_template_accepts(own_folder: Path) -> N
     assert "<functions.get_weather:7>" in id_is_name.render(messages)
 
 
+def test_ids_that_only_several_calls_need_are_filled_in() -> None:
+    source = """
+    {%- for message in messages %}
+        {%- for call in message.tool_calls or [] %}
+            {%- if message.tool_calls | length > 1 and not call.id %}{{ raise_exception("no id") }}{% endif %}
+            {{- call.function.name ~ (call.function.arguments | tojson) }}
+        {%- endfor %}
+        {{- message.content or "" }}
+    {%- endfor %}"""
+    template = Template(source)
+    assert template.wants.call_ids == "fill"
+    calls = [{"function": {"name": name, "arguments": "{}"}} for name in ("one", "two")]
+    assert template.render([{"role": "assistant", "content": "", "tool_calls": calls}]) == "one{}two{}"
+
+
 def test_arguments_as_text_where_the_template_wants_text() -> None:
     source = (
         "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}"

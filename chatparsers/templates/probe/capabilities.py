@@ -20,6 +20,7 @@ from ..messages import CallIds, ReasoningAs, Wants
 from ..trace import Trace, covered
 from .stand_ins import (
     ANSWER,
+    ARGUMENTS,
     FOREIGN_IDS,
     FOUND,
     IDS,
@@ -43,8 +44,8 @@ Messages = list[dict[str, Any]]
 
 # Parts printed as they are, by Python or as JSON: {'type': 'text', 'text': '…
 _PART = re.compile(r"""["'](?:text|thinking)["']: ?["']\Z""")
-PRINTED = ("{'", '\\"')
-"""What is before a word in a printed dict, or in JSON within a JSON string."""
+PRINTED = (repr(ARGUMENTS), f'\\"{KEY}\\"')
+"""What a printed dict of arguments has, and JSON within a JSON string."""
 
 _ARGUMENT_FORMS: tuple[Literal["dict", "text"], ...] = ("dict", "text")
 _EMPTIES: tuple[Literal["text", "none"], ...] = ("text", "none")
@@ -167,6 +168,10 @@ class Prober:
                 last_only = last_only or wants
         else:
             wants = last_only or self._after_reasoning or self.plain
+        if self._shown([question(), answer("", calls=2, ids=())], wants, tools=True) is None:
+            # A template may want ids where it tells several calls from each other.
+            forms = (replace(wants, call_ids=ids) for ids in _IDS)
+            wants = next((form for form in forms if self._keeps_calls(form, 2, results=())), wants)
         bare = replace(wants, empty_content="none")
         # R1-Distill-Qwen renders the empty text beside a call as a turn of its own.
         return bare if self._keeps_calls(bare, 1) and self._length(bare) < self._length(wants) else wants
@@ -429,15 +434,13 @@ def _named(found: Trace | None) -> bool:
 def shows_call(
     found: Trace, message: int, part: int, printed: tuple[str, ...] = PRINTED, *, once: bool = False
 ) -> bool:
-    """Whether a call comes out: its name, its argument's name and value, and not after one of the texts ``printed``.
-    ``once``: the value comes once, and the argument's name once or, in a tag, twice."""
+    """Whether a call comes out: its name, its argument's name and value, and none of the texts ``printed``. ``once``:
+    the value comes once, and the argument's name once or, in a tag, twice."""
     spans = [span for span in found.of(message, "arguments") if span.part == part]
-    texts = [found.text[max(0, span.start - 2) : span.end] for span in spans]
+    texts = [found.text[span.start : span.end] for span in spans]
     keys, values = (sum(text.count(word) for text in texts) for word in (KEY, VALUE))
-    first = min((span.start for span in spans), default=0)
-    if any(found.text.endswith(form, 0, first) for form in printed):
-        return False
-    if any(form + word in text for form in printed for word in (KEY, VALUE) for text in texts):
+    whole = found.text[max(0, spans[0].start - 2) : spans[-1].end + 2] if spans else ""
+    if any(text in whole for text in printed):
         return False
     counted = (keys in (1, 2) and values == 1) if once else bool(keys and values)
     return counted and any(span.part == part and span.verbatim for span in found.of(message, "name"))

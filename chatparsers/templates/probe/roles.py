@@ -1,4 +1,4 @@
-"""Finds the text that a template writes before and after a message of each role, in renderings of needles.
+"""Finds the text that a template writes before and after a message of each role, in the traces of stand-ins.
 
 Each role is rendered in the middle of a conversation, between messages of other roles, so that neither the beginning
 of the text nor its end is taken for a header. Only a system message is rendered at the start. The assistant's header
@@ -10,23 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.format import Format
 from ...errors import TemplateError
+from ..trace import Trace
 from .edges import opening
 from .turns import MARKER, common, outside_marker
 
 if TYPE_CHECKING:
     from ..render import Template
 
-_NEEDLE = "永N33DLE"
-_HELLO, _BYE = "永Hello", "永Bye"
+_HELLO, _BYE, _WORDS = "永Hello", "永Bye", "永Words"
 _USER, _ANSWER = {"role": "user", "content": _HELLO}, {"role": "assistant", "content": _BYE}
 _ID, _NAME = "call00000", "needlename"
 _CALL = {"id": _ID, "type": "function", "function": {"name": _NAME, "arguments": {"needle": _BYE}}}
 ANY = "\0"
 """In a header: any name or id."""
+_TEXTS = ("content", "reasoning", "arguments")
 _LEAST = 3  # characters: a shorter text may occur anywhere
 
 
@@ -44,41 +45,37 @@ def role_headers(template: Template, fmt: Format) -> Mapping[str, Headers]:
 
     A role is left out if the template refuses it, drops its text, or gives it the header of another role.
     """
-    user = _around(template, [_USER, _ANSWER], {"role": "user", "content": _NEEDLE}, [_ANSWER, _USER])
-    answer = _around(template, [_USER], {"role": "assistant", "content": _NEEDLE}, [_USER, _ANSWER])
-    if user is None or answer is None or not _enough(user[0]):
+    user = _around(template, [_USER, _ANSWER], {"role": "user", "content": _WORDS}, [_ANSWER, _USER])
+    answer = _around(template, [_USER], {"role": "assistant", "content": _WORDS}, [_USER, _ANSWER])
+    if user is None or answer is None or not _enough(user.before):
         return {}
-    header = _assistants(template, fmt, answer[0])
-    closes = user[1].partition(_BYE)[0]  # up to the answer after it
-    openers = [header]
+    header = _assistants(template, fmt, answer.before)
+    closes, openers = user.after, [header]
     if _enough(header):
         closes = closes.partition(header)[0]
     else:
         openers, closes = [closes], ""
-    found = {"user": Headers((user[0],), closes)}
-    result = {"role": "tool", "name": _NAME, "tool_call_id": _ID, "content": _NEEDLE}
+    found = {"user": Headers((user.before,), closes)}
+    result = {"role": "tool", "name": _NAME, "tool_call_id": _ID, "content": _WORDS}
     called = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
     tool = _around(template, [_USER, called], result, [_ANSWER, _USER])
-    others = {user[0].strip(), *(text.strip() for text in openers)}
-    if tool is not None and _enough(tool[0]) and tool[0].strip() not in others:
-        between = tool[1].partition(_BYE)[0]
-        if _enough(header) and header in between:
-            after = between.partition(header)[0]
+    others = {user.before.strip(), *(text.strip() for text in openers)}
+    if tool is not None and _enough(tool.before) and tool.before.strip() not in others:
+        if _enough(header) and header in tool.after:
+            after = tool.after.partition(header)[0]
         else:
-            openers.append(_any(_bare(fmt, between)))
+            openers.append(_any(_bare(fmt, tool.after)))
             after = ""
-        found["tool"] = Headers((_any(tool[0]),), after)
-    behind = answer[1].partition(_HELLO)[0]
+        found["tool"] = Headers((_any(tool.before),), after)
     found["assistant"] = Headers(
-        tuple(text for text in openers if _enough(text)), behind.partition(user[0])[0]
+        tuple(text for text in openers if _enough(text)), answer.after.partition(user.before)[0]
     )
-    first = _rendered(template, [{"role": "system", "content": _NEEDLE}, _USER])
-    if first is not None and first.count(_NEEDLE) == 1:
-        before, _, behind = first.partition(_NEEDLE)
-        between = behind.partition(_HELLO)[0]
-        own = not before.rstrip().endswith(user[0].strip())
-        if own and _enough(before) and user[0].strip() in between:
-            found["system"] = Headers((before,), between.partition(user[0].strip())[0])
+    system = _shown(template, [{"role": "system", "content": _WORDS}, _USER])
+    gaps = None if system is None else _gaps(system, 0)
+    if gaps is not None:
+        opens = user.before.strip()
+        if not gaps.before.rstrip().endswith(opens) and _enough(gaps.before) and opens in gaps.after:
+            found["system"] = Headers((gaps.before,), gaps.after.partition(opens)[0])
     return found if found["assistant"].before else {}
 
 
@@ -96,11 +93,11 @@ def _assistants(template: Template, fmt: Format, before: str) -> str:
     enough."""
     header = before
     called: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
-    thought: dict[str, Any] = {"role": "assistant", "content": _NEEDLE, "reasoning_content": "永thought"}
+    thought: dict[str, Any] = {"role": "assistant", "content": _WORDS, "reasoning_content": "永thought"}
     for message in (called, thought):
-        plain, text = _rendered(template, [_USER]), _rendered(template, [_USER, message])
-        if plain is not None and text is not None and text.startswith(plain):
-            rest = text[len(plain) :]
+        plain, shown = _shown(template, [_USER]), _shown(template, [_USER, message])
+        if plain is not None and shown is not None and shown.text.startswith(plain.text):
+            rest = shown.text[len(plain.text) :]
             at = outside_marker(rest, outside_marker(header, common(header, rest)))
             header = header[:at] if _enough(header[:at]) else header
     return _bare(fmt, header)
@@ -112,33 +109,52 @@ def _bare(fmt: Format, header: str) -> str:
     return bare if _enough(bare) else header
 
 
+class _Gaps(NamedTuple):
+    """The text before and after a message's words, up to those of other messages."""
+
+    before: str
+    after: str
+
+
+def _gaps(trace: Trace, index: int) -> _Gaps | None:
+    """What is around the content of a message; None if it is not shown once and whole."""
+    places = [place for place in trace.places.get(index, ()) if trace.spans[place].field == "content"]
+    if len(places) != 1 or not trace.spans[places[0]].verbatim:
+        return None
+    others = [span for span in trace.spans if span.message != index and span.field in _TEXTS]
+    start, end = trace.spans[places[0]][:2]
+    return _Gaps(
+        trace.text[max((span.end for span in others if span.end <= start), default=0) : start],
+        trace.text[end : min((span.start for span in others if span.start >= end), default=None)],
+    )
+
+
 def _around(
     template: Template, history: list[dict[str, Any]], message: dict[str, Any], rest: list[dict[str, Any]]
-) -> tuple[str, str] | None:
-    """The header of the message, and everything after its text; None if the message is not shown.
+) -> _Gaps | None:
+    """The header of the message, and the text after its words; None if the message is not shown.
 
     The text that closes the message before it is not part of its header: the rendering of only the history ends in
     it too.
     """
-    text, plain = _rendered(template, [*history, message, *rest]), _rendered(template, history)
-    if text is None or plain is None or text.count(_NEEDLE) != 1:
+    shown, plain = _shown(template, [*history, message, *rest]), _shown(template, history)
+    gaps = None if shown is None or plain is None else _gaps(shown, len(history))
+    if gaps is None or plain is None:
         return None
-    before, _, behind = text.partition(_NEEDLE)
-    said = history[-1].get("content") or _BYE
-    if said in before and said in plain:
-        before, plain = before.rpartition(said)[2], plain.rpartition(said)[2]
-    header = before[outside_marker(before, common(plain, before)) :]
+    closed = plain.text[max((span.end for span in plain.spans if span.field in _TEXTS), default=0) :]
+    header = gaps.before[outside_marker(gaps.before, common(closed, gaps.before)) :]
     if message["role"] == "user":  # nor is anything that the first message of a conversation has not
-        opens, shown, _ = (_rendered(template, [message]) or "").partition(_NEEDLE)
-        if shown:
-            shared = len(header) - common(header[::-1], opens[::-1])
+        alone = _shown(template, [message])
+        opens = None if alone is None else _gaps(alone, 0)
+        if opens is not None:
+            shared = len(header) - common(header[::-1], opens.before[::-1])
             inside = next((m for m in MARKER.finditer(header) if m.start() < shared < m.end()), None)
             header = header[inside.end() if inside else shared :] or header
-    return header, behind
+    return _Gaps(header, gaps.after)
 
 
-def _rendered(template: Template, messages: list[dict[str, Any]]) -> str | None:
+def _shown(template: Template, messages: list[dict[str, Any]]) -> Trace | None:
     try:
-        return template.render(messages, strftime_now=lambda pattern: "today")
+        return template.shown(messages, strftime_now=lambda pattern: "today")
     except TemplateError:
         return None

@@ -176,15 +176,12 @@ class Planner:
 
     @cached
     def _printed(self) -> tuple[str, ...]:
-        """What is before a word in a printed dict, or in JSON within a JSON string. No format means it so, unless it
-        writes so itself."""
+        """What a printed dict has, and JSON within a JSON string. No format means it so, unless it writes so itself."""
         try:
             written = self._syntax.render(answer("", calls=1), TOOLS)
         except ChatParsersError:
             written = ""
-        return tuple(
-            form for form in PRINTED if f"{form}{KEY}" not in written and f"{form}{NAME}" not in written
-        )
+        return tuple(text for text in PRINTED if text not in written)
 
     def _try(
         self,
