@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from .formats import FormatRef
     from .grammar import Grammar, Trigger, Weakened
+    from .guide import Guide, Guides, GuideState
     from .plugins import hookimpl
     from .registry import FormatInfo, get_format, list_formats, register, unregister
     from .templates.trace import Trace, TraceSpan
@@ -74,6 +75,9 @@ __all__ = [
     "FormatRef",
     "Grammar",
     "Grown",
+    "Guide",
+    "GuideState",
+    "Guides",
     "Kind",
     "LoadError",
     "Message",
@@ -134,6 +138,9 @@ _HOME = {
     "FormatRef": "formats",
     "Grammar": "grammar",
     "Grown": "chat.conversation",
+    "Guide": "guide",
+    "GuideState": "guide",
+    "Guides": "guide",
     "Kind": "chat.sample",
     "LoadError": "errors",
     "Message": "core.message",

@@ -34,10 +34,13 @@ from .shown import Shown
 
 if TYPE_CHECKING:
     from ..grammar import Grammar
+    from ..guide import Guide
+    from ..guide.engines import EngineName
 
 __all__ = ["Dialect", "Format", "GrammarReader", "ReasoningMode", "ToolChoice", "Turn"]
 
 _GRAMMAR = "chatparsers.grammar:write"
+_GUIDE = "chatparsers.guide:open_guide"
 _ID_START = "chatparsers.tokens.feed:id_start"
 _MARKER_IDS = "chatparsers.tokens.feed:marker_ids"
 _STOP_IDS = "chatparsers.tokens.feed:stop_ids"
@@ -380,6 +383,39 @@ class Turn(Shown):
         return opened(
             (self, reasoning == "inline", skip_special_tokens, token_text_fallback, id_seed), strict
         )
+
+    def guide(
+        self,
+        engine: EngineName | None = None,
+        *,
+        thinking_tokens: int | None = None,
+        thinking_message: str = "",
+        max_calls: int | None = None,
+        call_within: int | None = None,
+    ) -> Guide:
+        """A `Guide` that steers an answer to this turn as it is sampled: what may come next, and what must.
+
+        ``engine``: who reads the turn's grammar, ``"llguidance"`` or ``"xgrammar"``; None takes the first of these that
+        is installed (``pip install 'chatparsers[guide]'``). ``thinking_tokens``: how many ids all thoughts of the turn
+        may take together. Then the thought is ended by force: by ``thinking_message``, if there is one, and the
+        format's closer; and no thought begins any more. ``max_calls``: as in `grammar`. ``call_within``: after so many
+        ids of content, a call must come.
+
+        Raises `RequestError` if the turn has no tokenizer or no token that ends it, for a limit that is none, and if
+        the engine is not installed.
+
+        >>> chat.prepare(messages, tools=tools).guide(thinking_tokens=200).state.left
+        200
+        """
+        found: Guide = load_reference(_GUIDE)(
+            self,
+            engine,
+            thinking_tokens=thinking_tokens,
+            thinking_message=thinking_message,
+            max_calls=max_calls,
+            call_within=call_within,
+        )
+        return found
 
     def _start(self, inline: bool) -> Start:
         """How a stream of text begins."""

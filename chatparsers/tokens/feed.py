@@ -156,6 +156,11 @@ class IdFeed:
         """Whether an id was fed."""
         return bool(self._new or self._offsets)
 
+    @property
+    def pending(self) -> int:
+        """How many bytes of an incomplete character are held."""
+        return self._detokenizer.pending
+
     def take_unknown(self) -> list[tuple[int, int]]:
         """The unknown ids since the last call."""
         found, self.unknown = self.unknown, []

@@ -50,6 +50,13 @@ PAGES = (
         ("Grammar", "Trigger", "Weakened"),
     ),
     Page(
+        "guide",
+        "Steer a generation",
+        "Masks, forced ids, budgets and rollback.",
+        "chatparsers",
+        ("Guide", "GuideState", "Guides"),
+    ),
+    Page(
         "rollout",
         "Rollouts and samples",
         "Token ids over many turns, and what a trainer eats.",

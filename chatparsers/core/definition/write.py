@@ -59,6 +59,14 @@ def write(format: Definition, tree: Node, message: Mapping[str, Any], tools: Too
     return text
 
 
+def fixed_text(node: Node) -> str | None:
+    """The text that a part of the turn is written as, such as a closer; None if nothing says."""
+    try:
+        return _Writer("", "", "", (), Toolset()).node(node)
+    except DefinitionError:
+        return None
+
+
 def names_of(message: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """The name of each call of the message, and the names of its arguments."""
     for call in _calls(message.get("tool_calls") or ()):

@@ -230,6 +230,11 @@ class Stream:
         return "markup" if self._ended else KINDS[self._machine.region]
 
     @property
+    def _inside_character(self) -> bool:
+        """Whether the last id is only a part of a character."""
+        return bool(self._ids) and self._ids.pending > 0
+
+    @property
     def message(self) -> Message:
         """The message so far; whole after `finish`. It is cheap enough to ask for after each piece."""
         return self._message(True)

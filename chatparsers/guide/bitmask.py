@@ -1,0 +1,69 @@
+"""Packed masks in the engines' layout: a row of 32-bit words for each answer, a bit for each id.
+
+A mask is an array of numpy, a tensor of torch in main memory, or any other writable buffer of 32-bit integers.
+"""
+
+from __future__ import annotations
+
+from ctypes import addressof, c_char, c_uint32, memset
+from typing import Any
+
+from ..errors import RequestError
+
+
+def row_of(bitmask: Any, row: int, size: int) -> tuple[int, int]:
+    """The address of a row, and its bytes. ``size``: how many ids it must have bits for.
+
+    Raises `RequestError` if ``bitmask`` is not one, or is too small.
+    """
+    if hasattr(bitmask, "data_ptr"):
+        shape, address, fits = tuple(bitmask.shape), bitmask.data_ptr(), _is_mask_of_torch(bitmask)
+    else:
+        try:
+            view = memoryview(bitmask)
+        except TypeError:
+            raise _refused(bitmask) from None
+        shape = view.shape or ()
+        fits = view.itemsize == 4 and view.c_contiguous and not view.readonly and view.format in _INTEGERS
+        address = addressof(c_char.from_buffer(view)) if fits and view.nbytes else 0
+    if not fits or not 1 <= len(shape) <= 2 or not address:
+        raise _refused(bitmask)
+    rows, words = (1, *shape)[-2:]
+    if not 0 <= row < rows:
+        raise RequestError(f"row: expected a row of the bitmask, which has {rows}, found {row!r:.40}")
+    if words * 32 < size:
+        raise RequestError(
+            f"bitmask: expected at least {(size + 31) // 32} words a row, for {size} ids, found {words}"
+        )
+    return address + row * words * 4, words * 4
+
+
+_INTEGERS = ("i", "I", "l", "L", "<i", "<I", "=i", "=I")
+
+
+def _is_mask_of_torch(tensor: Any) -> bool:
+    return (
+        str(tensor.dtype) == "torch.int32" and tensor.is_contiguous() and str(tensor.device).startswith("cpu")
+    )
+
+
+def _refused(bitmask: Any) -> RequestError:
+    return RequestError(
+        "bitmask: expected one or two dimensions of 32-bit integers in main memory, as numpy.zeros((rows, words), "
+        f"dtype=numpy.int32) makes them, found {type(bitmask).__name__}"
+    )
+
+
+def allow_all(address: int, size: int) -> None:
+    """Sets all bits of a row of ``size`` bytes."""
+    memset(address, 0xFF, size)
+
+
+def allow_none(address: int, size: int) -> None:
+    """Clears all bits of a row of ``size`` bytes."""
+    memset(address, 0, size)
+
+
+def allow(address: int, id: int) -> None:
+    """Sets the bit of an id."""
+    c_uint32.from_address(address + (id >> 5) * 4).value |= 1 << (id & 31)

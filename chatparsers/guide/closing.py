@@ -1,0 +1,78 @@
+"""How an open thought is ended by force: the message, and the shortest closer that fits here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from ..core.definition.features import Definition, reasoning_spans
+from ..core.definition.idioms import Options
+from ..core.definition.nodes import Body, Span
+from ..core.definition.tree import begins, once
+from ..core.definition.write import fixed_text
+from ..errors import RequestError
+from ..grammar.ir import literals
+from ..tokens import Vocabulary
+from .turn import Guided
+
+
+@lru_cache(maxsize=256)
+def closers(format: Definition, options: Options) -> tuple[str, ...]:
+    """The texts that end a thought, without white space around them, the shortest first."""
+    tree = format.tree(options)
+    body = next(node for node in once(tree) if isinstance(node, Body))
+    found: dict[str, None] = {}
+    for span in reasoning_spans(tree):
+        found.update(dict.fromkeys(_ends(span, body)))
+    texts = dict.fromkeys(text.strip() for text in found)
+    return tuple(sorted(filter(None, texts), key=len))
+
+
+def _ends(span: Span, body: Body) -> Iterator[str]:
+    """What ends a thought: its closer, or what begins after it."""
+    after = (None if body.content is None else body.content.open, body.calls)
+    for node in (span.close,) if span.close is not None else after:
+        if node is None:
+            continue
+        yield from begins(node)
+        text = fixed_text(node)
+        if text is not None:
+            yield text
+
+
+def message_ids(turn: Guided, text: str) -> tuple[int, ...]:
+    """The ids of the message that ends a thought. Raises `RequestError` if it is no text, or holds what the thought
+    cannot hold."""
+    if not isinstance(text, str):
+        raise RequestError(f"thinking_message: expected text, found {type(text).__name__}")
+    marked = next(
+        (mark for mark in (*closers(turn.format, turn.options), *turn.marker_ids) if mark in text), None
+    )
+    if marked is not None:
+        raise RequestError(f"thinking_message: expected text without markers, found {marked!r} in it")
+    return Vocabulary.of(turn.tokenizer).ids_of(text) if text else ()
+
+
+def endings(turn: Guided, text: str, message: tuple[int, ...]) -> Iterator[list[int]]:
+    """The ways to end a thought that ends with ``text`` so far: the rests of closers that it has begun, then the whole
+    ones after ``message``, the fewest ids first."""
+    vocabulary, marks = Vocabulary.of(turn.tokenizer), turn.marker_ids
+    found = closers(turn.format, turn.options)
+    begun = {
+        closer[size:]
+        for closer in found
+        if closer not in marks
+        for size in range(1, len(closer))
+        if text.endswith(closer[:size])
+    }
+    for begin, rests in (((), begun), (message, found)):
+        spelt = [_ids(vocabulary, rest, marks) for rest in rests]
+        yield from ([*begin, *ids] for ids in sorted(spelt, key=len))
+
+
+def _ids(vocabulary: Vocabulary, text: str, marks: Mapping[str, int]) -> list[int]:
+    """The ids of a text, its markers as single tokens."""
+    ids: list[int] = []
+    for item in literals(text, marks):
+        ids += (marks[item.text],) if item.text in marks else vocabulary.ids_of(item.text)
+    return ids

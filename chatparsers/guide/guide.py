@@ -1,0 +1,490 @@
+"""One object that steers a running generation: what may come next, what must come, what has come.
+
+Strategy: a `Guide` holds a turn's stream and a matcher of the turn's own grammar, and feeds both the same ids. What a
+grammar cannot say is added by *limits*: how many ids thoughts may take, and how soon a call must come. A limit that is
+reached acts in two ways. It *forces* ids, one after the other (`_Run`): a thought's closer. And it replaces the matcher
+by one of a narrower grammar (`_Used`), in which no further thought begins, or a call comes next.
+
+Invariants: all that a guide knows besides stream and matchers follows from how many ids were fed. A run, a matcher
+and a kind of text begin at a count. Each is linked to the one before it, so going back is counting back, and copies
+share the past. No limit can be reached before ``_deadline`` ids. Up to there, and while the stream's shortcut
+``_plain`` stands, an id is only given to matcher and stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias
+
+from ..core.events import Event
+from ..core.message import FinishReason, Message
+from ..core.parser.stream import Stream
+from ..errors import RequestError
+from ..grammar import Grammar
+from ..public import made_by, public
+from .bitmask import allow, allow_all, allow_none, row_of
+from .closing import endings
+from .engines import EngineName, Matcher
+from .plan import Plan
+from .turn import Guided
+
+Ids: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
+Kind: TypeAlias = Literal["reasoning", "content", "call", "between", "ended"]
+
+_NEVER = 1 << 62
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class GuideState:
+    """Where a generation is. ``kind``: ``reasoning``, ``content``, ``call``, ``between`` (markup between parts) or
+    ``ended``. ``tokens``: how many ids were fed since this kind began. ``left``: how many ids thoughts may still take;
+    None: any number."""
+
+    kind: Kind
+    tokens: int
+    left: int | None
+
+
+class _Past(NamedTuple):
+    """What was read since ``since`` ids: text of ``kind``. Before it, thoughts took ``thought`` ids, and content took
+    ``said``."""
+
+    since: int
+    kind: Kind
+    thought: int
+    said: int
+    before: _Past | None
+
+
+class _Run(NamedTuple):
+    """``ids`` that must come after ``since`` ids."""
+
+    since: int
+    ids: list[int]
+    before: _Run | None
+
+
+class _Used(NamedTuple):
+    """The matcher that is used since ``since`` ids. It began after ``first`` ids. In its grammar no thought begins any
+    more (``spent``), and a call comes first (``called``)."""
+
+    since: int
+    matcher: Matcher | None
+    first: int
+    spent: bool
+    called: bool
+    before: _Used | None
+
+
+@public
+class Guide:
+    """Steers one answer as it is sampled. Made by `Turn.guide`.
+
+    >>> guide = chat.bind(tools=tools, prefix="<think>\\n").guide(thinking_tokens=1)
+    >>> guide.feed(tokenizer.encode("Hm").ids)
+    [Reasoning(text='Hm')]
+    >>> tokenizer.decode(guide.forced(), skip_special_tokens=False)
+    '</think>'
+    """
+
+    __slots__ = (
+        "_count",
+        "_deadline",
+        "_ids",
+        "_over",
+        "_past",
+        "_plain",
+        "_plan",
+        "_read",
+        "_run",
+        "_stream",
+        "_take",
+        "_used",
+    )
+
+    _plan: Plan
+    _stream: Stream
+    _used: _Used
+    _past: _Past
+    _run: _Run | None
+    _count: int
+    """How many ids were fed."""
+    _ids: list[int]
+    """These ids."""
+    _over: int
+    """The count at which the turn ended; -1 before."""
+    _deadline: int
+    """The count at which a limit is reached; -1 where each id is looked at first."""
+    _take: Callable[[int], bool] | None
+    """The matcher's method that takes an id."""
+    _read: Callable[[int], list[Event]]
+    """The stream's method that reads an id."""
+    _plain: object
+    """The stream's shortcut; None if there is none."""
+
+    def __init__(self) -> None:
+        made_by("a guide", "Turn.guide()")
+
+    # what a host asks
+
+    @property
+    def grammar(self) -> Grammar | None:
+        """The grammar that the engine reads; None if the turn constrains nothing."""
+        return self._plan.grammar
+
+    @property
+    def state(self) -> GuideState:
+        """Where the generation is: the kind of text, how many ids it took, how many thoughts may still take."""
+        return GuideState(self._past.kind, self._count - self._past.since, self._left)
+
+    @property
+    def message(self) -> Message:
+        """The message so far; whole after `finish`."""
+        return self._stream.message
+
+    @property
+    def ended(self) -> bool:
+        """Whether the turn is over, because an id ended it."""
+        return self._over >= 0
+
+    def feed(self, ids: Ids) -> list[Event]:
+        """Takes the next id or ids, and returns the events of `Stream.feed`.
+
+        Raises `RequestError` for an id that may not come here, with its index in ``ids``; the guide is then as it was.
+        After the end of the turn, any id is taken, and nothing follows.
+
+        >>> guide = chat.bind(tools=tools).guide()
+        >>> guide.feed(tokenizer.encode("Hi").ids)
+        [Content(text='H'), Content(text='i')]
+        """
+        if type(ids) is not int:
+            return self._feed_all(_plain_ids(ids))
+        if self._count >= self._deadline:
+            events = self._step(ids)
+            if events is None:
+                raise self._refusal(ids, 0)
+            return events
+        if self._take is not None:  # as in `_step`, without a call
+            try:
+                taken = self._take(ids)
+            except OverflowError:
+                taken = False
+            if not taken:
+                self._mend()
+                raise self._refusal(ids, 0)
+        events = self._read(ids)
+        self._ids.append(ids)
+        self._count += 1
+        if self._stream._plain is not self._plain or self._count >= self._deadline:
+            self._look()
+        return events
+
+    def accepts(self, ids: Ids) -> int:
+        """How many of ``ids`` may come, one after the other. Takes none of them: for drafts.
+
+        >>> guide = chat.bind(tools=tools, tool_choice="required").guide()
+        >>> guide.accepts(tokenizer.encode("<tool_call>banana").ids)
+        1
+        """
+        found = _plain_ids(ids)
+        matcher = self._used.matcher
+        if not self._plan.limited and matcher is not None and self._over < 0:
+            return matcher.accepts(found)
+        fork = self.fork()
+        return next((place for place, id in enumerate(found) if fork._step(id) is None), len(found))
+
+    def fill(self, bitmask: Any, row: int = 0) -> bool:
+        """Writes into a row of ``bitmask`` which ids may come next: a bit for each, in words of 32 bits.
+
+        False if all ids may come. ``bitmask`` is an array of numpy, a tensor of torch in main memory, or a buffer of
+        32-bit integers, with one or two dimensions. Raises `RequestError` if it is something else, or too small.
+
+        >>> from array import array
+        >>> guide = chat.bind(tools=tools, prefix="<think>\\n").guide(thinking_tokens=0)
+        >>> bitmask = array("i", [0] * 20)
+        >>> guide.fill(bitmask)
+        True
+        >>> sum(word.bit_count() for word in bitmask)
+        1
+        """
+        address, size = row_of(bitmask, row, self._plan.size)
+        matcher = self._asked
+        if matcher is not None:
+            if size > self._plan.bytes:
+                allow_none(address, size)
+            matcher.fill(address)
+        elif self._forced_id >= 0:
+            allow_none(address, size)
+            allow(address, self._forced_id)
+        else:
+            allow_all(address, size)
+            return False
+        return True
+
+    def forced(self) -> list[int]:
+        """The ids that must come now: what a limit forces, else what the grammar leaves no choice about. They may be
+        fed without asking the model.
+
+        Sampling under the mask gives the same text, perhaps in other tokens.
+
+        >>> guide = chat.bind(tools=tools, prefix="<think>\\n").guide(thinking_tokens=0)
+        >>> guide.feed(guide.forced())
+        []
+        >>> guide.state.kind
+        'content'
+        """
+        if self._forced_id >= 0:
+            assert self._run is not None
+            return self._run.ids[self._count - self._run.since :]
+        matcher = self._used.matcher
+        if matcher is None or self._over >= 0:
+            return []
+        ids = matcher.forced()
+        return ids[: self.accepts(ids)] if ids and self._plan.limited else ids
+
+    def rollback(self, count: int) -> None:
+        """Takes back the last ``count`` ids, as if they had never been fed. Raises `RequestError` if fewer were fed.
+
+        >>> guide = chat.bind(tools=tools).guide()
+        >>> events = guide.feed(tokenizer.encode("Hi").ids)
+        >>> guide.rollback(1)
+        >>> guide.message.content
+        'H'
+        """
+        if not 0 <= count <= self._count:
+            raise RequestError(
+                f"rollback: expected at most {self._count} ids, as were fed, found {count!r:.40}"
+            )
+        last, now = self._count, self._count - count
+        if self._over >= 0:
+            last, self._over = min(last, self._over), (self._over if self._over <= now else -1)
+        self._count = now
+        while (before := self._used.before) is not None and self._used.since > now:
+            if self._used.matcher is not before.matcher:
+                last = self._used.since
+            self._used = before
+        if self._used.matcher is not None and last > now:
+            self._used.matcher.rollback(last - now)
+        while self._run is not None and self._run.since > now:
+            self._run = self._run.before
+        while self._past.before is not None and self._past.since > now:
+            self._past = self._past.before
+        del self._ids[now:]
+        self._stream = self._plan.stream()
+        self._stream.feed(self._ids)
+        self._bind()
+
+    def fork(self) -> Guide:
+        """An independent guide at this point: for beams, and for several answers to one prompt.
+
+        >>> guide = chat.bind(tools=tools).guide()
+        >>> fork = guide.fork()
+        >>> events = fork.feed(tokenizer.encode("Hi").ids)
+        >>> fork.message.content, guide.message.content
+        ('Hi', '')
+        """
+        other = Guide.__new__(Guide)
+        for name in ("_plan", "_count", "_past", "_run", "_over"):
+            setattr(other, name, getattr(self, name))
+        other._ids = self._ids[:]
+        other._stream = self._stream.fork()
+        other._used = _copied(self._used)
+        other._bind()
+        return other
+
+    def finish(self, reason: FinishReason | None = None) -> list[Event]:
+        """Ends the answer: `Stream.finish`. None: ``"stop"`` if the turn ended, else ``"length"``.
+
+        >>> guide = chat.bind(tools=tools).guide()
+        >>> events = guide.feed(tokenizer.encode("Hi").ids)
+        >>> events = guide.finish()
+        >>> guide.message.complete
+        False
+        """
+        return self._stream.finish(reason or ("stop" if self._over >= 0 else "length"))
+
+    def __repr__(self) -> str:
+        left = "" if self._left is None else f", {self._left} left for thoughts"
+        return f"<Guide: {self._past.kind}, {self._count} ids{left}>"
+
+    # what happens with each id
+
+    def _feed_all(self, ids: list[int]) -> list[Event]:
+        """The events of several ids; of all or none."""
+        events: list[Event] = []
+        for place, id in enumerate(ids):
+            found = self._step(id)
+            if found is None:
+                refusal = self._refusal(id, place)
+                self.rollback(place)
+                raise refusal
+            events += found
+        return events
+
+    def _step(self, id: int) -> list[Event] | None:
+        """The events of the next id; None if it may not come."""
+        if self._over < 0:
+            if self._forced_id not in (-1, id):
+                return None
+            try:
+                taken = self._take is None or self._take(id)
+            except OverflowError:
+                taken = False
+            if not taken:
+                self._mend()
+                return None
+        events = self._read(id)
+        self._ids.append(id)
+        self._count += 1
+        if self._over < 0:
+            self._look()
+        return events
+
+    def _mend(self) -> None:
+        """Makes the matcher as it was before it refused an id."""
+        used = self._used
+        assert used.matcher is not None
+        used.matcher.mend(self._ids[used.first :])
+        self._take = used.matcher.take
+
+    def _look(self) -> None:
+        """Looks whether another kind of text has begun, and whether a limit is reached."""
+        stream, past = self._stream, self._past
+        kind = _kind(stream)
+        if kind != past.kind:
+            self._past = self._begun(kind)
+        if kind == "ended":
+            self._over = self._count
+        elif self._plan.limited and self._forced_id < 0 and not stream._inside_character:
+            self._keep_limits()
+        self._bind()
+
+    def _begun(self, kind: Kind) -> _Past:
+        """The past, with a kind of text that begins here."""
+        past = self._past
+        took = self._count - past.since
+        thought = past.thought + (took if past.kind == "reasoning" else 0)
+        said = past.said + (took if past.kind == "content" else 0)
+        return _Past(self._count, kind, thought, said, past)
+
+    def _bind(self) -> None:
+        """Sets what follows from the rest: the methods that each id passes, and the deadline."""
+        matcher, stream, past, plan = self._used.matcher, self._stream, self._past, self._plan
+        self._take = None if matcher is None else matcher.take
+        self._read = stream.feed
+        self._plain = stream._plain if stream._has_shortcut else None
+        self._deadline = _NEVER
+        if self._over >= 0 or self._forced_id >= 0:
+            self._deadline = -1
+        elif past.kind == "reasoning" and plan.thinking_tokens is not None:
+            self._deadline = past.since + plan.thinking_tokens - past.thought
+
+    @property
+    def _asked(self) -> Matcher | None:
+        """The matcher whose mask is the guide's; None if a limit forces an id, or nothing is constrained."""
+        return None if self._over >= 0 or self._forced_id >= 0 else self._used.matcher
+
+    # limits
+
+    @property
+    def _forced_id(self) -> int:
+        """The id that a limit forces; -1 if none does."""
+        run = self._run
+        if run is None or self._count - run.since >= len(run.ids):
+            return -1
+        return run.ids[self._count - run.since]
+
+    @property
+    def _left(self) -> int | None:
+        """How many ids thoughts may still take."""
+        most, past = self._plan.thinking_tokens, self._past
+        if most is None:
+            return None
+        return max(0, most - past.thought - (self._count - past.since if past.kind == "reasoning" else 0))
+
+    def _keep_limits(self) -> None:
+        """Does what follows from a limit that is reached."""
+        if self._left == 0:
+            if self._past.kind == "reasoning":
+                self._close_thought()
+            elif not self._used.spent:
+                self._narrow(self._plan.spent(self._stream.message), True, self._used.called)
+
+    def _narrow(self, matcher: Matcher | None, spent: bool, called: bool) -> None:
+        """Goes on with the matcher of a narrower grammar; None if the present one is as narrow."""
+        used = self._used._replace(since=self._count, spent=spent, called=called, before=self._used)
+        self._used = used if matcher is None else used._replace(matcher=matcher, first=self._count)
+
+    def _close_thought(self) -> None:
+        """Ends the open thought: the ids of its end must come now."""
+        plan = self._plan
+        text = plan.turn.prefix + self._stream.message.text
+        for ids in endings(plan.turn, text, plan.message):
+            if self._ends_thought(ids):
+                self._run = _Run(self._count, ids, self._run)
+                return
+
+    def _ends_thought(self, ids: list[int]) -> bool:
+        """Whether these ids may come here, and end the thought."""
+        matcher = self._used.matcher
+        if matcher is not None and matcher.accepts(ids) < len(ids):
+            return False
+        stream = self._stream.fork()
+        stream.feed(ids)
+        return _kind(stream) != "reasoning"
+
+    def _refusal(self, id: int, place: int) -> RequestError:
+        must = self._forced_id
+        why = (
+            f"only {must} may come, as the thought has taken all its tokens: ask forced()"
+            if must >= 0
+            else "the grammar does not allow it: sample under the mask of fill(), and ask accepts() for drafts"
+        )
+        return RequestError(f"feed: expected an id that may come here, found {id} at index {place}: {why}")
+
+
+def open_guide(
+    turn: Guided,
+    engine: EngineName | None = None,
+    *,
+    thinking_tokens: int | None = None,
+    thinking_message: str = "",
+    max_calls: int | None = None,
+    call_within: int | None = None,
+) -> Guide:
+    """`Turn.guide`."""
+    plan = Plan.of(turn, engine, thinking_tokens, thinking_message, max_calls, call_within)
+    guide = Guide.__new__(Guide)
+    guide._plan, guide._count, guide._ids, guide._over, guide._run = plan, 0, [], -1, None
+    guide._stream = plan.stream()
+    guide._used = _Used(0, plan.matcher(), 0, False, False, None)
+    guide._past = _Past(0, _kind(guide._stream), 0, 0, None)
+    guide._look()
+    return guide
+
+
+def _kind(stream: Stream) -> Kind:
+    if stream.ended:
+        return "ended"
+    region = stream.region
+    return "between" if region == "markup" else region
+
+
+def _copied(used: _Used) -> _Used:
+    """The same, with matchers of its own."""
+    before = None if used.before is None else _copied(used.before)
+    if used.before is not None and before is not None and used.matcher is used.before.matcher:
+        return used._replace(matcher=before.matcher, before=before)
+    return used._replace(matcher=None if used.matcher is None else used.matcher.copy(), before=before)
+
+
+def _plain_ids(ids: Ids) -> list[int]:
+    """Ids as plain integers."""
+    found = ids.tolist() if hasattr(ids, "tolist") else ids
+    try:
+        return [index(id) for id in found] if isinstance(found, Sequence) else [index(found)]
+    except TypeError:
+        raise RequestError(f"expected a token id or a list of ids, found {type(ids).__name__}") from None

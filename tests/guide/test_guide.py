@@ -1,0 +1,83 @@
+"""A guide feeds stream and matcher the same ids, and closes a thought when its tokens are spent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from engines import llguidance, xgrammar
+from samples import tool
+from toy import toy_tokenizer
+
+from chatparsers import Guide, Guides, RequestError, get_format
+
+TOOLS = [tool("get_weather", {"city": {"type": "string"}}, ["city"])]
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+
+
+def guide_of(engine: str | None = None, prefix: str = "<think>\n", **limits: Any) -> Guide:
+    llguidance()
+    if engine == "xgrammar":
+        xgrammar()
+    format = get_format("qwen3")
+    turn = format.bind(
+        tools=TOOLS, tool_choice="required", tokenizer=toy_tokenizer(format, True), prefix=prefix, id_seed="s"
+    )
+    return turn.guide(engine, **limits)
+
+
+def ids(text: str) -> list[int]:
+    return list(toy_tokenizer(get_format("qwen3"), True).encode(text, add_special_tokens=False).ids)
+
+
+def allowed(guide: Guide, size: int = 16) -> list[int]:
+    bits = np.zeros((2, size), dtype=np.int32)
+    assert guide.fill(bits, 1)
+    assert not bits[0].any()
+    return list(np.flatnonzero(np.unpackbits(bits[1].view(np.uint8), bitorder="little")))
+
+
+@pytest.mark.parametrize("engine", ["llguidance", "xgrammar"])
+def test_a_budget_is_exact(engine: str) -> None:
+    thought = ids("Hm, 😀 the weather")
+    for budget in range(len(thought)):
+        guide = guide_of(engine, thinking_tokens=budget)
+        fed = 0
+        while not guide.forced():
+            guide.feed(thought[fed])
+            fed += 1
+        assert 0 <= fed - budget <= 3
+        assert allowed(guide) == guide.forced() == ids("</think>")
+        with pytest.raises(RequestError, match="at index 1"):
+            guide.feed([guide.forced()[0], ids("b")[0]])
+        assert (guide.state.kind, guide.state.left) == ("reasoning", 0)
+        guide.feed(guide.forced())
+        assert guide.state.kind != "reasoning"
+        guide.feed(ids(CALL))
+        guide.feed(guide.grammar and ids("<|im_end|>"))
+        guide.finish()
+        message = guide.message
+        assert message.complete and not message.diagnostics
+        assert message.tool_calls[0].parsed_arguments == {"city": "Oslo"}
+        guide.rollback(len(ids(CALL)) + 2)
+        assert (guide.state.kind, guide.forced()) == ("reasoning", ids("</think>"))
+
+
+@pytest.mark.parametrize("engine", ["llguidance", "xgrammar"])
+def test_a_batch_fills_what_each_guide_fills(engine: str) -> None:
+    guides = Guides([guide_of(engine, thinking_tokens=0), guide_of(engine), None])
+    for words in (11, 20):
+        bits = np.zeros((3, words), dtype=np.int32)
+        try:
+            assert guides.fill(bits) == [True, True, False]
+        except RequestError as error:
+            assert "words" in str(error)
+            continue
+        for row in (0, 1):
+            guide = guides[row]
+            assert guide is not None
+            alone = np.zeros(words, dtype=np.int32)
+            guide.fill(alone)
+            assert (alone == bits[row]).all()
+        assert (bits[2] == -1).all()
