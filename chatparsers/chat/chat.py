@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.format import Format, ToolChoice, Turn
 from ..core.message import Message
+from ..core.shown import Shown
 from ..detection.detect import CONTENT_ONLY, Detection, analysed, by_name, detect_in
 from ..detection.limits import needed
 from ..detection.names import known
@@ -50,7 +51,7 @@ _MOST_WARNINGS = 256
 
 
 @public
-class Chat(Training):
+class Chat(Training, Shown):
     """A model's template, format and tokenizer. Made by `load`."""
 
     def __init__(self) -> None:

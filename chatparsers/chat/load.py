@@ -32,7 +32,7 @@ def load(
     source: str | PathLike[str] | None = None,
     *,
     tokenizer: Any = None,
-    format: str | None = None,
+    format: str | Format | None = None,
     bos_token: str | None = None,
     eos_token: str | None = None,
     polyfills: bool | Iterable[str] = True,
@@ -43,13 +43,13 @@ def load(
     """The chat of a model.
 
     ``source``: a model's folder, its ``tokenizer_config.json``, a ``.jinja`` or ``.gguf`` file, or a template's
-    text. ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a name that
-    overrides detection; ``"auto"`` has the template analysed, whatever format is known for it. ``bos_token``,
-    ``eos_token`` override the files'. ``polyfills``: whether what the template cannot show is written in another
-    way, or the names of the polyfills that may do so. ``template``: the name of a built-in template, instead of the
-    model's own; a model without one gets that of its format, or else that which its name tells. It is a small stand-in,
-    which tells tools in words that are not the model's own. ``tools_as``:
-    how a template that shows no tools gets them: as JSON Schemas, or in fewer words (``"compact"``, ``"typescript"``).
+    text. ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a format or
+    its name, which overrides detection; ``"auto"`` has the template analysed, whatever format is known for it.
+    ``bos_token``, ``eos_token`` override the files'. ``polyfills``: whether what the template cannot show is
+    written in another way, or the names of the polyfills that may do so. ``template``: the name of a built-in
+    template, instead of the model's own; a model without one gets that of its format, or else that which its name
+    tells. It is a small stand-in, which tells tools in words that are not the model's own. ``tools_as``: how a
+    template that shows no tools gets them: as JSON Schemas, or in fewer words (``"compact"``, ``"typescript"``).
     ``limits``: how much the template may do in one call. Raises `LoadError`, which names the file and the field,
     `UnknownFormat` and `TemplateError`.
 
@@ -61,7 +61,7 @@ def load(
     """
     if tools_as not in get_args(ToolsAs):
         raise RequestError(f"tools_as: expected 'json', 'compact' or 'typescript', found {tools_as!r:.40}")
-    named = None if format in (None, _AUTO) else get_format(format)
+    named = _named(format)
     if source is None:
         if template is None:
             raise LoadError(
@@ -97,6 +97,14 @@ def load(
         builtin=builtin,
         tools_as=tools_as,
     )
+
+
+def _named(format: str | Format | None) -> Format | None:
+    if isinstance(format, str):
+        return None if format == _AUTO else get_format(format)
+    if format is not None and not isinstance(format, Format):
+        raise RequestError(f"format: expected a format or its name, found {type(format).__name__}")
+    return format
 
 
 def _found(source: str | PathLike[str]) -> ModelFiles:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from .. import __version__
+from ..errors import did_you_mean
+from ..lazy import load_reference
+from .examples import EXAMPLES
 from .files import Refused
 
 _DESCRIPTION = "Streaming parsers and grammars for the answers of open-weights chat models."
@@ -19,6 +21,22 @@ class _Parser(argparse.ArgumentParser):
         """Raises `Refused` with one line, which ``chatparsers.cli.main`` prints."""
         raise Refused(f"{message} (see {self.prog} --help)")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """As argparse, which names all choices, with the nearest ones alone if there are any."""
+        if action.choices is not None and value not in action.choices:
+            hint = did_you_mean(value, map(str, action.choices)) if isinstance(value, str) else ""
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}: {hint}")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse, with a hint for an option that is not known."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            option = unknown[0].partition("=")[0]
+            near = did_you_mean(option, found.options) if option.startswith("--") else ""
+            hint = f": {near}" if near.startswith("did") else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found
+
 
 _OUTPUTS = ("text", "json", "github", "sarif", "junit")
 
@@ -26,7 +44,16 @@ _OUTPUTS = ("text", "json", "github", "sarif", "junit")
 def build_parser() -> argparse.ArgumentParser:
     """Makes the parser of the whole command line; it raises `Refused` for unknown arguments."""
     parser = _Parser(prog="chatparsers", description=_DESCRIPTION)
-    parser.add_argument("--version", action="version", version=f"chatparsers {__version__}")
+    parser.add_argument(
+        "--version", action=_Told, about="version", help="say the version, and what it runs with"
+    )
+    parser.add_argument(
+        "--print-completion",
+        action=_Told,
+        about="completion",
+        choices=("bash", "zsh", "fish"),
+        help="write what completes commands and options in this shell",
+    )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _demo(commands)
     _parse(commands)
@@ -41,7 +68,30 @@ def build_parser() -> argparse.ArgumentParser:
     _playground(commands)
     _serve(commands)
     _verify(commands)
+    for command in commands.choices.values():
+        names = [name for action in command._actions for name in action.option_strings]
+        command.set_defaults(options=names)
     return parser
+
+
+class _Told(argparse.Action):
+    """An option that prints something about the package and ends the command, as ``--help`` does."""
+
+    def __init__(self, option_strings: list[str], dest: str, about: str, **options: Any) -> None:
+        nargs = None if "choices" in options else 0
+        super().__init__(option_strings, dest, nargs=nargs, default=argparse.SUPPRESS, **options)
+        self.about = about
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        print(load_reference(f"chatparsers.cli.about:{self.about}")(*([values] if values else ())))
+        parser.exit()
+
+
+class _Help(argparse.HelpFormatter):
+    """Breaks descriptions as usual, and leaves examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith("examples:") else super()._fill_text(text, width, indent)
 
 
 _Commands = argparse._SubParsersAction  # argparse gives these types no public names
@@ -49,7 +99,13 @@ _Group = argparse._ArgumentGroup
 
 
 def _command(commands: _Commands[_Parser], name: str, run: str, text: str) -> _Parser:
-    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    parser = commands.add_parser(
+        name,
+        help=text,
+        description=text[0].upper() + text[1:] + ".",
+        epilog="\n  ".join(("examples:", *EXAMPLES.get(name, ()))) if name in EXAMPLES else None,
+        formatter_class=_Help,
+    )
     parser.set_defaults(run=run)
     return parser
 

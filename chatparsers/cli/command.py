@@ -18,6 +18,8 @@ from .arguments import build_parser
 from .files import Refused
 
 _SHOW_TRACEBACK = "CHATPARSERS_TRACEBACK"
+_CLOSED_OUTPUT = 141
+"""What a shell gives for a process that SIGPIPE ended."""
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -32,9 +34,9 @@ def run(argv: Sequence[str] | None = None) -> int:
             return status
         except SystemExit as done:  # --help and --version
             return done.code if isinstance(done.code, int) else 0
-        except BrokenPipeError:
+        except BrokenPipeError:  # as of `| head`, which has what it wants
             _abandon_output()
-            return _fail("the output was closed before all of it was written (broken pipe)")
+            return _CLOSED_OUTPUT
         except (ChatParsersError, Refused) as error:
             if os.environ.get(_SHOW_TRACEBACK):
                 raise

@@ -17,7 +17,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit status.
 
     0: done. 1: the answer is no (no format found, nothing to constrain, a stale table). 2: the command failed, and
-    one line on standard error says why. It never raises, unless ``CHATPARSERS_TRACEBACK`` is set in the environment.
+    one line on standard error says why. 130: it was interrupted. 141: its output was closed. It never raises, unless
+    ``CHATPARSERS_TRACEBACK`` is set in the environment.
     """
     try:
         status: int = load_reference(_COMMAND)(argv)

@@ -69,7 +69,7 @@ class Diagnostic:
 
 @public
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Shown):
     """One call. ``arguments`` is JSON text if ``complete``, else the part that was read."""
 
     index: int
@@ -92,7 +92,9 @@ def _maker(frozen: type[_Record]) -> Callable[..., _Record]:
     """A function that makes objects of a frozen class, in a fifth of the class's own time: it fills an open one, which
     has the same slots, and gives it the class."""
     names = [field.name for field in fields(cast(Any, frozen))]
-    opened = make_dataclass("opened", names, slots=True, repr=False, eq=False, match_args=False)
+    opened = make_dataclass(
+        "opened", names, bases=frozen.__bases__, slots=True, repr=False, eq=False, match_args=False
+    )
 
     def made(*values: object) -> _Record:
         found: Any = opened(*values)

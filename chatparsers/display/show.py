@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from dataclasses import fields
 from functools import singledispatch
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from ..chat.chat import Chat
 from ..chat.rollout import Rollout
 from ..chat.sample import Sample
 from ..core.format import Format, Turn
-from ..core.message import Message
+from ..core.message import Message, ToolCall
 from ..detection.analysis.found import Analysis
 from ..detection.detect import Detection
 from ..grammar import Grammar
@@ -22,10 +24,17 @@ from .picture import Picture
 from .strip import strip
 
 
+@runtime_checkable
+class Pictured(Protocol):
+    """What makes its picture itself, as it belongs to a part of the package that is above this one."""
+
+    def picture(self) -> Picture: ...
+
+
 @singledispatch
 def show(thing: Any) -> Picture:
-    """The picture of an object of this package: Message, Sample, Format, Turn, Grammar, Detection, Rollout, and of
-    an analysis and the capabilities of a template.
+    """The picture of an object of this package: Chat, Message, ToolCall, Sample, Format, Turn, Grammar, Detection,
+    Rollout, Report, and of an analysis and the capabilities of a template.
 
     Raises TypeError for anything else.
 
@@ -35,6 +44,8 @@ def show(thing: Any) -> Picture:
     evidence:
       the template renders neither tools nor calls nor reasoning
     """
+    if isinstance(thing, Pictured):
+        return thing.picture()
     raise TypeError(f"show: expected an object of chatparsers, found {type(thing).__name__}")
 
 
@@ -42,6 +53,30 @@ def show(thing: Any) -> Picture:
 @show.register(Sample)
 def _(thing: Message | Sample) -> Picture:
     return strip(thing)
+
+
+@show.register
+def _(thing: ToolCall) -> Picture:
+    rows = [("id", thing.id), *(() if thing.complete else (("complete", "no: it was cut off or broken"),))]
+    arguments = thing.parsed_arguments
+    text = thing.arguments if arguments is None else json.dumps(arguments, ensure_ascii=False, indent=2)
+    return Card(f"call {thing.index}: {thing.name}", tuple(rows), texts=(("arguments", text),))
+
+
+@show.register
+def _(thing: Chat) -> Picture:
+    record = thing.record()
+    rows = (
+        ("format", record.format),
+        ("stops", ", ".join(map(repr, record.stops)) or "none"),
+        ("thinking", ", ".join(record.capabilities["thinking_switches"]) or "no switch"),
+        ("tokenizer", "yes" if thing.tokenizer is not None else "none: text in, text out"),
+    )
+    shown = (
+        ("how the format was found", thing.detection),
+        ("what the template shows", thing.template().probe()),
+    )
+    return Card(thing.name, rows, pictures=tuple((heading, show(each)) for heading, each in shown))
 
 
 @show.register

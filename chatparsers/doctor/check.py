@@ -8,6 +8,7 @@ from typing import Any
 
 from ..chat.chat import Chat
 from ..chat.load import load
+from ..core.format import Format
 from ..errors import ChatParsersError, TemplateError
 from ..plugins import plugins
 from ..public import public
@@ -45,7 +46,7 @@ CHECKS: Mapping[str, Check] = {
 def check(
     source: str | PathLike[str],
     *,
-    format: str | None = None,
+    format: str | Format | None = None,
     tools: Sequence[Mapping[str, Any]] | None = None,
     tokenizer: Any = None,
     only: Iterable[str] = (),
@@ -53,11 +54,11 @@ def check(
 ) -> Report:
     """What is wrong with a model's template, tokenizer, format and grammar.
 
-    ``source``: as `load` takes it. ``format``: a name that overrides detection. ``tools``: tools of your own, whose
-    schemas the grammar must hold. ``tokenizer``: as for `load`. ``only``: the names of the checks to run, all if empty.
-    ``samples``: how many answers each installed engine (xgrammar, llguidance) samples under the grammar; a second or
-    more for each engine, and it needs the tokenizer.
-    A template runs within the limits of `load`. Raises the errors of `load`.
+    ``source``: as `load` takes it. ``format``: a format or its name, which overrides detection. ``tools``: tools of
+    your own, whose schemas the grammar must hold. ``tokenizer``: as for `load`. ``only``: the names of the checks
+    to run, all if empty. ``samples``: how many answers each installed engine (xgrammar, llguidance) samples under
+    the grammar; a second or more for each engine, and it needs the tokenizer. A template runs within the limits of
+    `load`. Raises the errors of `load`.
 
     >>> report = check("{% for m in messages %}{{ m.content }}{% endfor %}")
     >>> "loses-calls" in report.codes()

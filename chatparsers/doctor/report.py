@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from ..core.shown import Shown
 from ..public import public
+
+if TYPE_CHECKING:
+    from ..display.card import Card
 
 Severity = Literal["error", "warning", "note"]
 LEVELS: tuple[Severity, ...] = ("error", "warning", "note")
@@ -38,7 +42,7 @@ class Fact:
 
 @public
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Shown):
     """The findings on one model, the worst first, and the checks that found nothing.
 
     ``source``: the file or folder. ``format``: the name of the model's format, None if none is known. ``fine``: the
@@ -109,6 +113,30 @@ class Report:
         return f"{self.source}: {self.format or 'no format'}: {counts or 'fine'}" + (
             f" ({', '.join(self.codes())})" if self.findings else ""
         )
+
+    def picture(self) -> Card:
+        """The report as a card, which a notebook shows.
+
+        >>> report = chatparsers.check("{% for m in messages %}{{ m.content }}{% endfor %}", only=["loses"])
+        >>> report.picture().title[:24]
+        '<template>: content-only'
+        """
+        from ..display.card import Card
+
+        found = [
+            (
+                f"{finding.severity}: {finding.code}",
+                (
+                    finding.message,
+                    *finding.witness.splitlines(),
+                    *((f"→ {finding.mend}",) if finding.mend else ()),
+                ),
+            )
+            for finding in self.findings
+        ]
+        rows = [*((("fine", ", ".join(self.fine)),) if self.fine else ()), *self.facts]
+        rows += [(name, f"not checked: {reason}") for name, reason in self.skipped]
+        return Card(self.line(), tuple(rows), tuple(found))
 
     def lines(self) -> Sequence[str]:
         """The report as text.

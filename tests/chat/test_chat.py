@@ -76,6 +76,10 @@ class TestSources:
 
     def test_a_format_by_name(self) -> None:
         chat = chatparsers.load("{{ messages[0].content }}", format="llama-3-x")
+        own_format = chatparsers.get_format("llama-3-x")
+        assert chatparsers.load("{{ messages[0].content }}", format=own_format).format is own_format
+        with pytest.raises(RequestError, match="format: expected a format or its name, found int"):
+            chatparsers.load("{{ messages[0].content }}", format=3)  # type: ignore[arg-type]
         assert (chat.format.name, chat.detection.evidence) == ("llama-3-x", ("named by the caller",))
 
     @pytest.mark.parametrize(

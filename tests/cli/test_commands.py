@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -12,6 +14,8 @@ import pytest
 
 import chatparsers
 from chatparsers.cli import main as cli
+from chatparsers.cli.arguments import build_parser
+from chatparsers.cli.examples import EXAMPLES
 from chatparsers.cli.inspect import rows
 
 from .conftest import TOOLS, Run, put, refused
@@ -238,7 +242,38 @@ def test_help_and_version(run: Run) -> None:
         assert command in ran.out
         helped = run(command, "--help")
         assert helped.status == 0 and helped.out.startswith(f"usage: chatparsers {command}")
-    assert run("--version").out == f"chatparsers {chatparsers.__version__}\n"
+    assert run("--version").out.startswith(
+        f"chatparsers {chatparsers.__version__} ({chatparsers.CORE} core; "
+    )
+
+
+def test_each_command_has_two_examples_that_are_right(run: Run) -> None:
+    listed = re.findall(r"^    (\w+) ", run("--help").out, re.M)
+    assert listed == [*EXAMPLES]
+    for name, examples in EXAMPLES.items():
+        assert all(f"\n  {example}\n" in run(name, "--help").out for example in examples)
+        for example in examples:
+            command = example.rpartition("| ")[2].partition(" > ")[0]
+            build_parser().parse_args(shlex.split(command)[1:])
+
+
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (["inspct", "x"], "did you mean inspect?"),
+        (["parse", "--toolz", "x", "--format", "qwen3"], "did you mean --tools"),
+        (["grammar", "--dialect", "larc"], "did you mean lark?"),
+        (["parse", "--zzz"], "unrecognized arguments: --zzz (see"),
+    ],
+)
+def test_a_misspelt_word_names_the_nearest(run: Run, argv: list[str], hint: str) -> None:
+    refused(run(*argv), hint)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_and_options(run: Run, shell: str) -> None:
+    ran = run("--print-completion", shell)
+    assert ran.status == 0 and "inspect" in ran.out and "tool-choice" in ran.out
 
 
 def test_an_own_error_is_one_line_too(run: Run, monkeypatch: pytest.MonkeyPatch, template: Path) -> None:

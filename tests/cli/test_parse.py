@@ -237,17 +237,13 @@ def test_text_that_utf8_cannot_hold_is_printed_in_ascii(run: Run, tmp_path: Path
     assert message["diagnostics"][0]["expected"] == f"one of {name}"
 
 
-def test_a_closed_pipe_is_one_line(tools: Path) -> None:
+def test_a_closed_pipe_says_nothing(tools: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     command = [sys.executable, "-m", "chatparsers", "parse", "--format", "hermes-2-pro", "--stream"]
     done = subprocess.run(command, input=b"Hello " * 50_000, stdout=write, stderr=subprocess.PIPE, timeout=60)
     os.close(write)
-    assert done.returncode == 2
-    assert (
-        done.stderr.decode()
-        == "chatparsers: the output was closed before all of it was written (broken pipe)\n"
-    )
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_what_is_broken_or_cut_off_is_said_with_its_place(run: Run, tools: Path) -> None:

@@ -319,6 +319,7 @@ def test_what_notebooks_show() -> None:
     source = (OWN / "qwen3.jinja").read_text("utf-8")
     chat = chatparsers.load(source, format="auto")
     turn = chat.prepare([{"role": "user", "content": "Hi"}], tools=TOOLS)
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
     shown = {
         "an answer": chatparsers.detect(source),
         "<tool_call>": analyse(chat.template()).analysis,
@@ -326,6 +327,11 @@ def test_what_notebooks_show() -> None:
         "switched on by": turn.grammar(),
         "Hi": turn,
         "R reasoning": turn.parse("<think>Hm</think>"),
+        "what the template shows": chat,
+        "warning: loses-tools": chatparsers.check(
+            "{% for m in messages %}{{ m.content }}{% endfor %}", only=["loses"]
+        ),
+        "call 0: get_weather": turn.parse(call).tool_calls[0],
     }
     for said, thing in shown.items():
         picture = display.show(thing)
