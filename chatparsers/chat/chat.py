@@ -337,6 +337,12 @@ class Chat(Training, Shown):
         """What the prompt has in the places of images and other parts that are no text, in characters of the prompt.
 
         ``request``: the keywords of `prepare`. Raises `TemplateError` for a part that the template has no place for.
+
+        >>> part = "{{ '<|image|>' if part.type == 'image' else part.text }}"
+        >>> each = "{% for m in messages %}{% for part in m.content %}" + part + "{% endfor %}{% endfor %}"
+        >>> content = [{"type": "text", "text": "See "}, {"type": "image"}]
+        >>> chatparsers.load(each).placeholders([{"role": "user", "content": content}])
+        [Placeholder(start=4, end=13, message=0, part=1, kind='image')]
         """
         return prompt_placeholders(Request(self, request), plain_messages(messages))
 
