@@ -50,7 +50,8 @@ class Bridge:
     """The way from an answer of a shape to the next generation prompt, after one kind of message.
 
     ``delta``: the text between; None if the template refuses such a conversation. ``reason``: None if the text is
-    proved to be right whatever was said, else why a rollout renders anew: ``thought``, ``moved`` or ``unproved``.
+    proved to be right whatever was said, else why a rollout renders anew: ``thought``, ``content``, ``moved`` or
+    ``unproved``.
     ``held``, ``shown``: then the witness, what was given or sampled and what the template writes in its place.
     """
 

@@ -19,14 +19,16 @@ from .bridge import Delta, delta_at
 from .parts import Said
 from .places import turn_end
 from .request import Request
+from .same import text_of
 from .segment import Lead, Segment, Step, thoughts_in
 from .shapes import read_answer, shape_of
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Where the template rewrote what was given or sampled. ``reason``: ``thought`` (one was dropped), ``moved`` (a
-    text stands elsewhere), ``variables`` (the request changed) or ``unproved``. ``message``: the index of the first
+    """Where the template rewrote what was given or sampled. ``reason``: ``thought`` (one was dropped), ``content`` (an
+    answer's text was dropped), ``moved`` (a text stands elsewhere, such as in a thought), ``variables`` (the request
+    changed) or ``unproved``. ``message``: the index of the first
     message that stands otherwise. ``kept``: how many ids both segments begin with. ``held``, ``shown``: the two texts
     from there on."""
 
@@ -105,7 +107,9 @@ def compare(
     if wrong is None and tail is not None:
         proved = delta is not None and delta.text == tail.text
         return Verdict(None, tail, proved, lacking=lacking, whole=whole)
-    if wrong == "unproved" and any(span.start >= end for span in whole.trace.of(said.index, "content")):
+    if wrong in ("content", "unproved") and any(
+        span.start >= end for span in whole.trace.of(said.index, "content")
+    ):
         wrong = "moved"
     return Verdict(wrong, tail or delta, True, said.index, said.spoken.message.text, shown, (), whole)
 
@@ -182,13 +186,14 @@ def _otherwise(
         return None
     mine = messages[said.index]
     read = read_answer(said.spoken.turn._replace(prefix=prefix), shown, mine)
-    thought = reasoning_of(mine).strip()
-    if thought and thought != read.reasoning.strip():
-        return "thought"
-    if not said.spoken.message.complete:
-        return None  # what the template makes of a broken call is no answer of the model
-    if (mine.get("content") or "").strip() != read.content.strip():
-        return "unproved"
+    words, thought = text_of(mine.get("content")).strip(), reasoning_of(mine).strip()
+    thought_stands = not thought or thought == read.reasoning.strip()
+    if not said.spoken.message.complete:  # what the template makes of a broken call is no answer of the model
+        return None if thought_stands else "thought"
+    if words != read.content.strip():
+        return "unproved" if not words else "moved" if words in shown else "content"
+    if not thought_stands:
+        return "moved" if thought in shown else "thought"
     return None if _calls(said.spoken.message) == _calls(read) else "unproved"
 
 

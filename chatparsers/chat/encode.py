@@ -133,7 +133,7 @@ def _counted(rendered: _Rendered, how: How, only: range) -> tuple[list[tuple[int
     answers = [index for index, message in enumerate(rendered.messages) if message.get("role") == "assistant"]
     for index in answers:
         message = rendered.messages[index]
-        if index not in only or not _wanted(how.train_on, message, index, answers[-1]):
+        if index not in only or not wanted(how.train_on, message, index, answers[-1]):
             continue
         if rendered.begun and index + 1 == len(rendered.messages):
             continue
@@ -149,7 +149,7 @@ def _counted(rendered: _Rendered, how: How, only: range) -> tuple[list[tuple[int
     return counted, left_out
 
 
-def _wanted(train_on: TrainOn, message: Mapping[str, Any], index: int, last: int) -> bool:
+def wanted(train_on: TrainOn, message: Mapping[str, Any], index: int, last: int) -> bool:
     if callable(train_on):
         return bool(train_on(message, index))
     return train_on == "all" or index == last

@@ -7,6 +7,7 @@ state right behind the last sampled answer: messages that come after others star
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..core.format import Turn
@@ -19,6 +20,11 @@ from .parts import Said
 from .request import Request
 from .segment import Lead, Segment, Step, opened
 from .spoken import Spoken
+
+_READING = frozenset(
+    {"tool_choice", "parallel_tool_calls", "response_format", "lenient_calls", "max_calls", "id_seed"}
+)
+"""Options of the answer alone: no template sees them."""
 
 
 class _Mark(NamedTuple):
@@ -35,14 +41,21 @@ class _Mark(NamedTuple):
 class Line:
     """The state of a rollout between its answers.
 
-    ``exact``: what was sampled stays though the template drops it. ``count_stop``: as in `Chat.rollout`. ``turn``: of
+    ``exact``: what was sampled stays though the template drops it. ``count_stop``: as in `Chat.rollout`. ``quiet``: it
+    warns of nothing. ``turn``: of
     the next answer. ``begun``: the message that the prompt began.
     """
 
     def __init__(
-        self, request: Request, messages: list[Mapping[str, Any]], *, exact: bool, count_stop: bool
+        self,
+        request: Request,
+        messages: list[Mapping[str, Any]],
+        *,
+        exact: bool,
+        count_stop: bool,
+        quiet: bool = False,
     ) -> None:
-        self.request, self.exact, self.count_stop = request, exact, count_stop
+        self.request, self.exact, self.count_stop, self.quiet = request, exact, count_stop, quiet
         self.breaks: list[Break] = []
         self.differs: list[Difference] = []
         self.segments: tuple[Segment, ...]
@@ -54,6 +67,18 @@ class Line:
         self._pending: list[Mapping[str, Any]] = []
         self._changed = False  # whether messages behind the mark came with other options
         self._begin(messages)
+
+    def rebased(
+        self, messages: list[Mapping[str, Any]], held: Mapping[int, Said], changes: Mapping[str, Any]
+    ) -> Line:
+        """A line that begins with these messages. ``held``: answers that were sampled, by their index."""
+        other = Line.__new__(Line)
+        other.__dict__.update(self.__dict__)
+        other.breaks, other.differs = [], []
+        other._mark, other._pending, other._changed = None, [], False
+        other._change({"continue_final_message": False, **changes})
+        other._begin(messages, held)
+        return other
 
     def copy(self) -> Line:
         """An independent copy."""
@@ -86,10 +111,12 @@ class Line:
         self._step(pending, self._changed)
         self._pending = pending
 
-    def _begin(self, messages: list[Mapping[str, Any]]) -> None:
+    def _begin(
+        self, messages: list[Mapping[str, Any]], held: Mapping[int, Said] = MappingProxyType({})
+    ) -> None:
         whole = self.request.traced(messages)
         self.begun = messages[-1] if self.request.options.get("continue_final_message") else None
-        self.segments = (opened(self.request, whole, messages, self.begun is not None, {}),)
+        self.segments = (opened(self.request, whole, messages, self.begun is not None, held),)
         self.turn = whole.turn
         self.messages = messages[:-1] if self.begun is not None else messages
         self._kind = History()
@@ -102,12 +129,13 @@ class Line:
         self.breaks, self.differs = self.breaks[: mark.breaks], self.differs[: mark.differs]
 
     def _change(self, changes: Mapping[str, Any]) -> bool:
-        """Takes other options; whether there are any."""
+        """Takes other options; whether the template may write another text for them."""
         if not changes:
             return False
-        options = {**self.request.options, **changes, "continue_final_message": False}
-        self.request = Request(self.request.chat, options)
-        return True
+        before = self.request.options
+        self.request = Request(self.request.chat, {**before, "continue_final_message": False, **changes})
+        now = self.request.options
+        return any(before.get(name) != now.get(name) for name in changes if name not in _READING)
 
     def _step(self, pending: list[Mapping[str, Any]], changed: bool) -> None:
         assert self._mark is not None
@@ -187,7 +215,9 @@ class Line:
                 verdict.shown,
             )
         )
-        if verdict.reason == "thought" and not any(b.reason == "thought" for b in self.breaks[:-1]):
+        if self.quiet or verdict.reason != "thought":
+            return
+        if not any(b.reason == "thought" for b in self.breaks[:-1]):
             warn_user(
                 "rollout: the template drops the thoughts of older answers, so a new segment begins "
                 "(history='exact' keeps what was sampled)"
@@ -197,7 +227,7 @@ class Line:
         """Warns of calls without a result."""
         calls = answer.get("tool_calls") or ()
         results = sum(message.get("role") == "tool" for message in new)
-        if results < len(calls):
+        if results < len(calls) and not self.quiet:
             warn_user(f"append: {len(calls)} calls have {results} results; none is made up")
 
     def differ(self, what: str, index: int, held: str, shown: str) -> None:

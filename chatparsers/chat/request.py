@@ -91,7 +91,7 @@ class Request:
     def markers(self) -> re.Pattern[str] | None:
         """The markers of the tokenizer; None without one."""
         tokenizer = self.chat.tokenizer
-        return None if tokenizer is None else markers_of(Vocabulary.of(tokenizer))
+        return None if tokenizer is None else markers_of(Vocabulary.bare(tokenizer))
 
     @property
     def _quotes_tools(self) -> bool:

@@ -11,7 +11,8 @@ Where the template rewrites what was given or sampled, a new segment begins, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.format import Turn
@@ -20,14 +21,17 @@ from ..core.shown import Shown
 from ..errors import RequestError, warn_user
 from ..public import public
 from ..templates.messages import own
+from ..tokens.pieces import encode_behind
 from .compare import Break, Difference
 from .ends import joined_message
 from .line import Line
 from .parts import Given, Said
 from .request import Request, plain_messages
+from .same import answer_key, merged_answer, same_thought
 from .sample import Sample
 from .segment import sample_of
 from .spoken import Chunk, Spoken
+from .written import written
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,14 +55,17 @@ class Rollout(Shown):
         *,
         history: Literal["template", "exact"] = "template",
         count_stop: bool = False,
+        quiet: bool = False,
     ) -> None:
+        """``quiet``: nothing is warned of, as its maker says it in another way."""
         if history not in ("template", "exact"):
             raise RequestError(f"history: expected 'template' or 'exact', found {history!r}")
         if request.chat.tokenizer is None:
             raise RequestError("rollout: ids need the model's tokenizer: load(…, tokenizer=…)")
         self.history, self.count_stop = history, count_stop
         self._spoken: Spoken | None = None
-        self._line = Line(request, own(messages), exact=history == "exact", count_stop=count_stop)
+        exact = history == "exact"
+        self._line = Line(request, own(messages), exact=exact, count_stop=count_stop, quiet=quiet)
 
     # what a user asks
 
@@ -128,6 +135,33 @@ class Rollout(Shown):
         self._spoken = spoken
         return spoken.message
 
+    def said(self, message: Mapping[str, Any], *, counted: bool = True, reasoning: bool = True) -> Message:
+        """Takes an answer that is known as a message, as the model would write it, its stop included.
+
+        So a finished conversation becomes samples in which each answer counts, also where the template drops its
+        thought later. ``counted``: whether a loss may count it. ``reasoning=False`` does not count its thought. Raises
+        `RequestError` if the format has no text that is read as this message after the prompt, or if an answer is
+        begun.
+
+        >>> rollout = chat.rollout(messages)
+        >>> rollout.said({"role": "assistant", "content": "Yes."}).content
+        'Yes.'
+        >>> rollout.samples()[0].counted
+        5
+        """
+        if self._spoken is not None:
+            raise RequestError("said: an answer is begun: append the next message first")
+        if message.get("role", "assistant") != "assistant":
+            raise RequestError(f"said: expected an assistant's message, found the role {message['role']!r}")
+        turn = self._numbered()
+        ids = encode_behind(turn.tokenizer, written(self._line.request, turn, message))[0]
+        marks = [counted] * len(ids)
+        for region in () if reasoning else turn.parse(ids).regions:
+            if region.kind == "reasoning":
+                first, last = region.token_start or 0, region.token_end or 0
+                marks[first:last] = [False] * (last - first)
+        return self.sampled(ids, counted=marks)
+
     def append(self, *messages: Mapping[str, Any], **changes: Unpack[PrepareOptions]) -> None:
         """Adds messages of other roles behind the answer; only their text is encoded.
 
@@ -173,6 +207,41 @@ class Rollout(Shown):
         other.__dict__.update(self._saved())
         return other
 
+    def rebased(
+        self, messages: Sequence[Mapping[str, Any]], *others: Rollout, **changes: Unpack[PrepareOptions]
+    ) -> Rollout:
+        """A rollout of other messages, in which the answers that this one sampled are still their ids.
+
+        For a conversation whose past was edited, shortened or condensed by the host: the text is the template's, and an
+        answer that stands in it as it was sampled keeps its ids, as context. It does not count again. An answer is
+        known by its text and its calls; its thought may be left out. ``others``: rollouts whose answers may stand there
+        too. ``changes``: keywords of `prepare` that are other. Raises the errors of `prepare`.
+
+        >>> rollout = chat.rollout(messages)
+        >>> message = rollout.sampled(tokenizer.encode("Yes.<|im_end|>").ids)
+        >>> rollout.rebased([*messages, message, {"role": "user", "content": "Sure?"}])
+        <Rollout: 31 ids, 3 messages>
+        """
+        given = own(plain_messages(messages))
+        found: dict[tuple[Any, ...], list[tuple[Mapping[str, Any], Said]]] = {}
+        for rollout in (self, *others):
+            for message, said in rollout._answers():
+                found.setdefault(answer_key(message), []).append((message, said))
+        held: dict[int, Said] = {}
+        for index, message in enumerate(given):
+            if message.get("role") != "assistant":
+                continue
+            same = [one for one in found.get(answer_key(message), ()) if same_thought(message, one[0])]
+            if same:
+                given[index] = merged_answer(message, same[0][0])
+                held[index] = replace(same[0][1], index=index)
+                if len(same) > 1:  # the next one that says the same is another
+                    found[answer_key(message)].remove(same[0])
+        other = Rollout.__new__(Rollout)
+        other.__dict__.update(self.__dict__)
+        other._spoken, other._line = None, self._line.rebased(given, held, changes)
+        return other
+
     def samples(self, *forks: Rollout) -> list[Sample]:
         """A sample for each segment, of this rollout and then of its ``forks``.
 
@@ -189,21 +258,35 @@ class Rollout(Shown):
         found: list[Sample] = []
         empty = 0
         for rollout in (self, *forks):
-            for number, segment in enumerate(rollout._line.segments):
-                last = rollout._spoken if number + 1 == len(rollout._line.segments) else None
-                parts = [*segment.parts()]
-                if last is not None:
-                    parts.append(Said(last, len(rollout._line.messages)))
+            for parts in rollout.parts():
                 sample = sample_of(self._line.request.chat.tokenizer, parts, seen, truncated=_cut(parts))
                 if sample.counted:
                     found.append(sample)
                 else:
                     empty += 1
-        if empty:
+        if empty and not self._line.quiet:
             warn_user(f"samples: {empty} segments are left out, as no id in them counts")
         return found
 
+    def parts(self) -> Iterator[list[Given | Said]]:
+        """The parts of each segment, the answer that is being sampled included: what `samples` is made of."""
+        *before, last = self._line.segments
+        for segment in before:
+            yield [*segment.parts()]
+        yield [*last.parts(), *self._begun()]
+
     # how it is done
+
+    def _begun(self) -> list[Said]:
+        return [] if self._spoken is None else [Said(self._spoken, len(self._line.messages))]
+
+    def _answers(self) -> Iterator[tuple[Mapping[str, Any], Said]]:
+        """Each answer that was sampled, as a message and as ids."""
+        said = {one.index: one for segment in self._line.segments for one in segment.said()}
+        said |= {one.index: one for one in self._begun()}
+        messages = self.messages
+        for index, one in sorted(said.items()):
+            yield messages[index], one
 
     def _numbered(self) -> Turn:
         """The turn, whose calls get other ids than those of earlier answers."""

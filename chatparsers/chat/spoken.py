@@ -126,7 +126,7 @@ class Spoken:
 
 def spelt(tokenizer: Any, ids: Sequence[int]) -> str:
     """The text of ids inside a conversation, with all special tokens."""
-    vocabulary = Vocabulary.of(tokenizer)
+    vocabulary = Vocabulary.bare(tokenizer)
     detokenizer = Detokenizer(vocabulary)
     parts: list[str] = []
     for id in ids:

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
+from ..errors import RequestError, warn_user
 from ..templates.jinja.limits import limited
 from ..templates.trace import Trace
+from .as_sampled import encode_as_sampled
 from .bridges import Bridges, bridges_of
 from .encode import How, TrainOn, encode, encode_turns
 from .request import Model, Request, plain_messages
@@ -40,6 +42,7 @@ class Training:
         split: bool = False,
         final_stop: bool = True,
         split_turns: Literal[False] = False,
+        as_sampled: Literal[False] = False,
         **request: Unpack[PrepareOptions],
     ) -> Sample: ...
 
@@ -54,6 +57,18 @@ class Training:
         split: bool = False,
         final_stop: bool = True,
         split_turns: Literal[True],
+        as_sampled: Literal[False] = False,
+        **request: Unpack[PrepareOptions],
+    ) -> list[Sample]: ...
+
+    @overload
+    def encode(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        train_on: TrainOn = "all",
+        reasoning: bool = True,
+        as_sampled: Literal[True],
         **request: Unpack[PrepareOptions],
     ) -> list[Sample]: ...
 
@@ -68,6 +83,7 @@ class Training:
         split: bool = False,
         final_stop: bool = True,
         split_turns: bool = False,
+        as_sampled: bool = False,
         **request: Unpack[PrepareOptions],
     ) -> Sample | list[Sample]:
         """A finished conversation as ids with their loss mask: for supervised data, and for scoring.
@@ -78,9 +94,11 @@ class Training:
 
         ``train_on``: ``"all"`` answers, the ``"last"``, or a function of the message and its index.
         ``reasoning=False`` does not count thoughts. ``split``: prompt and answers are encoded apart, as an engine has
-        them. ``split_turns``: a list with a sample for each question, so that every answer counts once. ``final_stop``:
-        a last answer that the template leaves open gets its stop. ``request``: the keywords of `prepare`; no generation
-        prompt is added unless they ask for it. Without a tokenizer, the sample counts characters. Raises the errors of
+        them. ``split_turns``: a list with a sample for each question, so that every answer counts once. ``as_sampled``:
+        a list with the samples of a rollout in which the model wrote these answers, so that every answer counts once,
+        in the context in which it is sampled. ``final_stop``: a last answer that the template leaves open gets its
+        stop. ``request``: the keywords of `prepare`; no generation prompt is added unless they ask for it. Without a
+        tokenizer, the sample counts characters. Raises the errors of
         `prepare`.
 
         >>> answer = {"role": "assistant", "content": "Yes."}
@@ -92,7 +110,17 @@ class Training:
         messages = plain_messages(messages)
         how = How(train_on, reasoning, rewritten, split, final_stop)
         made = Request(cast("Model", self), {"add_generation_prompt": False, **request})
-        return encode_turns(made, messages, how) if split_turns else encode(made, messages, how)
+        if as_sampled:
+            if split_turns or split or rewritten or not final_stop:
+                raise RequestError("as_sampled: takes train_on and reasoning; leave the other options out")
+            return encode_as_sampled(made, messages, how)
+        if split_turns:
+            return encode_turns(made, messages, how)
+        sample = encode(made, messages, how)
+        if sample.left_out and not sample.counted:
+            left_out = ", ".join(f"message {index}: {why}" for index, why in sample.left_out.items())
+            warn_user(f"encode: no id counts ({left_out}); as_sampled=True counts each answer at its turn")
+        return sample
 
     @limited
     def trace(self, messages: Sequence[Mapping[str, Any]], **request: Unpack[PrepareOptions]) -> Trace:

@@ -202,6 +202,12 @@ def _batch(commands: _Commands[_Parser]) -> None:
     batch.add_argument("--thinking", choices=("on", "off"), help="(default: as the template has it)")
     batch.add_argument("--generation-prompt", action="store_true", help="render: end where an answer begins")
     batch.add_argument("--max-length", type=_positive, metavar="N", help="encode: at most N ids a row")
+    batch.add_argument(
+        "--as-sampled",
+        action="store_true",
+        default=None,
+        help="encode: each answer counts, after the prompt that asked for it: one row or several",
+    )
     batch.add_argument("--workers", type=_positive, metavar="N", help="processes (default: one a core)")
     batch.add_argument("--engine", choices=("local", "ray"), default="local", help="(local)")
     batch.add_argument("--address", metavar="A", help="of a Ray cluster (default: this machine alone)")

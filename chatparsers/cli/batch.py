@@ -134,6 +134,7 @@ def _callable(arguments: Namespace) -> Any:
             messages=messages,
             tools=tools,
             max_length=arguments.max_length,
+            as_sampled=bool(arguments.as_sampled),
             thinking=thinking,
             tokenizer=arguments.tokenizer,
             now=_now(arguments),
@@ -207,6 +208,7 @@ def _format(arguments: Namespace) -> str:
 
 _NAMED = (
     "action",
+    "as_sampled",
     "encode",
     "generation_prompt",
     "max_length",
@@ -262,7 +264,7 @@ def _lines(whole: dict[str, Any]) -> Any:
     resumed = f", {whole['resumed']} of them from before" if whole["resumed"] else ""
     yield "rows", f"{whole['rows']:,} in {whole['parts']} parts{resumed}"
     yield "speed", f"{whole['rows_per_second']:,.0f} rows/s, {whole['seconds']:.1f} s"
-    for name in ("calls", "complete", "broken", "tokens", "counted"):
+    for name in ("calls", "complete", "broken", "tokens", "counted", "uncounted"):
         if whole[name]:
             yield name, f"{whole[name]:,}"
     for name in ("codes", "losses", "formats"):

@@ -32,7 +32,10 @@ class Encode:
     ``template_kwargs``: as in `Chat.encode`. ``now``: the time that a template writes; by default that at which this
     was made, for all rows. ``left_out`` names each answer that is context only, and why. ``kinds=False`` leaves the
     column of kinds empty, which saves a third of the time. A row that cannot be encoded has an ``error``. Packing is
-    left to the trainer. Calling it raises `LoadError` if the model cannot be loaded, and `RequestError` if it has no
+    left to the trainer.
+
+    ``as_sampled``: as in `Chat.encode`. A conversation may then become several rows, which ``sample`` numbers from 0
+    on. Calling it raises `LoadError` if the model cannot be loaded, and `RequestError` if it has no
     tokenizer.
     """
 
@@ -47,6 +50,7 @@ class Encode:
         reasoning: bool = True,
         rewritten: bool = False,
         final_stop: bool = True,
+        as_sampled: bool = False,
         kinds: bool = True,
         thinking: bool | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
@@ -65,6 +69,7 @@ class Encode:
             "reasoning": reasoning,
             "rewritten": rewritten,
             "final_stop": final_stop,
+            "as_sampled": as_sampled,
             "thinking": thinking,
             "template_kwargs": dict(template_kwargs) if template_kwargs else None,
             "now": now or datetime.now(),
@@ -77,22 +82,31 @@ class Encode:
         _encoding(self.source)  # a model that cannot be loaded raises here
         samples: list[Sample | None] = []
         errors: list[str | None] = []
+        counts: list[int] = []
         with said_once():
             rows = zip(message_lists(table, self.messages), self.tools.texts(table), strict=True)
             for messages, tools in rows:
-                found = self.sample(messages, tools)
-                samples.append(None if isinstance(found, str) else found)
-                errors.append(found if isinstance(found, str) else None)
+                found = self.samples(messages, tools)
+                samples += [None] if isinstance(found, str) else found
+                counts.append(1 if isinstance(found, str) else len(found))
+                errors += [found] if isinstance(found, str) else [None] * len(found)
+        if self.options["as_sampled"]:
+            rows_of = [row for row, count in enumerate(counts) for _ in range(count)]
+            table = table.take(pa.array(rows_of, pa.int64()))
+            numbers = [number for count in counts for number in range(count)]
+            table = added(table, {"sample": (pa.int32(), numbers)})
         return sample_columns(table, samples, errors, self.max_length, kinds=self.kinds)
 
-    def sample(self, messages: list[dict[str, Any]] | str, tools: str | None) -> Sample | str:
-        """The sample of one conversation; or, as text, why there is none."""
+    def samples(self, messages: list[dict[str, Any]] | str, tools: str | None) -> list[Sample] | str:
+        """The samples of one conversation; or, as text, why there are none."""
         if isinstance(messages, str):
             return messages
         try:
             chat = _encoding(self.source)
-            sample: Sample = chat.encode(messages, tools=self.tools.read(tools), **self.options)
-            return sample
+            found: Sample | list[Sample] = chat.encode(messages, tools=self.tools.read(tools), **self.options)
+            if isinstance(found, Sample):
+                return [found]
+            return found or "no answer can be counted: the format writes none of them so that it is read back"
         except ChatParsersError as error:
             return str(error)
 

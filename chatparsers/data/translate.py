@@ -115,8 +115,8 @@ class Translate:
         samples: list[Sample | None] = []
         for talk, text in zip(talks, texts, strict=True):
             tools = json_text(talk.tools) if talk.tools else None
-            found = None if text is None else self.encode.sample(talk.messages, tools)
-            samples.append(found if isinstance(found, Sample) else None)
+            found = None if text is None else self.encode.samples(talk.messages, tools)
+            samples.append(found[0] if isinstance(found, list) else None)
             if isinstance(found, str):
                 talk.fail(found)
         table = self.normalize.table(talks, names)

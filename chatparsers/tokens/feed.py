@@ -12,7 +12,6 @@ import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -24,7 +23,7 @@ from ..core.parser.stream import Start
 from ..core.parser.tokenizer import Named
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
-from .vocabulary import Pieces, Vocabulary
+from .vocabulary import Pieces, Vocabulary, forgotten_with_tokenizers
 
 _UNKNOWN = "\ufffd"
 _lone = re.compile("[\ud800-\udfff]")
@@ -263,13 +262,13 @@ class IdFeed:
 
 
 def _restored(tokenizer: Any, recipe: _Recipe, held: bytes, offsets: array[int], marks: list[int]) -> IdFeed:
-    vocabulary = Vocabulary.of(tokenizer)
+    vocabulary = Vocabulary.bare(tokenizer)
     feed = IdFeed(tokenizer, Detokenizer(vocabulary, held), recipe, *_tables(vocabulary, *recipe))
     feed._offsets, feed.marks = offsets, marks
     return feed
 
 
-@lru_cache(maxsize=64)
+@forgotten_with_tokenizers(64)
 def _tables(
     vocabulary: Vocabulary,
     texts: tuple[str, ...],
@@ -315,7 +314,7 @@ def id_start(
     ``shaped`` and ``inline`` are as in `start`. ``config``: the keys of generation_config.json, for the ids that end
     the turn. ``token_text_fallback``: a marker that the model spells in ordinary tokens counts too.
     """
-    vocabulary = Vocabulary.of(tokenizer)
+    vocabulary = Vocabulary.bare(tokenizer)
     options = as_parsed(options)
     key = _key(config)
     kept = isinstance(key, str) and len(prefix) <= KEPT_PREFIX
@@ -333,7 +332,7 @@ def id_start(
     return begin, IdFeed(tokenizer, Detokenizer(vocabulary), recipe, table, alphabet, spelling)
 
 
-@lru_cache(maxsize=256)
+@forgotten_with_tokenizers(256)
 def _id_start(
     vocabulary: Vocabulary,
     format: Definition,
@@ -365,7 +364,7 @@ def stop_ids(
 
     ``texts``: the format's markers. A token that ends turns in other families is none here if it is one of them.
     """
-    return _kept_ends(Vocabulary.of(tokenizer), stops, _key(config), texts)
+    return _kept_ends(Vocabulary.bare(tokenizer), stops, _key(config), texts)
 
 
 def _key(config: Mapping[str, Any] | None) -> str | Mapping[str, Any]:
@@ -383,7 +382,7 @@ def _kept_ends(
     return (_ends if isinstance(key, str) else _ends.__wrapped__)(vocabulary, stops, key, texts)
 
 
-@lru_cache(maxsize=64)
+@forgotten_with_tokenizers(64)
 def _ends(
     vocabulary: Vocabulary, stops: tuple[str, ...], key: str | Mapping[str, Any], texts: tuple[str, ...]
 ) -> frozenset[int]:
@@ -397,5 +396,5 @@ def _ends(
 
 def marker_ids(tokenizer: Any, texts: Iterable[str]) -> dict[str, int]:
     """Maps each of ``texts`` that is one token to its id."""
-    vocabulary = Vocabulary.of(tokenizer)
+    vocabulary = Vocabulary.bare(tokenizer)
     return {text: id for text in texts if (id := vocabulary.id_of(text)) is not None}

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import groupby
 
-from .vocabulary import Vocabulary
+from .vocabulary import Vocabulary, forgotten_with_tokenizers
 
 
 def marker_pattern(texts: Iterable[str]) -> re.Pattern[str] | None:
@@ -40,7 +39,7 @@ def _alike(texts: list[str]) -> str:
     return f"{re.escape(texts[0][:shared])}(?:{_choice([text[shared:] for text in texts])})"
 
 
-@lru_cache(maxsize=64)
+@forgotten_with_tokenizers(64)
 def markers_of(vocabulary: Vocabulary) -> re.Pattern[str] | None:
     """Matches each added token that is more than white space; None if there are none."""
     return marker_pattern(token.text for token in vocabulary.added.values() if token.text.strip())

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, overload
 
-from .vocabulary import Vocabulary
+from .vocabulary import Vocabulary, forgotten_with_tokenizers
 
 Spans = list[tuple[int, int]]
 
@@ -54,7 +53,7 @@ def encode_behind(tokenizer: Any, text: str, before: str = "") -> tuple[list[int
     """
     if not text:
         return [], []
-    vocabulary = Vocabulary.of(tokenizer)
+    vocabulary = Vocabulary.bare(tokenizer)
     anchor = before if before and vocabulary.id_of(before) is not None else _anchor(vocabulary)
     encoded = tokenizer.encode(anchor + text, add_special_tokens=False)
     ids: list[int] = encoded.ids
@@ -86,7 +85,7 @@ def as_text(
 ) -> tuple[list[int], Spans]:
     """The ids of ``text`` and their spans, in which the added tokens at ``quoted`` spans are spelt by others."""
     ids, spans = list(ids), list(spans)
-    added = Vocabulary.of(tokenizer).added
+    added = Vocabulary.bare(tokenizer).added
     for start, end in sorted(quoted, reverse=True):
         place = bisect_right(spans, start, key=lambda span: span[0]) - 1
         if place >= 0 and ids[place] in added and spans[place][1] >= end:
@@ -98,7 +97,7 @@ def as_text(
 
 def _apart(tokenizer: Any, text: str, span: tuple[int, int], cut: int) -> tuple[list[int], Spans]:
     """The ids of an added token's text, encoded in two pieces, or in single characters if a piece is one too."""
-    added = Vocabulary.of(tokenizer).added
+    added = Vocabulary.bare(tokenizer).added
     ids: list[int] = []
     spans: Spans = []
     for borders in ((span[0], cut, span[1]), range(span[0], span[1] + 1)):
@@ -118,7 +117,7 @@ def _behind(encoded: Any, size: int) -> tuple[list[int], Spans]:
     return encoded.ids[first:], [(max(start - size, 0), end - size) for start, end in encoded.offsets[first:]]
 
 
-@lru_cache(maxsize=64)
+@forgotten_with_tokenizers(64)
 def _anchor(vocabulary: Vocabulary) -> str:
     """A special token that takes no white space beside it; ``""`` if there is none."""
     texts = (token.text for token in vocabulary.added.values() if token.special)

@@ -20,18 +20,23 @@ import pickle
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from operator import index
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
-from weakref import WeakKeyDictionary, WeakValueDictionary, ref
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary, finalize, ref
 
 from ..errors import RequestError
 from ..kept import SharedLock
 
 Piece: TypeAlias = "str | bytes"
 
+_A = TypeVar("_A")
+
 if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
+
     _Resolve: TypeAlias = Callable[[int], Piece]
     _Spell: TypeAlias = Callable[[str], Piece]
 
@@ -86,7 +91,7 @@ class Pieces(dict[int, Piece]):
 class Vocabulary:
     """The pieces and the added tokens of one tokenizer."""
 
-    __slots__ = ("__weakref__", "_ids", "_payload", "_tokenizer", "added", "bytewise", "pieces")
+    __slots__ = ("__weakref__", "_ids", "_model", "_payload", "_tokenizer", "added", "bytewise", "pieces")
 
     added: Mapping[int, AddedToken]
     """Every added token by its id, whatever its ``special`` flag."""
@@ -96,13 +101,19 @@ class Vocabulary:
     """Whether each broken byte becomes one U+FFFD (byte-fallback), or each broken sequence (ByteLevel)."""
 
     def __init__(
-        self, added: Mapping[int, AddedToken], pieces: Pieces, bytewise: bool, tokenizer: TokenizerLike | None
+        self,
+        added: Mapping[int, AddedToken],
+        pieces: Pieces,
+        bytewise: bool,
+        tokenizer: TokenizerLike | None,
+        model: Any = None,
     ) -> None:
         self.added = added
         self.pieces = pieces
         self.bytewise = bytewise
         self._ids = {token.text: token.id for token in added.values()}
         self._tokenizer = tokenizer
+        self._model = model
         self._payload: bytes | None = None
 
     @classmethod
@@ -115,37 +126,29 @@ class Vocabulary:
         """
         if isinstance(tokenizer, Vocabulary):
             return tokenizer
-        try:  # without the lock, as it is asked for each stream
-            entry = _cache.get(tokenizer)
-        except TypeError:
-            entry = None
-        if entry is not None and entry.alive is not None and entry.size == tokenizer.get_vocab_size(True):
+        entry = _known(tokenizer)
+        if entry is not None and entry.alive is not None:
             vocabulary = entry.alive()
             if vocabulary is not None:
                 return vocabulary
-        tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
-        if not hasattr(tokenizer, "get_vocab_size"):
-            raise RequestError(
-                f"tokenizer: expected a tokenizers.Tokenizer or a fast tokenizer of transformers, found "
-                f"{type(tokenizer).__name__}: load one with Tokenizer.from_file"
-            )
-        with _lock:
-            try:
-                entry = _cache.get(tokenizer)
-            except TypeError:  # an object that cannot be referred to weakly is not cached
-                return _Entry(tokenizer).vocabulary(tokenizer)
-            size = tokenizer.get_vocab_size(True)
-            if entry is None or entry.size != size:
-                entry = _cache[tokenizer] = _Entry(tokenizer)
-            return entry.vocabulary(tokenizer)
+        made, found = _entry_of(tokenizer)
+        return made.vocabulary(found)
+
+    @classmethod
+    def bare(cls, tokenizer: TokenizerLike | Vocabulary) -> Vocabulary:
+        """As `of`, without the tokenizer: it cannot encode, and a cache may hold it (`forgotten_with_tokenizers`)."""
+        if isinstance(tokenizer, Vocabulary):
+            return tokenizer
+        entry = _known(tokenizer)
+        return _entry_of(tokenizer)[0].bare if entry is None else entry.bare
 
     def has(self, id: int) -> bool:
         """Whether the tokenizer has a token of that id."""
         if id in self.added or self.pieces[id]:
             return True
-        if self._tokenizer is None or not 0 <= id < 1 << 32:
+        if self._model is None or not 0 <= id < 1 << 32:
             return False
-        return self._tokenizer.model.id_to_token(id) is not None
+        return self._model.id_to_token(id) is not None
 
     def id_of(self, text: str) -> int | None:
         """The id of the added token that is exactly ``text``, or None."""
@@ -213,28 +216,78 @@ class Vocabulary:
         return _restore, (digest, self._payload)
 
 
+def forgotten_with_tokenizers(entries: int) -> Callable[[Callable[..., _A]], _lru_cache_wrapper[_A]]:
+    """`functools.lru_cache` for functions of a `Vocabulary.bare`: when a tokenizer goes, what was kept goes with it."""
+
+    def around(function: Callable[..., _A]) -> _lru_cache_wrapper[_A]:
+        known = lru_cache(maxsize=entries)(function)
+        _forgotten.append(known.cache_clear)
+        return known
+
+    return around
+
+
+_forgotten: list[Callable[[], None]] = []
+
+
+def _forget() -> None:
+    """A tokenizer went. What was kept of the others is soon found again."""
+    for clear in _forgotten:
+        clear()
+
+
 class _Entry:
     """The cached data of a living tokenizer. ``alive`` is its Vocabulary while somebody holds one."""
 
-    __slots__ = ("added", "alive", "bytewise", "pieces", "size")
+    __slots__ = ("alive", "bare", "size")
 
     def __init__(self, tokenizer: TokenizerLike) -> None:
         self.size = tokenizer.get_vocab_size(True)
-        self.added = MappingProxyType(
+        added = MappingProxyType(
             {
                 number: AddedToken(number, token.content, bool(token.special))
                 for number, token in tokenizer.get_added_tokens_decoder().items()
             }
         )
-        self.pieces, self.bytewise = _table(tokenizer, self.added)
+        self.bare = Vocabulary(added, *_table(tokenizer, added), None, tokenizer.model)
         self.alive: ref[Vocabulary] | None = None
+        with suppress(TypeError):  # it cannot be referred to weakly
+            finalize(tokenizer, _forget).atexit = False
 
     def vocabulary(self, tokenizer: TokenizerLike) -> Vocabulary:
         vocabulary = self.alive() if self.alive is not None else None
         if vocabulary is None:
-            vocabulary = Vocabulary(self.added, self.pieces, self.bytewise, tokenizer)
+            bare = self.bare
+            vocabulary = Vocabulary(bare.added, bare.pieces, bare.bytewise, tokenizer, bare._model)
             self.alive = ref(vocabulary)
         return vocabulary
+
+
+def _known(tokenizer: Any) -> _Entry | None:
+    """What is known of a tokenizer; without the lock, as it is asked for each stream."""
+    try:
+        entry = _cache.get(tokenizer)
+    except TypeError:
+        return None
+    return entry if entry is not None and entry.size == tokenizer.get_vocab_size(True) else None
+
+
+def _entry_of(tokenizer: Any) -> tuple[_Entry, Any]:
+    """What is known of a tokenizer, or is found now; and the tokenizer itself."""
+    tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not hasattr(tokenizer, "get_vocab_size"):
+        raise RequestError(
+            f"tokenizer: expected a tokenizers.Tokenizer or a fast tokenizer of transformers, found "
+            f"{type(tokenizer).__name__}: load one with Tokenizer.from_file"
+        )
+    with _lock:
+        try:
+            entry = _cache.get(tokenizer)
+        except TypeError:  # an object that cannot be referred to weakly is not cached
+            return _Entry(tokenizer), tokenizer
+        if entry is None or entry.size != tokenizer.get_vocab_size(True):
+            entry = _cache[tokenizer] = _Entry(tokenizer)
+        return entry, tokenizer
 
 
 _cache: WeakKeyDictionary[Any, _Entry] = WeakKeyDictionary()

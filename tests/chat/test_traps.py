@@ -128,7 +128,7 @@ def real_template(real_templates: list[Path], name: str) -> Path:
     return found if found is not None else pytest.skip(f"the template {name} is not there")
 
 
-MOVING = {"openai-gpt-oss-120b": "thought", "google-gemma-4-31B-it": "moved"}
+MOVING = {"openai-gpt-oss-120b": "moved", "google-gemma-4-31B-it": "moved"}
 
 
 @pytest.mark.parametrize("name", MOVING)

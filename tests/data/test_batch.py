@@ -24,6 +24,7 @@ import pyarrow.parquet  # noqa: F401
 
 from chatparsers.data import Parse
 from chatparsers.data.batch import units
+from chatparsers.testing.tiny import tiny_model
 
 FORMAT = "hermes-2-pro"
 ROOT = Path(chatparsers.__file__).parents[1]
@@ -289,3 +290,30 @@ def test_lines_go_through_standard_input_and_output(
         )
     again = [json.loads(line) for line in done.stdout.splitlines()]
     assert without(again, "extra") == without(made, "extra")
+
+
+@pytest.mark.parametrize("as_sampled", [False, True])
+def test_rows_of_which_nothing_counts_are_said(
+    as_sampled: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A thought that the template drops: alone, its answer is context; as it was sampled, it counts in its own row."""
+    tokenizer = tmp_path / "tokenizer.json"
+    tiny_model("qwen3").tokenizer.save(str(tokenizer))
+    thought = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+    asks = [{"role": "user", "content": text} for text in ("One?", "Two?")]
+    lines = [
+        {"messages": [asks[0], thought, asks[1]]},
+        {"messages": [asks[0], thought, asks[1], thought]},
+        {"messages": 1},
+    ]
+    given = as_lines(tmp_path / "rows.jsonl", lines)
+    flags = ["--as-sampled"] if as_sampled else []
+    out = tmp_path / "out"
+    made = batch(
+        "encode", given, "--model", "qwen3", "--tokenizer", tokenizer, "--out", out, "--json", *flags
+    )
+    stats = json.loads(capsys.readouterr().out)
+    assert made == 0
+    assert (stats["rows"], stats["uncounted"]) == ((4, 0) if as_sampled else (3, 1))
+    (wrong,) = map(json.loads, (out / "errors.jsonl").read_text().splitlines())
+    assert wrong["row"] == 2

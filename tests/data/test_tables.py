@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,23 @@ def test_encode_is_the_chats_own_encoding(model: str, draw: Draw) -> None:
     parts = [run(table.slice(start, 5)) for start in range(0, 24, 5)]
     assert pa.concat_tables(parts).to_pylist() == read
     assert run(table.slice(0, 0)).schema == run(table).schema
+
+
+def test_encode_as_sampled_makes_rows_of_each_sample(model: str, draw: Draw) -> None:
+    """Each row of the table stands once for each sample, with all its columns."""
+    table = conversations(draw, 12)
+    chat = chatparsers.load(model)
+    read = iter(Encode(model, as_sampled=True)(table).to_pylist())
+    for before in table.to_pylist():
+        messages = [{k: v for k, v in m.items() if v is not None} for m in before["messages"]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            samples = chat.encode(messages, tools=TOOLS, as_sampled=True)
+        for number, sample in enumerate(samples):
+            row = next(read)
+            assert (row["messages"], row["sample"]) == (before["messages"], number)
+            assert (row["input_ids"], row["loss_mask"]) == (sample.ids, sample.loss_mask)
+    assert next(read, None) is None
 
 
 def test_outputs_of_ids_are_read_with_the_models_tokenizer(model: str, draw: Draw) -> None:

@@ -11,8 +11,8 @@ from ..arrow import pyarrow as pa
 
 @dataclass
 class Stats:
-    """Counts over rows. ``broken``: rows with calls or text that were cut off or do not fit the format. ``notes``: what
-    of the input did not fit the first rows, by column."""
+    """Counts over rows. ``broken``: rows with calls or text that were cut off or do not fit the format. ``uncounted``:
+    samples of which a loss counts no id. ``notes``: what of the input did not fit the first rows, by column."""
 
     rows: int = 0
     errors: int = 0
@@ -21,6 +21,7 @@ class Stats:
     broken: int = 0
     tokens: int = 0
     counted: int = 0
+    uncounted: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     losses: Counter[str] = field(default_factory=Counter)
     formats: Counter[str] = field(default_factory=Counter)
@@ -28,7 +29,7 @@ class Stats:
 
     def add(self, other: Stats) -> None:
         """Adds the counts of other rows."""
-        for name in ("rows", "errors", "calls", "complete", "broken", "tokens", "counted"):
+        for name in ("rows", "errors", "calls", "complete", "broken", "tokens", "counted", "uncounted"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("codes", "losses", "formats"):
             getattr(self, name).update(getattr(other, name))
@@ -70,7 +71,20 @@ def stats_of(table: Any) -> Stats:
         stats.tokens = pa.compute.sum(table.column("length")).as_py() or 0
         mask = pa.compute.list_flatten(table.column("loss_mask"))
         stats.counted = pa.compute.sum(mask).as_py() or 0
+        stats.uncounted = sum(map(_uncounted, table.column("loss_mask").chunks))
     return stats
+
+
+def _uncounted(masks: Any) -> int:
+    """How many rows have a mask without a 1."""
+    values, offsets = masks.values, masks.offsets.to_pylist()
+    held = values.buffers()[1]
+    marks = b"" if held is None else held.to_pybytes()
+    first = values.offset
+    return sum(
+        masks[row].is_valid and marks.find(1, first + offsets[row], first + offsets[row + 1]) < 0
+        for row in range(len(masks))
+    )
 
 
 def _counted(column: Any) -> Counter[str]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ class Work:
         input = self.inputs[unit.file]
         if input.kind == "jsonl":
             for numbers, rows in rows_of(unit, input):
-                yield numbers, *self._lines(numbers, rows, input)
+                made, told = self._lines(numbers, rows, input)
+                yield _numbers(numbers, made), made, told
             return
         for first, table in tables_of(unit, input):
             numbers = list(range(first, first + table.num_rows))
@@ -63,7 +65,8 @@ class Work:
                 table, notes = conform(table, self.schema, input.path, self.extra)
             else:
                 notes = {}
-            yield numbers, self._made(table, numbers, input), notes
+            made = self._made(table, numbers, input)
+            yield _numbers(numbers, made), made, notes
 
     def empty(self) -> Any:
         """A table without rows, of the schema that the made tables have."""
@@ -84,7 +87,11 @@ class Work:
         made = self._made(table, numbers, input)
         wrong = {place: row.error for place, row in enumerate(rows) if isinstance(row, Bad)}
         if wrong:
-            errors = [wrong.get(place, error) for place, error in enumerate(made["error"].to_pylist())]
+            places = _numbers(range(len(rows)), made)
+            errors = [
+                wrong.get(place, error)
+                for place, error in zip(places, made["error"].to_pylist(), strict=True)
+            ]
             made = made.set_column(made.column_names.index("error"), "error", array(errors, pa.string()))
         return made, notes
 
@@ -154,6 +161,14 @@ class Work:
                 aside.unlink()
             raise
         return Part(unit.name, unit.file, stats, wrong)
+
+
+def _numbers(numbers: Sequence[int], made: Any) -> list[int]:
+    """The number of the row that each row of the table ``made`` is of: a conversation may become several samples."""
+    if made.num_rows == len(numbers):
+        return list(numbers)
+    rows = accumulate(sample == 0 for sample in made.column("sample").to_pylist())
+    return [numbers[row - 1] for row in rows]
 
 
 def _seed(input: Input | None, number: int) -> str:

@@ -1,0 +1,59 @@
+"""The text of an answer as the model would write it after its prompt, with the stop that its turn ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..core.format import Turn
+from ..errors import ChatParsersError, RequestError
+from ..schema.tools import read_tools
+from .around import Around, first_stop
+from .compare import same_message
+from .request import Request
+from .shapes import written_after
+
+_THOUGHT = "永Thought"
+
+
+def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
+    """What the model writes after the prompt of ``turn`` to say ``message``, its stop included. Raises `RequestError`
+    if the format writes no text that is read as this message."""
+    stop, before = _stop(request.around, bool(message.get("tool_calls")), turn.stops)
+    closer = written_after(turn.format)[1]
+    for text in dict.fromkeys(_ways(request, turn, message)):
+        if stop and closer and text.endswith(closer) and closer not in before:
+            text = text.removesuffix(closer)  # gpt-oss ends a turn with another marker than a channel
+        whole = text if stop and text.endswith(stop) else text + stop
+        read = turn.parse(whole)
+        if read.complete and same_message(read, message):
+            return whole
+    raise RequestError(
+        f"said: the format {turn.format.name!r} has no text that is read as this answer after its prompt: give the ids "
+        "to `sampled`"
+    )
+
+
+def _ways(request: Request, turn: Turn, message: Mapping[str, Any]) -> Iterator[str]:
+    """The texts that may be the answer: the prompt may have written its beginning, such as the opened thought."""
+    tools = read_tools(request.options.get("tools")).raw
+    try:
+        text = turn.format.render(message, tools)
+    except ChatParsersError as error:
+        raise RequestError(f"said: {error}") from error
+    if turn.prefix and text.startswith(turn.prefix):
+        yield text[len(turn.prefix) :]
+    yield text
+    if turn.prefix and turn.format.features.reasoning and not message.get("reasoning_content"):
+        # An answer without a thought, after a prompt that opened one.
+        yield turn.format.render({**message, "reasoning_content": _THOUGHT}, tools).partition(_THOUGHT)[2]
+
+
+def _stop(around: Around, calls: bool, stops: tuple[str, ...]) -> tuple[str, str]:
+    """The stop of such an answer, with the white space before it; and what closes the answer before that."""
+    for after in (around.alone(calls), around.followed(calls)):
+        found = first_stop(after or "", stops)
+        if after is not None and found is not None:
+            before = after[: found[0]]
+            return after[len(before.rstrip()) : found[1]], before.rstrip()
+    return "", ""

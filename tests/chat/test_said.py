@@ -1,0 +1,169 @@
+"""Answers that are known as messages, spoken into rollouts; and rollouts of a changed past."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import warnings
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from dialogues import TOOLS, as_read, conversation, request_of
+from played import bytewise, chat_of
+
+import chatparsers
+from chatparsers.errors import ChatParsersError
+from chatparsers.tokens.vocabulary import Vocabulary
+
+OWN = sorted((Path(__file__).parents[1] / "templates_own").glob("*.jinja"))
+
+
+def counted_texts(chat: Any, sample: Any) -> dict[int, str]:
+    """What counts of each answer, by the index of its message."""
+    marks = zip(sample.message_indices, sample.loss_mask, sample.ids, strict=True)
+    found: dict[int, str] = {}
+    for (index, counts), run in groupby(marks, lambda mark: mark[:2]):
+        if counts:
+            found[index] = chat.tokenizer.decode([id for _, _, id in run], skip_special_tokens=False)
+    return found
+
+
+def check_as_sampled(path: Path, number: int, count: Counter[str]) -> None:
+    """Each answer counts once, after the prompt that asks for it, as a text that is read as that answer."""
+    chat = chat_of(path)
+    for seed in range(number):
+        random = Random(seed)
+        thoughts = chat.format.features.reasoning and seed % 2 == 0
+        messages = conversation(random, tools=seed % 4 != 0, several=seed % 3 == 0, thoughts=thoughts)
+        request = {**request_of(chat, True if thoughts else None), **({"tools": TOOLS} if seed % 4 else {})}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                samples = chat.encode(messages, as_sampled=True, **request)
+                plain = chat.encode(messages, **request)
+        except ChatParsersError:
+            count["refused"] += 1
+            continue
+        answers = {index for index, message in enumerate(messages) if message["role"] == "assistant"}
+        left_out = {index: why for sample in samples for index, why in sample.left_out.items()}
+        texts = Counter[int]()
+        for sample in samples:
+            for index, text in counted_texts(chat, sample).items():
+                texts[index] += 1
+                read = chat.prepare(messages[:index], **request).parse(text)
+                assert as_read(read.to_openai()) == as_read(messages[index]), (path.stem, seed, index)
+        assert set(left_out.values()) <= {"unwritten"}, (path.stem, seed, left_out)
+        assert texts == Counter(answers - left_out.keys()), (path.stem, seed, left_out)
+        count["answers"] += len(answers)
+        count["as sampled"] += len(texts)
+        count["plain"] += len(answers) - len(plain.left_out)
+
+
+def test_every_answer_counts_once(
+    real_templates: list[Path], amount: Callable[[int, int, int], int], request: pytest.FixtureRequest
+) -> None:
+    count: Counter[str] = Counter()
+    for paths in (OWN, real_templates):
+        for path in Random(8).sample(paths, amount(2, 6, len(paths))):
+            check_as_sampled(path, amount(2, 4, 30), count)
+    assert count["as sampled"] > 0.9 * count["answers"] and count["plain"] <= count["as sampled"], count
+
+
+QWEN = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
+ASK = {"role": "user", "content": "Is it cold?"}
+MORE = {"role": "user", "content": "And in Rome?"}
+
+
+@pytest.fixture
+def chat() -> Any:
+    return chatparsers.load(template="qwen3", tokenizer=bytewise(*QWEN))
+
+
+def test_thoughts_need_not_count(chat: Any) -> None:
+    answer = {"role": "assistant", "reasoning_content": "Hm.", "content": "Yes."}
+    for counts, text in ((True, "<think>\nHm.\n</think>\n\nYes.<|im_end|>"), (False, "Yes.<|im_end|>")):
+        (sample,) = chat.encode([ASK, answer], as_sampled=True, reasoning=counts)
+        said = counted_texts(chat, sample)[1]
+        assert said.endswith(text) and ("Hm." in said) is counts
+    first, second = chat.encode([ASK, answer, MORE, answer], as_sampled=True)
+    assert [*counted_texts(chat, first)] == [1] and [*counted_texts(chat, second)] == [3]
+    (last,) = chat.encode([ASK, answer, MORE, answer], as_sampled=True, train_on="last")
+    assert [*counted_texts(chat, last)] == [3]
+
+
+def test_what_cannot_be_said_is_context(chat: Any) -> None:
+    """A stop among the words: as text the model could not have written on."""
+    wrong = {"role": "assistant", "content": "Yes.<|im_end|>No."}
+    (sample,) = chat.encode([ASK, wrong, MORE, {"role": "assistant", "content": "No."}], as_sampled=True)
+    assert sample.left_out == {1: "unwritten"} and [*counted_texts(chat, sample)] == [3]
+    with pytest.warns(UserWarning, match="no answer counts"):
+        assert chat.encode([ASK, wrong], as_sampled=True) == []
+    rollout = chat.rollout([ASK])
+    with pytest.raises(chatparsers.RequestError, match="no text that is read as this answer"):
+        rollout.said(wrong)
+    rollout.said({"role": "assistant", "content": "No."})
+    with pytest.raises(chatparsers.RequestError, match="append the next message"):
+        rollout.said({"role": "assistant", "content": "No."})
+
+
+CALL = '<tool_call>\n{"name":"get_weather", "arguments":{"city":"Oslo"}}\n</tool_call><|im_end|>'
+
+
+def test_rebased_keeps_the_ids_of_answers_that_stand(chat: Any) -> None:
+    """Odd ids of an answer stay where its text stands; they count in the row in which they were sampled."""
+    rollout = chat.rollout([ASK])
+    odd = chat.tokenizer.encode("It is").ids + chat.tokenizer.encode(" cold.<|im_end|>").ids
+    rollout.sampled(odd)
+    rollout.append(MORE)
+    rollout.sampled(chat.tokenizer.encode("Mild.<|im_end|>").ids)
+    told = {"role": "assistant", "content": [{"type": "text", "text": " It is cold. "}]}
+    other = rollout.rebased([{"role": "user", "content": "Summary."}, told, ASK])
+    assert other.messages[1]["content"] == "It is cold." and not other.breaks
+    assert other.text == chat.prepare(other.messages).prompt
+    other.sampled(chat.tokenizer.encode("Yes.<|im_end|>").ids)
+    assert [sample.counted for sample in rollout.samples(other)] == [len(odd) + 6, 5]
+    edited = rollout.rebased([ASK, {"role": "assistant", "content": "It is warm."}, MORE])
+    assert edited.messages[1]["content"] == "It is warm."
+    with pytest.raises(chatparsers.RequestError, match="at least one message"):
+        rollout.rebased([])
+
+
+def test_options_of_the_answer_begin_no_segment(chat: Any) -> None:
+    """What no template sees, and tools that are equal as JSON, change no text; other tools do."""
+    rollout = chat.rollout([ASK], tools=TOOLS)
+    message = rollout.sampled(chat.tokenizer.encode(CALL).ids)
+    result = {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "4 degrees"}
+    given = rollout.ids
+    for changes in ({"tool_choice": "required"}, {"tools": [dict(reversed(tool.items())) for tool in TOOLS]}):
+        fork = rollout.fork()
+        fork.append(result, **changes)
+        assert not fork.breaks and fork.ids[: len(given)] == given
+    fork = rollout.fork()
+    fork.append(result, tool_choice="required")
+    assert fork.turn.options.mode == "required"
+    rollout.append(result, tools=TOOLS[:1])
+    assert [found.reason for found in rollout.breaks] == ["variables"]
+
+
+def test_a_tokenizer_goes_with_what_was_found_of_it() -> None:
+    def use() -> list[weakref.ref[Any]]:
+        tokenizer = bytewise(*QWEN)
+        chat = chatparsers.load(template="qwen3", tokenizer=tokenizer)
+        rollout = chat.rollout([ASK])
+        rollout.said({"role": "assistant", "content": "Yes <|im_start|>."})
+        rollout.append({**MORE, "content": "<think>"})
+        chat.encode([ASK, {"role": "assistant", "content": "Yes."}])
+        return [weakref.ref(tokenizer), weakref.ref(Vocabulary.bare(tokenizer))]
+
+    found = use()
+    gc.collect()
+    assert [one() for one in found] == [None, None]
