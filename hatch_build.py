@@ -1,8 +1,9 @@
 """What hatchling adds when it builds chatparsers: links that hold outside of the repository, and the compiled core.
 
-The compiled core is added to a wheel if ``HATCH_BUILD_HOOK_ENABLE_CUSTOM=1``, as in the jobs that make a release. Each
+``HATCH_BUILD_HOOK_ENABLE_CUSTOM=1``, as in the jobs that make a release, adds a manual page and the compiled core. Each
 compiled module lies beside its ``.py``, so an interpreter takes it first. ``CHATPARSERS_ABI3=3.12`` makes one wheel for
-that CPython and all later ones. Nothing is compiled in a checkout: the next edit would not run.
+that CPython and all later ones, ``CHATPARSERS_PURE=1`` one for every platform, with nothing compiled. A checkout never
+gets a compiled module: the next edit would not run.
 """
 
 from __future__ import annotations
@@ -32,12 +33,32 @@ class LongDescription(MetadataHookInterface):
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
 
 
-class CompiledCore(BuildHookInterface[Any]):
-    """Compiles the core and puts its files into the wheel, which then is a platform's."""
+class Release(BuildHookInterface[Any]):
+    """Adds to a wheel the manual page and the compiled core, which makes it a platform's."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return
+        build_data["shared_data"][str(self.manual())] = "share/man/man1/chatparsers.1"
+        if os.environ.get("CHATPARSERS_PURE", "0") == "0":
+            self.compile(build_data)
+
+    def manual(self) -> Path:
+        """Writes the manual page, from the arguments of the command line."""
+        from argparse_manpage.manpage import Manpage
+
+        sys.path.insert(0, self.root)
+        from chatparsers import __version__
+        from chatparsers.cli.arguments import build_parser
+
+        about = {"project_name": "chatparsers", "version": __version__, "manual_title": "chatparsers"}
+        about["description"] = "reads what open-weights chat models write"
+        path = Path(self.root) / "build" / "chatparsers.1"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(str(Manpage(build_parser(), about)), encoding="utf-8")
+        return path
+
+    def compile(self, build_data: dict[str, Any]) -> None:
         sys.path.insert(0, str(Path(self.root) / "compiled"))
         from build import build
 
