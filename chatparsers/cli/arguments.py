@@ -462,6 +462,7 @@ def _limits(group: _Group) -> None:
     group.add_argument("--max-tokens", type=_positive, metavar="N", help="for requests that name no limit")
     group.add_argument("--max-body", type=_positive, metavar="MB", default=16, help="of a request (16)")
     group.add_argument("--max-tools", type=_positive, metavar="N", default=512, help="of a request (512)")
+    group.add_argument("--max-images", type=_positive, metavar="N", default=64, help="of a request (64)")
     group.add_argument(
         "--max-schemas", type=_positive, metavar="N", default=500_000, help="characters of tools (500000)"
     )
@@ -473,6 +474,12 @@ def _limits(group: _Group) -> None:
     )
     group.add_argument(
         "--concurrency", type=_positive, metavar="N", default=1024, help="requests at once (1024)"
+    )
+    group.add_argument(
+        "--fetch-images",
+        nargs="+",
+        metavar="HOST",
+        help="hosts of URLs from which the images of requests are fetched, such as img.example (none)",
     )
     group.add_argument(
         "--drop-unsupported",

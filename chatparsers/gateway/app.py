@@ -78,7 +78,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
                 tasks.cancel_scope.cancel()
         finally:
             await engine.close()
-            gateway.close()
+            await gateway.close()
 
     def post(api: Api) -> Callable[[HttpRequest], Awaitable[Any]]:
         async def endpoint(request: HttpRequest) -> Any:
@@ -192,9 +192,9 @@ class _Gateway:
         for warning in warnings:
             print(f"chatparsers: warning: {one_line(warning)}", file=sys.stderr)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Frees what it holds."""
-        self._preparing.close()
+        await self._preparing.close()
         if self.keeping is not None:
             self.keeping.store.close()
         if self.log is not None:
@@ -268,6 +268,8 @@ class _Gateway:
                 raise
             return self._failed(api, error, record)
         record.fields["stream"] = request.stream
+        if request.images:
+            record.fields["images"] = len(request.images)
         if prepared.max_tokens is not None:
             record.fields["max_tokens"] = prepared.max_tokens
             if request.max_tokens is not None and request.max_tokens > prepared.max_tokens:
@@ -280,6 +282,7 @@ class _Gateway:
             {**request.sampling, **request.engine_fields},
             record.passed_on,
             request.logprobs,
+            prepared.pictures,
         )
         background = keep is not None and keep.background
         responding = Responding(
@@ -344,7 +347,7 @@ class _Gateway:
                 by_ids=self.engine.ids,
                 framed=framed,
                 holds=prepared.held is not None,
-                prompt=None if ids is None else len(ids),
+                prompt=None if ids is None or prepared.pictures else len(ids),
                 most=prepared.max_tokens,
             )
             made.append(answer)

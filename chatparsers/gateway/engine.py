@@ -13,6 +13,7 @@ from ..core.message import FinishReason
 from ..grammar import Grammar
 from ..serving import ApiError
 from ..serving.logprobs import TokenLogprob
+from .pictures import Picture
 
 Placed: TypeAlias = tuple[int, TokenLogprob]
 """A token with its place in a batch: among its ids, or in its text if the stream is fed text."""
@@ -36,7 +37,8 @@ class Job:
     ``prompt``: the ids of the prompt, or its text if the chat has no tokenizer. ``grammar``: None if nothing is
     constrained. ``sampling`` has the names of `chatparsers.serving.Request`.
     ``headers`` go with the request: its id, and the trace that it belongs to. ``logprobs``: how many of the likeliest
-    tokens are asked for at each place; None: no log probabilities.
+    tokens are asked for at each place; None: no log probabilities. ``pictures``: the images of the
+    prompt, in their order there.
     """
 
     turn: Turn
@@ -46,6 +48,7 @@ class Job:
     sampling: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     logprobs: int | None = None
+    pictures: Sequence[Picture] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,12 @@ class Engine(ABC):
     """The sampler's fields that it takes, under the names of `chatparsers.serving.Request`; None: all."""
     logprobs: ClassVar[bool] = False
     """Whether it can be asked for log probabilities."""
+    logprobs_with_images: ClassVar[bool] = True
+    """The same, where there are images."""
+    images = False
+    """Whether it takes images. `start` finds out."""
+    images_by_ids: ClassVar[bool] = False
+    """Whether the prompt may be ids where there are images."""
     context: int | None = None
     """How many tokens prompt and answer may have together; None: unknown. `start` finds out."""
     ids = False

@@ -126,11 +126,17 @@ class HttpEngine(Engine):
         return self._batches(self.body(job), job.headers)
 
     async def _batches(
-        self, body: dict[str, Any], headers: dict[str, str] | None = None
+        self,
+        body: dict[str, Any],
+        headers: dict[str, str] | None = None,
+        *,
+        path: str | None = None,
+        read: Read | None = None,
     ) -> AsyncGenerator[Batch, None]:
         """Each event is one batch. The end comes last, after the engine has closed its response: so the
-        connection can be used again."""
-        lines, read, share = Lines(), self.reading(), Share(self._turns)
+        connection can be used again. ``path``, ``read``: of another endpoint than the usual one."""
+        lines, share = Lines(), Share(self._turns)
+        read = self.reading() if read is None else read
         end = End(None)
 
         def batches(data: bytes) -> Iterator[Batch]:
@@ -141,7 +147,7 @@ class HttpEngine(Engine):
                     yield batch
 
         try:
-            async with self._opened(body, headers) as response:
+            async with self._opened(body, headers, path) as response:
                 if response.status_code != 200:
                     await self._refused(response)
                 assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -162,13 +168,13 @@ class HttpEngine(Engine):
 
     @asynccontextmanager
     async def _opened(
-        self, body: dict[str, Any], headers: dict[str, str] | None
+        self, body: dict[str, Any], headers: dict[str, str] | None, path: str | None
     ) -> AsyncIterator[httpx2.Response]:
         """The engine's response, which is closed at the end."""
         raw = await _written(body)
         body.clear()  # a long prompt is held once, and not for as long as its answer lasts
         given = {"content-type": "application/json", "accept-encoding": "identity", **(headers or {})}
-        response = await self.send(self._address, raw, given)
+        response = await self.send(self._address if path is None else path, raw, given)
         del raw
         try:
             yield response
@@ -293,16 +299,17 @@ class HttpEngine(Engine):
 
 async def _written(body: dict[str, Any]) -> bytes:
     """The body as JSON. The ids of a long prompt are written piece by piece, so that other tasks wait for none."""
-    ids = body.get("prompt")
+    name = "token_ids" if "token_ids" in body else "prompt"
+    ids = body.get(name)
     if not isinstance(ids, list) or len(ids) <= _PIECE:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     pieces = []
     for start in range(0, len(ids), _PIECE):
         pieces.append(",".join(map(str, ids[start : start + _PIECE])).encode())
         await anyio.sleep(0)
-    rest = {name: value for name, value in body.items() if name != "prompt"}
+    rest = {key: value for key, value in body.items() if key != name}
     head = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))[:-1].encode()
-    return b"".join([head, b"," if rest else b"", b'"prompt":[', b",".join(pieces), b"]}"])
+    return b"".join([head, b"," if rest else b"", f'"{name}":['.encode(), b",".join(pieces), b"]}"])
 
 
 async def _pieces(raw: bytes) -> AsyncIterator[bytes]:

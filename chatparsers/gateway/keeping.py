@@ -67,12 +67,13 @@ class Keeping:
 
     # requests
 
-    def read(self, owner: str, body: object, *, drop_unsupported: bool) -> tuple[Request, Asked]:
-        """The request of a body, and what of it is to be kept. Raises `ApiError`."""
+    def read(self, owner: str, body: object, **how: Any) -> tuple[Request, Asked]:
+        """The request of a body, and what of it is to be kept. ``how``: options of `read_responses`. Raises
+        `ApiError`."""
         body = whole_request(body)
         asked = self._asked(owner, body)
         given = {**body, "input": asked.items} if body.get("input") is not None else body
-        request = read_responses(given, drop_unsupported=drop_unsupported, history=asked.history)
+        request = read_responses(given, history=asked.history, **how)
         if asked.last is not None:
             self._try(self.store.use, owner, asked.last)
         return request, asked

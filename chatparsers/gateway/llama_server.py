@@ -10,6 +10,7 @@ from ..core.format import Dialect
 from .engine import Batch, End, Job
 from .http_engine import HttpEngine, Read, count_of, ids_of, text_of
 from .lost_ids import LostIds, Spelling
+from .pictures import marked
 from .probable import placed, records
 
 _NAMES = {"repetition_penalty": "repeat_penalty"}
@@ -24,11 +25,14 @@ class LlamaServer(HttpEngine):
     dialect: ClassVar[Dialect | None] = "gbnf"
     fields: ClassVar[frozenset[str]] = frozenset(("ignore_eos", "logit_bias"))
     _spelling: Spelling | None = None
+    _marker = "<__media__>"
+    """What stands for an image in a text; newer servers have another one each time."""
+    _first_token = ""
 
     def body(self, job: Job) -> dict[str, Any]:
         turn = job.turn
         body: dict[str, Any] = {
-            "prompt": job.prompt,
+            "prompt": job.prompt if not job.pictures else self._with_images(job),
             "stream": True,
             "return_tokens": True,
             "cache_prompt": True,
@@ -56,9 +60,20 @@ class LlamaServer(HttpEngine):
                 ]
         return body
 
+    def _with_images(self, job: Job) -> dict[str, Any]:
+        """A prompt with images, which the server encodes: it puts the first token before it, and around each image what
+        its model has there."""
+        assert isinstance(job.prompt, str)
+        text = marked(job.prompt, job.pictures, self._marker).removeprefix(self._first_token)
+        return {"prompt_string": text, "multimodal_data": [one.image.data for one in job.pictures]}
+
     async def start(self, chat: Chat) -> list[str]:
-        settings = (await self.get("/props")).get("default_generation_settings")
+        props = await self.get("/props")
+        settings, modalities = props.get("default_generation_settings"), props.get("modalities")
         self.context = count_of(settings.get("n_ctx")) if isinstance(settings, dict) else None
+        self.images = isinstance(modalities, dict) and modalities.get("vision") is True
+        self._marker = text_of(props.get("media_marker")) or self._marker
+        self._first_token = chat.files.bos_token or ""
         self._spelling = None if chat.tokenizer is None else Spelling(chat.tokenizer)
         return await super().start(chat)
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, ClassVar
 
 from ..chat.chat import Chat
 from ..core.format import Dialect
 from ..tokens import Vocabulary
 from .engine import Batch, End, EngineError, Job
+from .generating import (
+    SGLANG_PATH,
+    VLLM_PATH,
+    sglang_body,
+    sglang_reading,
+    vllm_body,
+    vllm_reading,
+)
 from .http_engine import HttpEngine, count_of, ids_of, text_of
 from .probable import columns, placed
 
@@ -107,6 +115,18 @@ class _WithIds(OpenAICompletions):
 class VLLM(_WithIds):
     """``vllm serve model``."""
 
+    images = True  # it does not say which models do
+    images_by_ids: ClassVar[bool] = True
+
+    def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
+        if not job.pictures:
+            return super().generate(job)
+        body, read = (
+            vllm_body(job, self.body(job)),
+            vllm_reading(len(job.pictures), self.read, by_ids=self.ids),
+        )
+        return self._batches(body, job.headers, path=VLLM_PATH, read=read)
+
     def body(self, job: Job) -> dict[str, Any]:
         turn = job.turn
         body = super().body(job) | {
@@ -126,6 +146,18 @@ class VLLM(_WithIds):
 
 class SGLang(_WithIds):
     """``python -m sglang.launch_server --model-path model``."""
+
+    logprobs_with_images: ClassVar[bool] = False
+
+    async def start(self, chat: Chat) -> list[str]:
+        self.images = (await self.get("/model_info")).get("has_image_understanding") is True
+        return await super().start(chat)
+
+    def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
+        if not job.pictures:
+            return super().generate(job)
+        body = sglang_body(job, self.body(job))
+        return self._batches(body, job.headers, path=SGLANG_PATH, read=sglang_reading(by_ids=self.ids))
 
     def body(self, job: Job) -> dict[str, Any]:
         turn = job.turn

@@ -6,8 +6,8 @@ All of it runs in `chatparsers.gateway.lanes`, and `chatparsers.gateway.account`
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,16 +17,18 @@ from starlette.requests import Request as HttpRequest
 from ..chat.chat import Chat
 from ..core.format import Turn
 from ..grammar import Grammar
-from ..serving import ApiError, Request
+from ..serving import ApiError, Image, ImageLimits, Request
 from .account import MAX_SIZE, MAX_WORK, READING, Account
 from .apis import COUNT_INPUT, RESPONSES, Api
 from .body import read_body
 from .digest import digest
 from .encode import Encoder
 from .engine import Engine
+from .fetch import Fetching
 from .going_on import going_on
 from .keeping import Asked, Keeping
 from .lanes import Lanes
+from .pictures import Picture, as_text, pictures
 from .refused import check
 from .same_ids import known_ids
 from .settings import Settings
@@ -46,8 +48,16 @@ class Prepared:
     grammar: Grammar | None
     asked: Asked | None = None
     """What is to be kept; None: nothing is."""
+    pictures: Sequence[Picture] = ()
     held: Held | None = None
     """The ids of the prompt, to which those of the answer are to come; None: they are not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unfetched:
+    """The images of a request, of which some are still to be fetched."""
+
+    images: tuple[Image, ...]
 
 
 class Preparing:
@@ -61,6 +71,8 @@ class Preparing:
         self._engine = engine
         self._settings = settings
         self._lanes = Lanes(settings.max_cpu)
+        self._limits = ImageLimits(settings.max_images, settings.max_body, hosts=settings.fetch_images)
+        self._fetching = Fetching(self._limits, settings.max_body) if settings.fetch_images else None
         self._encoder: Encoder | None = None
         self._arriving = 0
 
@@ -68,9 +80,11 @@ class Preparing:
         """Does what a first request would do."""
         await self._lanes.run(self._chat.warm)
 
-    def close(self) -> None:
-        """Ends its threads."""
+    async def close(self) -> None:
+        """Ends its threads and connections."""
         self._lanes.close()
+        if self._fetching is not None:
+            await self._fetching.close()
 
     async def prepare(
         self, api: Api, http: HttpRequest, admit: Callable[[], None], owner: str = ""
@@ -83,9 +97,14 @@ class Preparing:
         try:
             await self._body(http, account, raw)
             admit()
-            return await self._lanes.run(
-                self._work(api, account, raw, owner), partial(until_left, http.receive)
-            )
+            left = partial(until_left, http.receive)
+            found = await self._lanes.run(self._work(api, account, raw, owner), left)
+            if isinstance(found, _Unfetched):
+                assert self._fetching is not None
+                images = await self._fetching.fetched(found.images)
+                found = await self._lanes.run(self._work(api, account, raw, owner, images), left)
+            assert isinstance(found, Prepared)
+            return found
         finally:
             self._forget(account, raw)
 
@@ -97,6 +116,9 @@ class Preparing:
             if self._chat.tokenizer is None:
                 raise ApiError("this server has no tokenizer, so it cannot count tokens", status=501)
             request, _ = self._request(api, account, raw, owner)
+            if request.images:
+                said = "how many tokens an image takes, only the engine knows: leave images out to count the rest"
+                raise ApiError(said, status=501, param=request.images[0].path)
             return len(self._encoded(request, self._turn(request, account)))
 
         try:
@@ -152,20 +174,35 @@ class Preparing:
             said = f"the request's body did not arrive in {self._settings.body_timeout:g} seconds"
             raise ApiError(said, status=408, code="request_timeout") from error
 
-    def _work(self, api: Api, account: Account, raw: bytearray, owner: str) -> Callable[[], Prepared]:
-        def work() -> Prepared:
+    def _work(
+        self,
+        api: Api,
+        account: Account,
+        raw: bytearray,
+        owner: str,
+        images: tuple[Image, ...] | None = None,
+    ) -> Callable[[], Prepared | _Unfetched]:
+        """``images``: of the request, once they are fetched."""
+
+        def work() -> Prepared | _Unfetched:
             request, asked = self._request(api, account, raw, owner)
+            if images is not None:
+                request = replace(request, images=images)
+            elif any(image.url is not None for image in request.images):
+                return _Unfetched(request.images)
             check(request, self._engine, by_ids=self._by_ids, strict=self._settings.strict_fields)
             turn = self._turn(request, account)
-            prompt = self._prompt(request, turn, asked)
+            prompt, placed = self._prompt(request, turn, asked)
             most = request.max_tokens if request.max_tokens is not None else self._settings.max_tokens
             count = self._count(request, turn, prompt)
             if count is not None:
-                most = account.room(count, most, self._engine.context, api.prompt)
+                left = account.room(count, most, self._engine.context, api.prompt)
+                most = most if placed else left  # how many tokens images take, only the engine knows
             held = None
-            if asked is not None and asked.store and isinstance(prompt, list) and self._engine.ids:
+            keeps = asked is not None and asked.store and self._engine.ids and not placed
+            if keeps and isinstance(prompt, list):
                 held = Held(digest(turn.prompt), array("I", prompt), ())
-            return Prepared(request, turn, prompt, most, self._grammar(turn), asked, held)
+            return Prepared(request, turn, prompt, most, self._grammar(turn), asked, placed, held)
 
         return work
 
@@ -173,13 +210,21 @@ class Preparing:
         self, api: Api, account: Account, raw: bytearray, owner: str
     ) -> tuple[Request, Asked | None]:
         body, drops, asked = read_body(bytes(raw), account), self._settings.drop_unsupported, None
+        images = self._limits if self._takes_images() else None
         if self._keeping is not None and api in (RESPONSES, COUNT_INPUT):
-            request, asked = self._keeping.read(owner, body, drop_unsupported=drops)
+            request, asked = self._keeping.read(owner, body, drop_unsupported=drops, images=images)
         else:
-            request = api.read(body, drop_unsupported=drops)
+            request = api.read(body, drop_unsupported=drops, images=images)
         account.schemas(request)
         account.messages(request.messages)
         return request, asked
+
+    def _takes_images(self) -> bool:
+        """Whether the engine takes images, and the template has a place for them."""
+        if not self._engine.images:
+            return False
+        template = self._chat.template()
+        return template.shows_part("image_url") or template.shows_part("image")
 
     def _turn(self, request: Request, account: Account) -> Turn:
         turn = self._chat.prepare(**request.prepare, lenient_calls=self._settings.lenient_calls)
@@ -195,13 +240,19 @@ class Preparing:
             and (self._settings.trust_ids or known_ids(self._chat))
         )
 
-    def _prompt(self, request: Request, turn: Turn, asked: Asked | None) -> str | list[int]:
-        if self._by_ids:
-            held = None if asked is None or self._keeping is None else self._keeping.held(asked)
+    def _prompt(
+        self, request: Request, turn: Turn, asked: Asked | None
+    ) -> tuple[str | list[int], Sequence[Picture]]:
+        """The prompt as the engine gets it, and the images in it."""
+        placed = pictures(self._chat, request) if request.images else ()
+        if self._by_ids and (not placed or self._engine.images_by_ids):
+            held = None if asked is None or self._keeping is None or placed else self._keeping.held(asked)
             going = None if held is None else self._going_on(request, held)
-            return self._encoded(request, turn) if going is None else going
+            return self._encoded(request, turn) if going is None else going, placed
+        if placed:
+            return as_text(turn.prompt, placed, self._chat.quoted(**request.prepare))
         # A server writes the first token before a text itself.
-        return turn.prompt.removeprefix(self._chat.files.bos_token or "")
+        return turn.prompt.removeprefix(self._chat.files.bos_token or ""), ()
 
     def _going_on(self, request: Request, held: Held) -> list[int] | None:
         return going_on(self._chat, request, held, lenient_calls=self._settings.lenient_calls)

@@ -120,6 +120,8 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         store_entries=arguments.store_entries,
         store_size=arguments.store_size * 1024 * 1024,
         store_age=arguments.store_age * 86_400,
+        max_images=arguments.max_images,
+        fetch_images=tuple(arguments.fetch_images or ()),
         drop_unsupported=arguments.drop_unsupported,
         lenient_calls=arguments.lenient_calls,
         key_file=arguments.api_key_file,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/?#\s]+")
 _HOST = re.compile(r"\*|[^/:\s]+|[0-9a-fA-F:.]+")
+_HOST_PORT = re.compile(r"[^/:\sA-Z]+(:[0-9]{1,5})?")
 _PATH = re.compile(r"/[^?#\s]+")
 
 
@@ -33,6 +34,9 @@ class Settings:
     ``strict_fields``: a request with a field that no API has is refused; without it the field is counted and ignored.
     ``store``: a folder in which responses and conversations are kept, or ``memory``; None: nothing is. It has at most
     ``store_entries`` of them and ``store_size`` bytes; what is not used for ``store_age`` goes.
+
+    ``max_images``: how many images a request may have; each may have ``max_body`` bytes. ``fetch_images``: hosts from
+    which images are fetched that a request names by a URL, such as ``img.example``; else only their bytes are taken.
 
     ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
     ``trust_ids``: whether prompts go as the ids of the gateway's tokenizer even if the engine's gives other ids.
@@ -62,6 +66,8 @@ class Settings:
     store_entries: int = 100_000
     store_size: int = 1024 * 1024 * 1024
     store_age: float = 30 * 86_400.0
+    max_images: int = 64
+    fetch_images: tuple[str, ...] = ()
     key_file: str | None = None
     log: str | None = None
     passed: tuple[str, ...] = ()
@@ -72,6 +78,7 @@ class Settings:
         for name, pattern, given, expected in (
             ("cors", _ORIGIN, self.cors, "an origin such as https://chat.example, or *"),
             ("hosts", _HOST, self.hosts or (), "a name such as gateway.example, without a port"),
+            ("fetch_images", _HOST_PORT, self.fetch_images, "a host such as img.example, in small letters"),
             ("passed", _PATH, self.passed, "a path such as /v1/embeddings"),
         ):
             for one in given:

@@ -14,6 +14,7 @@ It imports nothing but the standard library and this package, and does no I/O.
 from __future__ import annotations
 
 from .errors import ApiError
+from .images import Image, ImageLimits, image_number
 from .messages import AnthropicMessages
 from .openai_chat import OpenAIChat
 from .read_chat import read_chat
@@ -30,12 +31,15 @@ __all__ = [
     "AnthropicMessages",
     "ApiError",
     "ContentStops",
+    "Image",
+    "ImageLimits",
     "OpenAIChat",
     "OpenAIResponses",
     "Request",
     "Usage",
     "WholeCalls",
     "Writer",
+    "image_number",
     "read_chat",
     "read_messages",
     "read_responses",

@@ -9,6 +9,7 @@ from .engine_fields import asked_format, engine_fields
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .freeform import arguments_of
+from .images import ImageLimits
 from .known import CHAT, ignored
 from .logprobs import asked_chat
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
@@ -27,10 +28,11 @@ _UNSUPPORTED = {
 }
 
 
-def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
+def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimits | None = None) -> Request:
     """The request of a body for ``/v1/chat/completions``. Raises `ApiError` with the path of the wrong field.
 
     ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
+    ``images``: what images may stand in messages (`Request.images`); None: none.
 
     Of other servers' fields it reads ``chat_template_kwargs``, ``enable_thinking``, ``continue_final_message``,
     ``add_generation_prompt``, ``return_token_ids``, ``top_k``, ``min_p``, ``repetition_penalty``, those that ask for
@@ -44,7 +46,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
     '<|im_start|>assistant\\n'
     """
     body = whole_request(body)
-    drops = Drops(drop_unsupported)
+    drops = Drops(drop_unsupported, images)
     drops.fields(body, _UNSUPPORTED, _DROPPED)
     modes = body.get("modalities")
     if modes is not None and sequence(modes, "modalities") != ["text"]:
@@ -72,6 +74,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
         dropped=tuple(drops.kinds),
         ignored=ignored(body, CHAT),
         engine_fields=engine_fields(body),
+        images=drops.found_images,
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "response_format", schema),
         thinking=thinking,
@@ -107,7 +110,7 @@ def _message(message: Mapping[str, Any], path: str, drops: Drops) -> dict[str, A
         raise ApiError("expected a string or a list of parts, found nothing", param=f"{path}.content")
     found: dict[str, Any] = {"role": role, "content": ""}
     if content is not None:
-        found["content"] = text_parts(content, f"{path}.content", _TEXT, drops)
+        found["content"] = text_parts(content, f"{path}.content", _TEXT, drops, images=role != "assistant")
     if isinstance(message.get("name"), str):
         found["name"] = message["name"]
     if role == "tool" and message.get("tool_call_id") is not None:

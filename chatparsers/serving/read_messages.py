@@ -13,6 +13,7 @@ from ..templates import to_json
 from .documents import document_text
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
+from .images import ImageLimits
 from .known import MESSAGES, ignored
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
 from .tools import messages_choice, messages_tools
@@ -28,11 +29,18 @@ _UNSUPPORTED = {
 }
 
 
-def read_messages(body: object, *, counting: bool = False, drop_unsupported: bool = False) -> Request:
+def read_messages(
+    body: object,
+    *,
+    counting: bool = False,
+    drop_unsupported: bool = False,
+    images: ImageLimits | None = None,
+) -> Request:
     """The request of a body for ``/v1/messages``. Raises `ApiError` with the path of the wrong field.
 
     ``counting``: the body is one for ``/v1/messages/count_tokens``, which needs no ``max_tokens``.
     ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
+    ``images``: what images may stand in messages (`Request.images`); None: none.
 
     >>> from chatparsers.serving import read_messages
     >>> request = read_messages({"model": "m", "messages": messages, "max_tokens": 100, "system": "Be short."})
@@ -40,7 +48,7 @@ def read_messages(body: object, *, counting: bool = False, drop_unsupported: boo
     ['system', 'user']
     """
     body = whole_request(body)
-    drops = Drops(drop_unsupported)
+    drops = Drops(drop_unsupported, images)
     drops.fields(body, _UNSUPPORTED, ("mcp_servers",))
     _edits(body.get("context_management"), drops)
     messages: list[dict[str, Any]] = []
@@ -75,6 +83,7 @@ def read_messages(body: object, *, counting: bool = False, drop_unsupported: boo
         toolkit=kit,
         early_arguments=_early(body.get("tools")),
         dropped=tuple(drops.kinds),
+        images=drops.found_images,
         ignored=ignored(body, MESSAGES),
         tool_choice=choice,
         parallel_tool_calls=parallel,
@@ -139,7 +148,7 @@ def _message(message: Mapping[str, Any], path: str, messages: list[dict[str, Any
 
 
 def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) -> list[dict[str, Any]]:
-    """The results of tools, each a message, and then the text."""
+    """The results of tools, each a message, and then the text and images."""
     results: list[dict[str, Any]] = []
     texts: list[dict[str, Any]] = []
     for block, at in blocks:
@@ -148,11 +157,13 @@ def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) 
             texts.append({"type": "text", "text": string(block.get("text"), f"{at}.text")})
         elif kind == "tool_result":
             given = block.get("content")
-            content = "" if given is None else text_parts(given, f"{at}.content", _TEXT, drops)
+            content = "" if given is None else text_parts(given, f"{at}.content", _TEXT, drops, images=True)
             if boolean(block, "is_error", False):
                 content = _failed(content)
             call = string(block.get("tool_use_id"), f"{at}.tool_use_id")
             results.append({"role": "tool", "tool_call_id": call, "content": content})
+        elif (image := drops.image(block, at)) is not None:
+            texts.append(image)
         else:
             found = document_text(block, at)
             text = drops.part(kind, at, ("text", "tool_result")) if found is None else found

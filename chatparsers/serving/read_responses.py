@@ -12,6 +12,7 @@ from typing import Any
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .freeform import arguments_of
+from .images import ImageLimits
 from .known import RESPONSES, ignored
 from .logprobs import INCLUDED, asked_responses
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
@@ -40,19 +41,25 @@ _UNSUPPORTED = {
 
 
 def read_responses(
-    body: object, *, drop_unsupported: bool = False, history: Sequence[Mapping[str, Any]] | None = None
+    body: object,
+    *,
+    drop_unsupported: bool = False,
+    images: ImageLimits | None = None,
+    history: Sequence[Mapping[str, Any]] | None = None,
 ) -> Request:
     """The request of a body for ``/v1/responses``. Raises `ApiError` with the path of the wrong field.
 
     ``drop_unsupported``: images and the like, items of other servers' tools, and these tools are left out and not
-    refused. ``history``: the items before the input, of a server that keeps them; None if it keeps none.
+    refused. ``images``: what images may stand in the input (`Request.images`); None: none.
+
+    ``history``: the items before the input, of a server that keeps them; None if it keeps none.
 
     >>> from chatparsers.serving import read_responses
     >>> read_responses({"model": "m", "input": "Is it cold?"}).prepare["messages"]
     [{'role': 'user', 'content': 'Is it cold?'}]
     """
     body = whole_request(body)
-    drops = Drops(drop_unsupported)
+    drops = Drops(drop_unsupported, images)
     drops.fields(body, _UNSUPPORTED if history is not None else {**_UNSUPPORTED, **_KEPT}, _DROPPED)
     metadata_of(body)
     kit = responses_tools(body.get("tools"), drops)
@@ -89,6 +96,7 @@ def read_responses(
         tool_choice=choice,
         toolkit=kit,
         dropped=tuple(drops.kinds),
+        images=drops.found_images,
         ignored=ignored(body, RESPONSES),
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "text.format", format),
@@ -127,7 +135,7 @@ def _item(
         role = item.get("role")
         if role not in _ROLES:
             raise ApiError(f"expected one of {', '.join(_ROLES)}, found {role!r}", param=f"{path}.role")
-        content = text_parts(item.get("content"), f"{path}.content", _TEXT, drops)
+        content = text_parts(item.get("content"), f"{path}.content", _TEXT, drops, images=role != "assistant")
         if role != "assistant":
             messages.append({"role": role, "content": content})
             return
@@ -152,7 +160,7 @@ def _item(
         }
         _assistant(messages).setdefault("tool_calls", []).append(call)
     elif kind in ("function_call_output", "custom_tool_call_output"):
-        output = text_parts(item.get("output"), f"{path}.output", _TEXT, drops)
+        output = text_parts(item.get("output"), f"{path}.output", _TEXT, drops, images=True)
         call_id = string(item.get("call_id"), f"{path}.call_id")
         messages.append({"role": "tool", "tool_call_id": call_id, "content": output})
     elif kind == "item_reference":

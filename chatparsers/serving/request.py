@@ -15,6 +15,7 @@ from typing import Any
 from .documents import document_text
 from .errors import ApiError
 from .fields import kind_of, mapping, sequence, string
+from .images import Image
 from .tools import Toolkit
 from .unsupported import Drops
 
@@ -46,8 +47,8 @@ class Request:
     probabilities are. ``token_ids``: whether the ids of prompt and answer are given.
     ``early_arguments``: whether arguments are streamed before their call is whole, where the API asks (Anthropic's
     ``eager_input_streaming``). ``regions``: whether the parts of the model's text are given
-    as it wrote them. ``engine_fields``: ``min_tokens``, ``ignore_eos``, ``stop_token_ids`` and
-    ``logit_bias``, as engines take them.
+    as it wrote them. ``images``: the images of the messages, which have only their places (`image_number`).
+    ``engine_fields``: ``min_tokens``, ``ignore_eos``, ``stop_token_ids`` and ``logit_bias``, as engines take them.
     """
 
     model: str
@@ -75,6 +76,7 @@ class Request:
     early_arguments: bool = False
     regions: bool = False
     engine_fields: dict[str, Any] = field(default_factory=dict)
+    images: tuple[Image, ...] = ()
     body: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -128,10 +130,13 @@ def stops(value: object, path: str) -> tuple[str, ...]:
     return tuple(listed)
 
 
-def text_parts(value: object, path: str, kinds: tuple[str, ...], drops: Drops) -> str | list[dict[str, Any]]:
-    """The text of a message: a string, or a list of parts. ``kinds``: the types of parts that hold text.
+def text_parts(
+    value: object, path: str, kinds: tuple[str, ...], drops: Drops, *, images: bool = False
+) -> str | list[dict[str, Any]]:
+    """The text of a message: a string, or a list of parts. ``kinds``: the types of parts that hold text. ``images``:
+    whether it may have images.
 
-    A document that is text is its text. Any other part is refused or dropped: this server reads text alone.
+    A document that is text is its text. Any other part is refused or dropped.
     """
     if isinstance(value, str):
         return value
@@ -148,6 +153,10 @@ def text_parts(value: object, path: str, kinds: tuple[str, ...], drops: Drops) -
             key = "refusal" if kind == "refusal" else "text"
             text = string(part.get(key), f"{at}.{key}")
         else:
+            image = drops.image(part, at) if images else None
+            if image is not None:
+                parts.append(image)
+                continue
             found = document_text(part, at)
             text = drops.part(kind, at, kinds) if found is None else found
         parts.append({"type": "text", "text": text})

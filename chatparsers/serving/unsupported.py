@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ApiError
+from .images import Image, ImageLimits, Images
 from .partial import object_text
 
 ELSEWHERE = dict.fromkeys(
@@ -24,13 +25,24 @@ _FILES = ("image", "audio", "video", "file", "document")
 
 
 class Drops:
-    """Refuses what cannot be given, or drops it. ``kinds``: what was left out, such as ``tool web_search``."""
+    """Refuses what cannot be given, or drops it. ``kinds``: what was left out, such as ``tool web_search``. ``images``:
+    what collects images, where they can be given; None: they cannot."""
 
-    __slots__ = ("allowed", "kinds")
+    __slots__ = ("allowed", "images", "kinds")
 
-    def __init__(self, allowed: bool = False) -> None:
+    def __init__(self, allowed: bool = False, images: ImageLimits | None = None) -> None:
         self.allowed = allowed
+        self.images = None if images is None else Images(images)
         self.kinds: dict[str, None] = {}
+
+    def image(self, part: Mapping[str, Any], path: str) -> dict[str, Any] | None:
+        """What a message has in the place of an image; None if the part is none, or if images cannot be given."""
+        return None if self.images is None else self.images.part(part, path)
+
+    @property
+    def found_images(self) -> tuple[Image, ...]:
+        """The images, in the order of the messages."""
+        return () if self.images is None else tuple(self.images.found)
 
     def part(self, kind: object, path: str, known: tuple[str, ...]) -> str:
         """The text in the place of a part or item that is no text. Raises `ApiError` if nothing may be dropped."""

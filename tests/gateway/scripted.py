@@ -43,8 +43,8 @@ class Wire:
 
 class Upstream:
     """A server in a thread. ``script`` answers each request; ``requests`` has what came; ``left`` counts the clients
-    that closed the connection before the end of a response. ``context``: what llama-server says of it. ``tokenize``:
-    what its ``/tokenize`` does; None: it has none."""
+    that closed the connection before the end of a response. ``context``: what llama-server says of it; ``props``: what
+    else it says. ``tokenize``: what its ``/tokenize`` does; None: it has none."""
 
     def __init__(
         self,
@@ -52,8 +52,10 @@ class Upstream:
         context: int | None = None,
         port: int = 0,
         tokenize: Callable[[str], list[int]] | None = None,
+        props: dict[str, Any] | None = None,
     ) -> None:
         self.script = script
+        self.props = props or {}
         self.tokenize = tokenize
         self.encoded: list[dict[str, Any]] = []
         self.context = context
@@ -121,7 +123,8 @@ class Upstream:
     async def _props(self, wire: Wire) -> None:
         """What llama-server says of itself."""
         await wire.head(404 if self.context is None else 200, "application/json")
-        await wire.send(json.dumps({"default_generation_settings": {"n_ctx": self.context}}).encode())
+        found = {"default_generation_settings": {"n_ctx": self.context}, **self.props}
+        await wire.send(json.dumps(found).encode())
         await wire.end()
 
     async def _tokenize(self, body: dict[str, Any], wire: Wire) -> None:

@@ -1,0 +1,115 @@
+"""The endpoints of vLLM and SGLang that take images: ``/inference/v1/generate`` and ``/generate``.
+
+Their completions take text alone. The bodies here are made of those for completions, so that both ask for the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .engine import Batch, End, EngineError, Job
+from .http_engine import Read, count_of, ids_of, text_of
+from .probable import placed, records
+
+VLLM_PATH, SGLANG_PATH = "/inference/v1/generate", "/generate"
+_NOT_SAMPLED = frozenset(
+    [
+        *("prompt", "stream", "stream_options", "model", "add_special_tokens"),
+        *("return_token_ids", "return_tokens_as_token_ids", "response_format"),
+    ]
+)
+"""Fields of a request for completions that say nothing of how tokens are sampled."""
+_SGLANG = {"max_tokens": "max_new_tokens", "min_tokens": "min_new_tokens", "seed": "sampling_seed"}
+
+
+def _sampled(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name not in _NOT_SAMPLED}
+
+
+def vllm_body(job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The request for ids with images. ``body``: the one for completions."""
+    sampled = _sampled(body)
+    if job.max_tokens is None:
+        del sampled["max_tokens"]  # how long the prompt is, only the engine knows: it takes what is left
+    return {
+        **({"model": body["model"]} if "model" in body else {}),
+        "token_ids": job.prompt,
+        "content_parts": [{"type": "image_url", "url": one.image.data_url} for one in job.pictures],
+        "sampling_params": sampled,
+        "output_mode": "text",
+        "return_token_ids": True,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def vllm_reading(images: int, read: Read, *, by_ids: bool) -> Read:
+    """Reads the events of such a request: those of completions, with log probabilities as chat has them. ``images``:
+    how many it has. ``read``: of completions.
+
+    Raises `EngineError` if vLLM did not take the images, as older ones do not, which know no such field."""
+    first = True
+
+    def reading(data: Mapping[str, Any]) -> Batch | None:
+        nonlocal first
+        if first:
+            first = False
+            ranges = data.get("mm_placeholders")
+            taken = ranges.get("image") if isinstance(ranges, dict) else None
+            if not isinstance(taken, list) or len(taken) != images:
+                raise EngineError("the engine did not take the images: it needs vLLM 0.33 or newer")
+        choices = data.get("choices")
+        said = choices[0].pop("logprobs", None) if isinstance(choices, list) and choices else None
+        batch = read(data)
+        if batch is not None and isinstance(said, dict):
+            found = records(said.get("content"))
+            batch.logprobs = placed(found, (batch.ids or []) if by_ids else None, batch.text)
+        return batch
+
+    return reading
+
+
+def sglang_body(job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The request for a text with images. ``body``: the one for completions."""
+    sampled = {_SGLANG.get(name, name): value for name, value in _sampled(body).items()}
+    if job.grammar is not None:
+        sampled["structural_tag"] = json.dumps(body["response_format"])
+    return {
+        "text": job.prompt,
+        "image_data": [one.image.data_url for one in job.pictures],
+        "sampling_params": sampled,
+        "stream": True,
+    }
+
+
+def sglang_reading(*, by_ids: bool) -> Read:
+    """Reads the events of such a request. Each has all that was written, or only what is new, as the server was
+    started: the count of tokens tells."""
+    before, seen = "", 0
+
+    def reading(data: Mapping[str, Any]) -> Batch:
+        nonlocal before, seen
+        given = data.get("meta_info")
+        info = given if isinstance(given, dict) else {}
+        ids, text = ids_of(data.get("output_ids")) or [], text_of(data.get("text"))
+        count = count_of(info.get("completion_tokens")) or 0
+        if len(ids) == count:
+            before, text = text, text[len(before) :]
+        new, seen = max(count - seen, 0), max(count, seen)
+        reason = info.get("finish_reason")
+        kind = reason.get("type") if isinstance(reason, dict) else reason
+        if kind == "abort":
+            raise EngineError(f"the engine gave up: {str(reason)[:500]}")
+        end = None
+        if kind is not None:
+            end = End(
+                "length" if kind == "length" else "stop",
+                count_of(info.get("prompt_tokens")),
+                count,
+                count_of(info.get("cached_tokens")) or 0,
+            )
+        return Batch(text, (ids[len(ids) - new :] if new else None) if by_ids else None, end)
+
+    return reading
