@@ -23,6 +23,8 @@ from .fields import mapping, string
 _DATA = re.compile(r"data:[^;,]*(?:;[^;,=]+=[^;,]*)*;base64,", re.IGNORECASE)
 _TYPES = ("image_url", "input_image", "image")
 _PLACE = "image:"
+NOT_FETCHED = "image_url_not_fetched"
+"""The code of an image that is named by a URL which is not fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Images:
         if host_of(url) in self._limits.hosts:
             return Image(path, url=url)
         said = "this server fetches nothing from there: send the image itself, as data:image/png;base64,…"
-        raise ApiError(said, param=path, code="image_url_not_fetched")
+        raise ApiError(said, param=path, code=NOT_FETCHED)
 
     def _inline(self, data: str, path: str) -> Image:
         if len(data) > self._limits.size * 4 // 3 + 4:

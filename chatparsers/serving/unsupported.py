@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ApiError
-from .images import Image, ImageLimits, Images
+from .images import NOT_FETCHED, Image, ImageLimits, Images
 from .partial import object_text
 
 ELSEWHERE = dict.fromkeys(
@@ -36,8 +36,14 @@ class Drops:
         self.kinds: dict[str, None] = {}
 
     def image(self, part: Mapping[str, Any], path: str) -> dict[str, Any] | None:
-        """What a message has in the place of an image; None if the part is none, or if images cannot be given."""
-        return None if self.images is None else self.images.part(part, path)
+        """What a message has in the place of an image; None if the part is none, or one that cannot be given and may
+        be dropped."""
+        try:
+            return None if self.images is None else self.images.part(part, path)
+        except ApiError as error:
+            if not self.allowed or error.code != NOT_FETCHED:
+                raise
+            return None
 
     @property
     def found_images(self) -> tuple[Image, ...]:

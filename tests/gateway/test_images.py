@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from scripted import Llama, Upstream, Wire, forced, sse
-from visions import PLACE, data_url, png, seeing
+from visions import BLUE, PATHS, PLACE, RED, asked, data_url, part_of, say, seeing
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -21,52 +21,8 @@ from chatparsers.gateway.fetch import Fetching, is_public
 from chatparsers.gateway.pictures import JOINER
 from chatparsers.serving import ApiError, Image, ImageLimits
 
-RED, BLUE = png(), png(30, 20, (0, 0, 255))
 MARKER = "<__media_xyz__>"
 SAYS = "A red square."
-PATHS = {"chat": "chat/completions", "responses": "responses", "messages": "messages"}
-
-
-def part_of(api: str, raw: bytes) -> dict[str, Any]:
-    """An image as the clients of an API send it."""
-    if api == "messages":
-        data = base64.b64encode(raw).decode()
-        return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
-    if api == "responses":
-        return {"type": "input_image", "detail": "auto", "image_url": data_url(raw)}
-    return {"type": "image_url", "image_url": {"url": data_url(raw), "detail": "high"}}
-
-
-def text_of(api: str, text: str) -> dict[str, Any]:
-    return {"type": "input_text" if api == "responses" else "text", "text": text}
-
-
-def asked(api: str, *content: Any, result: list[Any] | None = None) -> dict[str, Any]:
-    """A request with a user's message, and with a call and its result if there is one."""
-    parts = [text_of(api, one) if isinstance(one, str) else part_of(api, one) for one in content]
-    result = (
-        None
-        if result is None
-        else [text_of(api, x) if isinstance(x, str) else part_of(api, x) for x in result]
-    )
-    user = {"role": "user", "content": parts}
-    if api == "responses":
-        called = {"type": "function_call", "call_id": "call00001", "name": "f", "arguments": "{}"}
-        output = {"type": "function_call_output", "call_id": "call00001", "output": result}
-        return {"input": [{"type": "message", **user}, *([] if result is None else [called, output])]}
-    if api == "messages":
-        called = {"type": "tool_use", "id": "call00001", "name": "f", "input": {}}
-        output = {"type": "tool_result", "tool_use_id": "call00001", "content": result}
-        more = [{"role": "assistant", "content": [called]}, {"role": "user", "content": [output]}]
-    else:
-        called = {"id": "call00001", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-        output = {"role": "tool", "tool_call_id": "call00001", "content": result}
-        more = [{"role": "assistant", "tool_calls": [called]}, output]
-    return {"messages": [user, *([] if result is None else more)], "max_tokens": 50}
-
-
-def say(server: Any, api: str, body: dict[str, Any]) -> Any:
-    return httpx2.post(f"{server.url}/v1/{PATHS[api]}", json=body, timeout=20)
 
 
 class Completions:
@@ -235,6 +191,16 @@ def test_what_is_refused(name: str, llama: Any) -> None:
     assert answer.status_code == status and said in answer.text, answer.text
     if name != "too many bytes":  # the whole body is
         assert answer.json()["error"]["param"] == "messages[0].content[0].image_url.url"
+
+
+def test_a_url_is_left_out_where_the_server_was_told_so(llama: Any) -> None:
+    server = llama(drop_unsupported=True)
+    wrong = {"type": "image_url", "image_url": {"url": "https://img.example/a.png"}}
+    body = asked("chat", RED)
+    body["messages"][0]["content"].append(wrong)
+    assert say(server, "chat", body).status_code == 200
+    prompt = last(server.engine)[1]["prompt"]
+    assert len(prompt["multimodal_data"]) == 1 and "[image_url left out" in prompt["prompt_string"]
 
 
 def test_how_many_there_may_be(llama: Any) -> None:

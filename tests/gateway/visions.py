@@ -7,6 +7,9 @@ import struct
 import zlib
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+import httpx2
 
 from chatparsers.testing.tiny import TinyModel, tiny_model
 
@@ -57,6 +60,52 @@ def png(width: int = SIZE, height: int = SIZE, color: tuple[int, int, int] = (25
 
 def data_url(raw: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(raw).decode()}"
+
+
+RED, BLUE = png(), png(30, 20, (0, 0, 255))
+PATHS = {"chat": "chat/completions", "responses": "responses", "messages": "messages"}
+
+
+def part_of(api: str, raw: bytes) -> dict[str, Any]:
+    """An image as the clients of an API send it."""
+    if api == "messages":
+        data = base64.b64encode(raw).decode()
+        return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    if api == "responses":
+        return {"type": "input_image", "detail": "auto", "image_url": data_url(raw)}
+    return {"type": "image_url", "image_url": {"url": data_url(raw), "detail": "high"}}
+
+
+def text_of(api: str, text: str) -> dict[str, Any]:
+    return {"type": "input_text" if api == "responses" else "text", "text": text}
+
+
+def asked(api: str, *content: Any, result: list[Any] | None = None) -> dict[str, Any]:
+    """A request with a user's message, and with a call and its result if there is one."""
+    parts = [text_of(api, one) if isinstance(one, str) else part_of(api, one) for one in content]
+    result = (
+        None
+        if result is None
+        else [text_of(api, x) if isinstance(x, str) else part_of(api, x) for x in result]
+    )
+    user = {"role": "user", "content": parts}
+    if api == "responses":
+        called: Any = {"type": "function_call", "call_id": "call00001", "name": "f", "arguments": "{}"}
+        output: Any = {"type": "function_call_output", "call_id": "call00001", "output": result}
+        return {"input": [{"type": "message", **user}, *([] if result is None else [called, output])]}
+    if api == "messages":
+        called = {"type": "tool_use", "id": "call00001", "name": "f", "input": {}}
+        output = {"type": "tool_result", "tool_use_id": "call00001", "content": result}
+        more = [{"role": "assistant", "content": [called]}, {"role": "user", "content": [output]}]
+    else:
+        called = {"id": "call00001", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        output = {"role": "tool", "tool_call_id": "call00001", "content": result}
+        more = [{"role": "assistant", "tool_calls": [called]}, output]
+    return {"messages": [user, *([] if result is None else more)], "max_tokens": 50}
+
+
+def say(server: Any, api: str, body: dict[str, Any]) -> Any:
+    return httpx2.post(f"{server.url}/v1/{PATHS[api]}", json=body, timeout=20)
 
 
 def write_mmproj(path: Path) -> Path:

@@ -31,6 +31,7 @@ httpx2 = pytest.importorskip("httpx2", reason="the package httpx2 is not install
 
 from scripted import soon  # noqa: E402
 from served import APIS, Gateway, ask, check_runs  # noqa: E402
+from visions import BLUE, RED, TOKENS, asked, say, seeing, write_mmproj  # noqa: E402
 
 from chatparsers.gateway import Batch, EngineError, Job, LlamaServer  # noqa: E402
 
@@ -240,3 +241,49 @@ def test_two_requests_at_once(gateways: Any) -> None:
         answers = list(pool.map(lambda seed: ask(gateway.url, "chat", True, seed=seed, **given), range(6)))
     calls = [call for answer in answers for call in answer["calls"]]
     assert len(calls) >= 6 and not [wrong for call in calls if (wrong := wrong_in(*call))]
+
+
+@pytest.fixture(scope="session")
+def seeing_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    folder = tmp_path_factory.mktemp("seeing")
+    path = seeing().write_gguf(folder / "seeing.gguf")
+    process = Process(path, "--mmproj", str(write_mmproj(folder / "mmproj.gguf")))
+    gateway = Gateway(chatparsers.load(path), LlamaServer(process.url))
+    yield gateway
+    gateway.close()
+    process.close()
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_images(api: str, seeing_gateway: Gateway) -> None:
+    """Each image takes its tokens at its place, in a result too, and what the model writes depends on it."""
+    url, chat = seeing_gateway.url, seeing_gateway.chat
+    assert seeing_gateway.engine.images
+    given = {"temperature": 0, "max_tokens": 1}
+
+    def posted(*content: Any, result: list[Any] | None = None) -> Any:
+        answer = say(seeing_gateway, api, {**asked(api, *content, result=result), **given, "tools": None})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    usage = posted("What is", RED, "or", BLUE, "?")["usage"]
+    counted = usage.get("prompt_tokens", usage.get("input_tokens")) + usage.get("cache_read_input_tokens", 0)
+    known = len(chat.tokenizer.encode(seeing_gateway.turn.prompt, add_special_tokens=False).ids)
+    assert counted == known + 2 * (TOKENS - 3)  # each placeholder is three tokens of the prompt
+    posted(RED, result=["Seen <|im_end|>:", BLUE])
+    if api == "chat":
+        likely = [
+            httpx2.post(
+                f"{url}/v1/chat/completions",
+                json={**asked("chat", "What?", raw), **given, "logprobs": True, "temperature": 1},
+                timeout=60,
+            ).json()["choices"][0]["logprobs"]
+            for raw in (RED, BLUE)
+        ]
+        assert likely[0] != likely[1]
+
+
+def test_an_image_that_the_engine_cannot_read_is_the_clients_error(seeing_gateway: Gateway) -> None:
+    broken = RED[:40] + bytes(len(RED) - 40)
+    answer = say(seeing_gateway, "chat", asked("chat", broken))
+    assert answer.status_code == 400 and "image" in answer.text.lower(), answer.text

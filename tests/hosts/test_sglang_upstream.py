@@ -7,6 +7,7 @@ What is real: SGLang's request and response classes, ``OpenAIServingCompletion``
 from __future__ import annotations
 
 import importlib.util
+import json
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from functools import cache
@@ -27,12 +28,17 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     stand_in()
     from fastapi import FastAPI, Request
+    from sglang.srt.entrypoints.api_contract import generate_contract_error
     from sglang.srt.entrypoints.openai import serving_completions
     from sglang.srt.entrypoints.openai.protocol import CompletionRequest, ModelCard, ModelList
+    from sglang.srt.managers.io_struct import GenerateReqInput
     from sglang.srt.sampling.sampling_params import SamplingParams
+    from sglang.srt.utils import load_image
+    from starlette.responses import StreamingResponse
 
 from served import APIS, Gateway, ask, check_runs  # noqa: E402
 from servers import Server  # noqa: E402
+from visions import BLUE, RED, asked, say, seeing  # noqa: E402
 
 from chatparsers.adapters._xgrammar import _compiler, _XgrammarMask  # noqa: E402
 from chatparsers.gateway import SGLang  # noqa: E402
@@ -159,3 +165,66 @@ def test_usage_truncation_and_errors(gateways: Any) -> None:
     body = {"messages": [{"role": "user", "content": "word " * 5000}], "max_tokens": 5, "stream": True}
     answer = httpx2.post(f"{gateway.url}/v1/chat/completions", json=body, timeout=60)
     assert answer.status_code == 400 and "context length" in answer.json()["error"]["message"]
+
+
+@pytest.fixture
+def seeing_gateway() -> Iterator[tuple[Gateway, Manager, list[Any]]]:
+    """SGLang's ``/generate``: its contract, its request, and its own code that reads images."""
+    manager, images = Manager("qwen3"), []
+    manager.model = seeing()
+
+    async def generate(raw: Request) -> Any:
+        body = await raw.json()
+        assert generate_contract_error(body) is None
+        request = GenerateReqInput(**body)
+        request.normalize_batch_and_arguments()
+        images[:] = [load_image(one)[0] for one in request.image_data]
+        request.input_ids = seeing().tokenizer.encode(request.text, add_special_tokens=False).ids
+
+        async def events() -> AsyncIterator[bytes]:
+            async for event in manager.generate_request(request):
+                yield b"data: " + json.dumps(event).encode() + b"\n\n"
+
+        return StreamingResponse(events())
+
+    app = FastAPI()
+    app.post("/generate")(generate)
+    app.get("/v1/models")(lambda: ModelList(data=[ModelCard(id="m", max_model_len=4000)]))
+    app.get("/model_info")(lambda: {"has_image_understanding": True})
+    served = serving_completions.OpenAIServingCompletion(
+        manager, SimpleNamespace(completion_template_name=None)
+    )
+
+    @app.post("/v1/completions")
+    async def completions(request: CompletionRequest, raw: Request) -> Any:
+        return await served.handle_request(request, raw)
+
+    server = Server(app)
+    gateway = Gateway(seeing().chat, SGLang(server.url))
+    yield gateway, manager, images
+    gateway.close()
+    server.close()
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_images(api: str, seeing_gateway: Any, gateways: Any) -> None:
+    gateway, engine, images = seeing_gateway
+    for stream in (True, False):
+        body = {**asked(api, "Not <|pad|>:", RED, "or", BLUE), "temperature": 0.5, "stream": stream}
+        answer = say(gateway, api, {**body, "max_tokens": 30} if api != "responses" else body)
+        assert answer.status_code == 200, answer.text
+        assert [image.size for image in images] == [(28, 28), (30, 20)]
+        assert (
+            gateway.whole.text and engine.seen.skip_special_tokens is False and engine.seen.temperature == 0.5
+        )
+        assert set(engine.seen.stop_token_ids) == set(seeing().eos_ids)
+        assert engine.prompt.count(seeing().tokenizer.token_to_id("<|pad|>")) == 2
+
+
+def test_images_and_a_grammar(seeing_gateway: Any, gateways: Any) -> None:
+    gateway, engine, _ = seeing_gateway
+    body = {**asked("chat", "Weather?", RED), "tools": TOOLS, "tool_choice": "required", "max_tokens": 2500}
+    answer = say(gateway, "chat", body)
+    assert answer.status_code == 200, answer.text
+    assert engine.seen.structural_tag
+    assert answer.json()["choices"][0]["message"]["tool_calls"]

@@ -27,14 +27,46 @@ with warnings.catch_warnings():  # vLLM's own are its own
     from vllm.entrypoints.openai.models.api_router import router as models
     from vllm.entrypoints.openai.models.protocol import BaseModelPath
     from vllm.entrypoints.openai.models.serving import OpenAIServingModels
+    from vllm.entrypoints.scale_out.token_in_token_out import serving as tokens_serving
+    from vllm.entrypoints.scale_out.token_in_token_out.api_router import router as generate
+    from vllm.entrypoints.scale_out.token_in_token_out.protocol import PlaceholderRangeInfo
     from vllm.entrypoints.serve.exception_handling.register import init_exception_handler
+    from vllm.multimodal.media import MediaConnector
     from vllm.renderers.online_renderer import OnlineRenderer
     from vllm_engine import Engine
 
 from served import APIS, Gateway, ask, check_runs  # noqa: E402
 from servers import Server  # noqa: E402
+from visions import BLUE, RED, asked, say, seeing  # noqa: E402
 
 from chatparsers.gateway import VLLM  # noqa: E402
+
+
+def served_app(engine: Engine) -> Any:
+    """vLLM's endpoints for completions and for ids with images, before an engine."""
+    online = OnlineRenderer(
+        engine.model_config,
+        engine.renderer,
+        request_logger=None,
+        chat_template=None,
+        chat_template_content_format="auto",
+    )
+    app = FastAPI()
+    app.state.args = SimpleNamespace(log_error_stack=False)
+    init_exception_handler(app)
+    app.include_router(completions)
+    app.include_router(models)
+    app.include_router(generate)
+    served = OpenAIServingModels(engine, [BaseModelPath(name="m", model_path="m")])
+    app.state.openai_serving_models = served
+    app.state.openai_serving_completion = OpenAIServingCompletion(
+        engine, served, online_renderer=online, request_logger=None
+    )
+    app.state.serving_tokens = tokens_serving.ServingTokens(
+        engine, served, online, online_derenderer=None, request_logger=None
+    )
+    app.state.enable_server_load_tracking = False
+    return app
 
 
 @pytest.fixture(scope="session")
@@ -44,25 +76,7 @@ def gateways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     @cache
     def gateway(name: str) -> tuple[Gateway, Engine]:
         engine = Engine(name, tiny(name).write_folder(tmp_path_factory.mktemp(name)))
-        online = OnlineRenderer(
-            engine.model_config,
-            engine.renderer,
-            request_logger=None,
-            chat_template=None,
-            chat_template_content_format="auto",
-        )
-        app = FastAPI()
-        app.state.args = SimpleNamespace(log_error_stack=False)
-        init_exception_handler(app)
-        app.include_router(completions)
-        app.include_router(models)
-        served = OpenAIServingModels(engine, [BaseModelPath(name="m", model_path="m")])
-        app.state.openai_serving_models = served
-        app.state.openai_serving_completion = OpenAIServingCompletion(
-            engine, served, online_renderer=online, request_logger=None
-        )
-        app.state.enable_server_load_tracking = False
-        made.append(Server(app))
+        made.append(Server(served_app(engine)))
         made.append(Gateway(tiny(name).chat, VLLM(made[-1].url)))
         return made[-1], engine
 
@@ -113,3 +127,65 @@ def test_what_vllm_refuses_is_the_clients_error(gateways: Any) -> None:
     body = {"messages": MESSAGES, "max_tokens": 5, "temperature": 0.5, "top_p": 7, "stream": True}
     answer = httpx2.post(f"{gateway.url}/v1/chat/completions", json=body, timeout=60)
     assert answer.status_code == 400 and "top_p" in answer.json()["error"]["message"]
+
+
+@pytest.fixture
+def seeing_gateway(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Gateway, Engine, list[Any]]]:
+    """vLLM's real endpoint that takes images. Its engine sees nothing, so the images are read by vLLM's own code and
+    left out of the prompt, and the places that it tells are a stand-in."""
+    images: list[Any] = []
+
+    class Parser:
+        def parse_image(self, url: str, uuid: Any) -> None:
+            images.append(MediaConnector().fetch_image(url))
+
+    class Tracker:
+        def __init__(self, config: Any) -> None:
+            images.clear()
+
+        def create_parser(self) -> Parser:
+            return Parser()
+
+        async def resolve_items(self) -> tuple[None, None]:
+            return None, None
+
+    monkeypatch.setattr(tokens_serving, "AsyncMultiModalItemTracker", Tracker)
+    monkeypatch.setattr(
+        tokens_serving,
+        "placeholder_ranges_from_engine_input",
+        lambda given: {"image": [PlaceholderRangeInfo(offset=n, length=1) for n in range(len(images))]},
+    )
+    engine = Engine("qwen3", seeing().write_folder(tmp_path))
+    engine.model = seeing()
+    app = served_app(engine)
+    server = Server(app)
+    gateway = Gateway(seeing().chat, VLLM(server.url))
+    yield gateway, engine, images
+    gateway.close()
+    server.close()
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_images(api: str, seeing_gateway: Any) -> None:
+    gateway, engine, images = seeing_gateway
+    for stream in (True, False):
+        body = {**asked(api, "Not <|pad|>:", RED, "or", BLUE), "temperature": 0.5, "stream": stream}
+        answer = say(gateway, api, {**body, "max_tokens": 30} if api != "responses" else body)
+        assert answer.status_code == 200, answer.text
+        assert [image.size for image in images] == [(28, 28), (30, 20)]
+        assert (
+            gateway.whole.text and engine.seen.skip_special_tokens is False and engine.seen.temperature == 0.5
+        )
+        assert set(engine.seen.stop_token_ids) == set(seeing().eos_ids)
+        assert engine.prompt.count(seeing().tokenizer.token_to_id("<|pad|>")) == 2
+
+
+def test_images_and_a_grammar(seeing_gateway: Any) -> None:
+    gateway, engine, _ = seeing_gateway
+    body = {**asked("chat", "Weather?", RED), "tools": TOOLS, "tool_choice": "required", "max_tokens": 2500}
+    answer = say(gateway, "chat", body)
+    assert answer.status_code == 200, answer.text
+    assert engine.seen.structured_outputs.structural_tag
+    assert answer.json()["choices"][0]["message"]["tool_calls"]

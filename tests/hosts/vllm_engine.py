@@ -32,6 +32,7 @@ class Engine:
             model_config=self.model_config,
             parallel_config=SimpleNamespace(_api_process_rank=0),
             cache_config=None,
+            scheduler_config=SimpleNamespace(max_num_seqs=8),
             observability_config=None,
         )
         self.vllm_config = config
