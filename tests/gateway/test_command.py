@@ -95,10 +95,12 @@ def test_every_setting_has_a_flag() -> None:
         "--store-entries": "19",
         "--store-size": "23",
         "--store-age": "0.5",
+        "--max-images": "29",
         "--api-key-file": "keys",
         "--log": "log",
     }
     lists = ["--allowed-hosts", "a.example", "b.example", "--cors", "*", "--pass-on", "/tokenize"]
+    lists += ["--fetch-images", "img.example", "img.example:8443"]
     made = settings_of(
         build_parser().parse_args(
             [
@@ -139,6 +141,8 @@ def test_every_setting_has_a_flag() -> None:
         store_entries=19,
         store_size=23 * 1024 * 1024,
         store_age=43_200.0,
+        max_images=29,
+        fetch_images=("img.example", "img.example:8443"),
         key_file="keys",
         log="log",
         passed=("/tokenize",),

@@ -54,6 +54,10 @@ class Completions:
         self.pieces, self.model, self.gives_ids, self.drops = pieces, model, gives_ids, drops
 
     async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
+        if path == "/model_info":  # of SGLang
+            await wire.head(404, "application/json")
+            await wire.end()
+            return
         if path == "/v1/models":
             await wire.head(200, "application/json")
             await wire.send(b'{"object": "list", "data": [{"id": "served", "max_model_len": 5000}]}')

@@ -225,7 +225,7 @@ class Telling:
         self.bodies: list[dict[str, Any]] = []
 
     async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
-        if path in ("/v1/models", "/api/tags"):
+        if path in ("/v1/models", "/api/tags", "/model_info"):
             await wire.head(200, "application/json")
             await wire.send(b'{"data": [{"id": "served"}], "models": [{"name": "served"}]}')
             await wire.end()
