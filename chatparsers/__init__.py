@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
     from .core.format import Format, Turn
     from .core.message import Diagnostic, Message, Region, ToolCall
+    from .core.parser.state import StreamState
     from .core.parser.stream import Stream
     from .detection.detect import Detection, detect
     from .detection.recover import Recovered, recover
@@ -94,6 +95,7 @@ __all__ = [
     "SchemaError",
     "SpecialTokens",
     "Stream",
+    "StreamState",
     "TemplateError",
     "TemplateFormat",
     "ToolCall",
@@ -157,6 +159,7 @@ _HOME = {
     "SchemaError": "errors",
     "SpecialTokens": "tokens",
     "Stream": "core.parser.stream",
+    "StreamState": "core.parser.state",
     "TemplateError": "errors",
     "ToolCall": "core.message",
     "Trace": "templates.trace",

@@ -365,6 +365,7 @@ class Turn(Shown):
         skip_special_tokens: bool = True,
         token_text_fallback: bool = False,
         id_seed: str | None = None,
+        rollback: int = 0,
     ) -> Stream:
         """A new stream for this turn.
 
@@ -372,7 +373,8 @@ class Turn(Shown):
         ``"inline"`` to leave the reasoning in the content with its markers. Two options concern ids: with
         ``skip_special_tokens`` False, the text shows special tokens that are not markers of the format. With
         ``token_text_fallback``, a marker that the model spells out as ordinary text counts as a marker too.
-        ``id_seed``: ids of calls follow from it, not from the turn's, where many outputs share one turn.
+        ``id_seed``: ids of calls follow from it, not from the turn's, where many outputs share one turn. ``rollback``:
+        how many of the last ids `Stream.rollback` can take back.
 
         >>> stream = chat.prepare(messages, tools=tools).stream()
         >>> [type(event).__name__ for event in stream.feed(call) + stream.finish()]
@@ -380,9 +382,10 @@ class Turn(Shown):
         """
         if reasoning != "split" and reasoning != "inline":
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
-        return opened(
-            (self, reasoning == "inline", skip_special_tokens, token_text_fallback, id_seed), strict
-        )
+        if type(rollback) is not int or rollback < 0:
+            raise RequestError(f"rollback: expected a number of ids, found {rollback!r}")
+        asked = (self, reasoning == "inline", skip_special_tokens, token_text_fallback, id_seed)
+        return opened(asked, strict, rollback)
 
     def guide(
         self,

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
 from ..core.parser.alphabet import Alphabet
+from ..core.parser.past import Past, beginning, gathered, sealed, since, size
 from ..core.parser.start import KEPT_PREFIX, as_parsed, start
 from ..core.parser.stream import Start
 from ..core.parser.tokenizer import Named
@@ -104,12 +105,13 @@ class IdFeed:
     __slots__ = (
         "_begin",
         "_detokenizer",
+        "_marks",
         "_new",
         "_offsets",
+        "_past",
         "_recipe",
         "_texts",
         "alphabet",
-        "marks",
         "spelling",
         "tokenizer",
         "unknown",
@@ -131,29 +133,65 @@ class IdFeed:
         self.alphabet = alphabet
         self.spelling = spelling
         self._offsets = array("I")
+        self._past: tuple[Past, Past] = None, None
+        """What the offsets and the marks had before a copy was made."""
         self._new: list[str] = []
         """The texts of the last ids, whose offsets nobody has asked for. The first begins at ``_begin``."""
         self._begin = 0
-        self.marks: list[int] = []
-        """The positions of the characters that stand for tokens."""
+        self._marks: list[int] = []
         self.unknown: list[tuple[int, int]] = []
         """The positions and ids of unknown tokens. Each becomes U+FFFD."""
 
     @property
     def offsets(self) -> array[int]:
         """Where each token begins, in the machine's characters: four bytes a token, as many streams may be open."""
+        self._settle()
+        self._gather()
+        return self._offsets
+
+    @property
+    def marks(self) -> list[int]:
+        """The positions of the characters that stand for tokens."""
+        self._gather()
+        return self._marks
+
+    def _gather(self) -> None:
+        """Takes everything back from the past."""
+        if self._past != (None, None):
+            (offsets, marks), self._past = self._past, (None, None)
+            self._offsets, self._marks = gathered(offsets, self._offsets), gathered(marks, self._marks)
+
+    def _settle(self) -> None:
+        """Finds where the last ids begin."""
         new = self._new
         if new:
             begins = list(accumulate(map(len, new), initial=self._begin))
             if self._new is new:  # no other thread has asked for the regions of the same message
                 self._new = []
                 self._offsets.fromlist(begins[:-1])
-        return self._offsets
 
     @property
-    def fed(self) -> bool:
-        """Whether an id was fed."""
-        return bool(self._new or self._offsets)
+    def fed(self) -> int:
+        """How many ids were fed."""
+        return len(self._new) + len(self._offsets) + size(self._past[0])
+
+    def keep(self, count: int) -> int:
+        """Keeps the first ``count`` ids; all others are ordinary. Returns where the first of these began; -1 if there
+        is none."""
+        self._settle()
+        past, marks = self._past
+        if count == size(past) + len(self._offsets):
+            return -1
+        begin: int = since(past, self._offsets, count)[0]
+        if count > size(past):
+            del self._offsets[count - size(past) :]
+        else:
+            self._past, self._offsets = (beginning(past, count), marks), array("I")
+        return begin
+
+    def ordinary(self, id: int) -> str:
+        """The text of ``id``, if it is an ordinary one and no part of a character came before it; else ``""``."""
+        return "" if self._detokenizer.held else self._texts[id]
 
     @property
     def pending(self) -> int:
@@ -169,7 +207,9 @@ class IdFeed:
         """An independent copy at this point."""
         detokenizer = self._detokenizer.copy()
         other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._texts, self.alphabet, self.spelling)
-        other._offsets, other.marks = self.offsets[:], self.marks[:]
+        self._settle()
+        self._past = other._past = sealed(self._past[0], self._offsets), sealed(self._past[1], self._marks)
+        self._offsets, self._marks = array("I"), []
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -186,8 +226,9 @@ class IdFeed:
         text = self._texts[id]
         if not text and id in self._texts.special:
             return None
-        offsets = self.offsets if self._new else self._offsets
-        offsets.append(position)
+        if self._new:
+            self._settle()
+        self._offsets.append(position)
         if text and not self._detokenizer.held:
             return text
         return self._detokenizer.decode(id) or self._empty(id, position)
@@ -206,7 +247,7 @@ class IdFeed:
         Each part is a kind of end and its text. `ORDINARY` text has no special token. The character of an end comes
         alone. Bytes that a special id cuts off belong to the id before it.
         """
-        self._offsets = self.offsets
+        self._settle()
         self._begin = position
         self._new = texts = list(map(self._texts.__getitem__, ids))
         parts: list[tuple[int, str]] = []
@@ -230,7 +271,7 @@ class IdFeed:
                 texts[place] = self._detokenizer.decode(id) or self._empty(id, position)
             else:
                 end, texts[place] = special
-                self.marks.append(position)
+                self._marks.append(position)
                 if end:
                     if runs:
                         parts.append((kind, "".join(runs)))
@@ -264,7 +305,7 @@ class IdFeed:
 def _restored(tokenizer: Any, recipe: _Recipe, held: bytes, offsets: array[int], marks: list[int]) -> IdFeed:
     vocabulary = Vocabulary.bare(tokenizer)
     feed = IdFeed(tokenizer, Detokenizer(vocabulary, held), recipe, *_tables(vocabulary, *recipe))
-    feed._offsets, feed.marks = offsets, marks
+    feed._offsets, feed._marks = offsets, marks
     return feed
 
 

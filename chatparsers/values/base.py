@@ -15,6 +15,7 @@ from __future__ import annotations
 import json.encoder
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 _T = TypeVar("_T", bound="Transcoder")
@@ -68,9 +69,10 @@ class Transcoder:
 
     def copy(self: _T) -> _T:
         """An independent copy at this point."""
-        kind = type(self)
-        other = kind.__new__(kind)
-        for name, value in self.__getstate__()[1].items():
+        kind: Any = type(self)
+        other: _T = kind.__new__(kind)
+        for name in _slots(kind):
+            value = getattr(self, name)
             if isinstance(value, list):
                 value = value[:]
             elif isinstance(value, Transcoder):
@@ -79,8 +81,14 @@ class Transcoder:
         return other
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        bases = type(self).__mro__
-        return None, {name: getattr(self, name) for base in bases for name in getattr(base, "__slots__", ())}
+        kind: Any = type(self)
+        return None, {name: getattr(self, name) for name in _slots(kind)}
+
+
+@cache
+def _slots(kind: Any) -> tuple[str, ...]:
+    """The names of all slots of a class."""
+    return tuple(name for base in kind.__mro__ for name in getattr(base, "__slots__", ()))
 
 
 _basestring: Callable[[str], str] = (

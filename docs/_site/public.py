@@ -38,7 +38,17 @@ PAGES = (
         "One request and its answer: turns, streams, events, messages.",
         "chatparsers",
         (
-            *("Turn", "Stream", "Event", "Reasoning", "Content", "CallStart", "CallArguments", "CallEnd"),
+            *(
+                "Turn",
+                "Stream",
+                "StreamState",
+                "Event",
+                "Reasoning",
+                "Content",
+                "CallStart",
+                "CallArguments",
+                "CallEnd",
+            ),
             *("Message", "ToolCall", "Region", "Diagnostic", "parse_many", "recover", "Recovered"),
         ),
     ),

@@ -88,6 +88,7 @@ from .instructions import (
     Item,
     Program,
 )
+from .past import Past, gathered, sealed
 
 _white = re.compile(f"[{WHITE}]*").match
 _MOST_WANTED = 6
@@ -102,15 +103,16 @@ class Machine:
     a call is open, with the names ``tool`` and ``arg``. ``rest``: the rest of the literal that the window begins; a
     piece that continues it is kept unread. ``nth``: how many arguments of the call came without names. ``left``: which
     declared arguments have not come, where a value asks. ``line_ended``: the text before the trail ends a line, or is
-    no running text. ``furthest`` and ``wanted``: the furthest place where an instruction failed, and what was expected
+    no running text. ``sealed``: the items before those of ``trail``, which copies share (`Past`). ``furthest`` and
+    ``wanted``: the furthest place where an instruction failed, and what was expected
     there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``: the place after
     the last section and the white space after it; -1 if no section stands before the running text.
     """
 
     __slots__ = (
         "arg", "base", "calling", "cut_off", "drafted", "final", "flags", "floor", "furthest", "i", "ip",
-        "left", "line_ended", "live", "nth", "program", "rest", "section", "stack", "text", "text_region",
-        "tool", "tools", "trail", "value", "wanted",
+        "left", "line_ended", "live", "nth", "program", "rest", "sealed", "section", "stack", "text",
+        "text_region", "tool", "tools", "trail", "value", "wanted",
     )  # fmt: skip
 
     def __init__(self, program: Program, tools: Toolset) -> None:
@@ -126,6 +128,7 @@ class Machine:
         self.floor = 0
         self.flags = 0
         self.trail: list[Item] = []
+        self.sealed: Past = None
         self.value: Transcoder | None = None
         self.live = False
         self.line_ended = True
@@ -144,16 +147,22 @@ class Machine:
     def copy(self) -> Machine:
         """An independent copy at this point."""
         other = Machine.__new__(Machine)
+        if self.trail:
+            self.sealed, self.trail = sealed(self.sealed, self.trail), []
         other.program, other.tools, other.text_region = self.program, self.tools, self.text_region
         other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
         other.final, other.cut_off, other.rest = self.final, self.cut_off, self.rest
         other.stack, other.floor, other.flags = self.stack.copy(), self.floor, self.flags
-        other.trail, other.live, other.line_ended = self.trail.copy(), self.live, self.line_ended
+        other.sealed, other.trail, other.live, other.line_ended = self.sealed, [], self.live, self.line_ended
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
         other.left, other.furthest, other.wanted = self.left, self.furthest, self.wanted.copy()
         other.drafted, other.section = self.drafted, self.section
         return other
+
+    def holds(self, piece: str) -> bool:
+        """Whether ``piece`` goes on with the text that is held, and does not end it."""
+        return len(piece) < len(self.rest) and self.rest.startswith(piece)
 
     def hold(self, piece: str) -> bool:
         """Adds ``piece`` to the window, if it goes on with the text that is held and does not end it."""
@@ -162,6 +171,11 @@ class Machine:
         self.rest = self.rest[len(piece) :]
         self.text += piece
         return True
+
+    def unhold(self, length: int) -> None:
+        """Takes the last ``length`` characters back that `hold` added."""
+        self.rest = self.text[-length:] + self.rest
+        self.text = self.text[:-length]
 
     def waiting(self) -> tuple[int, Search | None] | None:
         """The region and a search, if the machine waits in the middle of a value, or of running text and holds
@@ -228,6 +242,7 @@ class Machine:
         code = self.program.code
         n = len(text)
         stack, trail = self.stack, self.trail
+        before = 0 if self.sealed is None else self.sealed[2]
         self.rest = ""
         while True:
             ins = code[ip]
@@ -329,7 +344,7 @@ class Machine:
             elif op == JUMP:
                 ip = ins[1]
             elif op == CHOICE:
-                stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
+                stack.append((CHOICE_POINT, ins[1], before + len(trail), self.calling))
                 ip += 1
             elif op == COMMIT:
                 stack.pop()
@@ -341,8 +356,9 @@ class Machine:
                 while stack:
                     kind, target, length, calling = stack.pop()
                     if kind == CHOICE_POINT and len(stack) >= self.floor:
-                        if len(trail) > length:
+                        if before + len(trail) > length:
                             text, i = self._go_back(length, text, i)
+                            before = 0
                             n = len(text)
                         self.calling = calling
                         ip = target
@@ -536,7 +552,7 @@ class Machine:
             elif op == BACK or op == FAILTWICE:
                 _, _, length, self.calling = stack.pop()
                 text, i = self._go_back(length, text, i)
-                n = len(text)
+                before, n = 0, len(text)
                 ip = ins[1] if op == BACK else 0
             elif op == NOTED:
                 trail.append((NOTE, "", (ins[1], self.base + i - ins[2], ins[3])))
@@ -567,6 +583,8 @@ class Machine:
                     self._wanted(i, "the arguments of the call")
                     ip = 0
             elif op == LINE:
+                self.gather()
+                before = 0
                 if self._ends_line(trail):
                     ip += 1
                 else:
@@ -576,7 +594,7 @@ class Machine:
                 if self.base + i < self.drafted:
                     ip = ins[1]
                 else:
-                    stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
+                    stack.append((CHOICE_POINT, ins[1], before + len(trail), self.calling))
                     self.flags |= HELD
                     ip += 1
             elif op == DRAFT:
@@ -636,10 +654,18 @@ class Machine:
         self.live = oldest >= 0
         if oldest >= 0:
             return self._final(stack[oldest][2])
+        if before:
+            self.gather()
         if trail and self.program.lines:
             self.line_ended = self._ends_line(trail)
         self.trail = []
         return trail
+
+    def gather(self) -> None:
+        """Puts the sealed items back into the trail, if there are any."""
+        if self.sealed is not None:
+            self.trail[:] = gathered(self.sealed, self.trail)
+            self.sealed = None
 
     def _ends_line(self, items: list[Item]) -> bool:
         """Whether the text up to the end of ``items`` ends a line, or no running text stands there."""
@@ -682,6 +708,8 @@ class Machine:
 
     def _final(self, length: int) -> list[Item]:
         """Takes the first ``length`` items off the trail: they stand below the oldest live choice point."""
+        if length:
+            self.gather()
         items = self.trail[:length]
         if items:
             del self.trail[:length]
@@ -694,6 +722,7 @@ class Machine:
     def _go_back(self, length: int, text: str, i: int) -> tuple[str, int]:
         """Takes all items after the first ``length`` off the trail. Returns the window, and the index in it at which
         the text of these items begins."""
+        self.gather()
         raw = "".join([item[1] for item in self.trail[length:]])
         del self.trail[length:]
         if len(raw) <= i:

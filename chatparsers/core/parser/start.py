@@ -61,4 +61,5 @@ def _started(format: Definition, options: Options, prefix: str, inline: bool, al
     read = sum(len(item[1]) for item in items[:begin])
     forgotten = format.features.tools and not options.tools
     not_given = NotGiven(format, options, alphabet, prefix).calls if forgotten else None
-    return Start(machine, len(prefix), read, tuple(items[begin:]), not_given)
+    shared = machine.copy()  # what it has read is sealed: threads may copy it at the same time
+    return Start(shared, len(prefix), read, tuple(items[begin:]), not_given)

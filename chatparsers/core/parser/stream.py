@@ -14,6 +14,7 @@ the end of the text, which an open value has left. `_catch_up` gives the machine
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from operator import index
@@ -27,7 +28,8 @@ from ..events import Content, Event
 from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
 from .machine import Machine
-from .transcript import KINDS, SERIOUS, Transcript
+from .state import StreamState, state_of
+from .transcript import KINDS, SERIOUS, Transcript, joined_events
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
@@ -82,17 +84,21 @@ class Stream:
         "_ended",
         "_fed",
         "_finished",
+        "_first",
         "_held",
         "_ids",
         "_kind",
+        "_lent",
         "_machine",
         "_make",
+        "_most",
         "_not_given",
         "_parts",
         "_pieces",
         "_plain",
         "_strict",
         "_transcript",
+        "_undo",
         "_value",
     )
 
@@ -101,6 +107,15 @@ class Stream:
     _ids: Any
     _finished: str
     _ended: bool
+    _most: int
+    """How many ids can be taken back; 0: none."""
+    _undo: deque[tuple[int, Stream]]
+    """Copies of the stream, each with the number of ids before it: one before each of the last ids that did more than
+    add to running text or to text that the machine holds."""
+    _lent: bool
+    """Whether these copies belong to a fork, too."""
+    _first: int
+    """How many of the first ids cannot be taken back any more."""
 
     def __init__(self) -> None:
         made_by("a stream", "Turn.stream()")
@@ -117,7 +132,7 @@ class Stream:
 
     def _begin_with_ids(self) -> None:
         """Begins to read ids, with a program in which markers are single tokens."""
-        if self._ids is None and self._pieces:
+        if self._ids is None and self._fed > self._transcript.origin:
             raise RequestError("feed: text was fed before, and ids cannot be mixed with it: feed text alone")
         if self._asked is None or self._asked[0].tokenizer is None:
             raise RequestError(
@@ -211,6 +226,7 @@ class Stream:
                 self._run(self._ids.flush(), events)
             if not self._ended:
                 self._end(events, reason == "length")
+            self._transcript.gather()
             if reason == "length" and not any(note[0] == "truncated" for note in self._transcript.notes):
                 self._transcript.note("truncated", self._fed, "the rest of the turn")
             if self._strict:
@@ -235,6 +251,48 @@ class Stream:
         return bool(self._ids) and self._ids.pending > 0
 
     @property
+    def state(self) -> StreamState:
+        """What the model is writing now. It changes with the piece that closes a part, not with the text after it.
+
+        >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+        >>> events = stream.feed("<think>Hm</think>")
+        >>> stream.state.kind
+        'between'
+        >>> events = stream.feed('<tool_call>\\n{"name": "get_weather", "arguments": {"city": "Os')
+        >>> stream.state
+        StreamState(kind='call', call=0, tool='get_weather', path=('city',))
+        """
+        if self._ids is False:
+            self._begin_with_text()
+        if self._ended:
+            return StreamState("ended")
+        call = self._transcript.call
+        if call is not None and call.name is not None:
+            return StreamState("call", call.index, call.name, call.read().path)
+        if self._plain is not _no_shortcut:
+            return StreamState("reasoning" if self._kind == m.REASONING else "content")
+        kind, tool = state_of(self._machine, self._transcript.kind == m.CONTENT)
+        if kind == "call":
+            return StreamState(kind, self._transcript.count - (call is not None), tool)
+        return StreamState(kind)
+
+    def so_far(self, index: int) -> dict[str, Any]:
+        """The arguments of the call at ``index`` as Python values, as far as they were read.
+
+        A string has the text that has come, a list or an object the items, and a number or a word is left out until it
+        is whole. At the end they are the call's `ToolCall.parsed_arguments`. The object is the stream's own, which
+        grows with the next pieces, so asking takes the time of what is new: copy what you keep or change. Raises
+        `RequestError` if there is no such call.
+
+        >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+        >>> events = stream.feed('<tool_call>\\n{"name": "get_weather", "arguments": {"city": "Os')
+        >>> stream.so_far(0)
+        {'city': 'Os'}
+        """
+        found: dict[str, Any] = self._call(index, "so_far").read().value
+        return found
+
+    @property
     def message(self) -> Message:
         """The message so far; whole after `finish`. It is cheap enough to ask for after each piece."""
         return self._message(True)
@@ -257,14 +315,19 @@ class Stream:
         >>> stream.call_text(0)
         '{"name": "get_weather", "arguments": {"city": "Os'
         """
-        if self._ids is False:
-            self._begin_with_text()
-        if not 0 <= index < len(self._transcript.calls):
-            found = f"{len(self._transcript.calls)} calls"
-            raise RequestError(f"call_text: expected the index of a call, found {index!r} of {found}")
+        self._call(index, "call_text")
         if self._has_shortcut:
             self._note_region()
         return self._transcript.call_text(index, self._ids)
+
+    def _call(self, index: int, asked: str) -> Any:
+        """The call at ``index``; ``asked``: the method that wants it."""
+        if self._ids is False:
+            self._begin_with_text()
+        count = self._transcript.count
+        if type(index) is not int or not 0 <= index < count:
+            raise RequestError(f"{asked}: expected the index of a call, found {index!r} of {count} calls")
+        return self._transcript.called(index)
 
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
         """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.
@@ -286,7 +349,7 @@ class Stream:
             self._begin_with_text()
         origin = self._transcript.origin
         fed_ids = self._ids is not None and self._ids.fed
-        if (starts is None) != (fed_ids or not self._pieces):
+        if (starts is None) != (bool(fed_ids) or self._fed == origin):
             expected = "no starts, as ids were fed" if fed_ids else "starts, as text was fed"
             raise RequestError(f"token_regions: expected {expected}")
         if starts is not None:
@@ -307,32 +370,116 @@ class Stream:
         >>> fork.message.content, stream.message.content
         ('Hello', 'He')
         """
-        other = Stream.__new__(Stream)
-        other.__setstate__(self.__getstate__())
+        if self._ids is False:
+            self._begin_with_text()
+        other = self._copy()
+        self._find_lists()
+        other._settle()
+        if self._most:
+            other._most, other._first, other._undo = self._most, self._first, self._undo.copy()
+            other._lent = self._lent = True
+        return other
+
+    def rollback(self, n: int) -> None:
+        """Takes the last ``n`` ids back: the stream is as if it had never read them. Its events went out before.
+
+        Takes the time of ``n`` ids, whatever the length of the answer. ``turn.stream(rollback=…)`` says how many of the
+        last ids can be taken back. Raises `RequestError` for more, for text that was fed as such, and after `finish`.
+
+        >>> turn = chatparsers.get_format("qwen3").bind(tokenizer=tokenizer)
+        >>> stream = turn.stream(rollback=8)
+        >>> events = stream.feed(tokenizer.encode("Hello").ids)
+        >>> events = stream.feed(tokenizer.encode(" Wor").ids)
+        >>> stream.rollback(len(tokenizer.encode(" Wor").ids))
+        >>> stream.message.content
+        'Hello'
+        """
+        if self._finished:
+            raise RequestError("rollback: the stream is finished; make a new one with turn.stream()")
+        fed = self._ids.fed if self._ids else 0
+        kept = min(self._most, fed - self._first) if self._most else 0
+        if type(n) is not int or not 0 <= n <= kept:
+            more = "" if self._most else ": make the stream with turn.stream(rollback=…)"
+            raise RequestError(f"rollback: expected a number of ids from 0 to {kept}, found {n!r}{more}")
+        if n:
+            self._go_back(fed - n)
+
+    def _go_back(self, count: int) -> None:
+        """Keeps the first ``count`` ids. Goes back to the copy before the first later id that changed more than the end
+        of running text, or of text that the machine holds. The ids between are taken off that end."""
+        found = None
+        while self._undo and self._undo[-1][0] >= count:
+            found = self._undo.pop()[1]
+        if found is not None:
+            if self._lent:
+                found = found._copy()
+            self._strict, self._ended, self._early = found._strict, found._ended, found._early
+            self._fed, self._held, self._not_given = found._fed, found._held, found._not_given
+            self._machine, self._ids, self._transcript = found._machine, found._ids, found._transcript
+            self._settle()
+        begin = self._ids.keep(count)
+        if begin >= 0:
+            length = self._fed - begin
+            if self._has_shortcut:
+                self._transcript.shorten(begin, length, self._kind)
+            else:
+                self._machine.unhold(length)
+                self._transcript.shorten(begin, length, m.MARKUP)
+            self._fed = begin
+        self._find_lists()
+
+    def _keep_before(self, id: int) -> None:
+        """Keeps a copy, if ``id`` does more than `_go_back` can take off again."""
+        text = self._ids.ordinary(id)
+        if text and (self._plain(text) is None or (self._value is None and self._machine.holds(text))):
+            return
+        fed, undo = self._ids.fed, self._undo
+        self._first = max(self._first, fed - self._most)
+        while undo and undo[0][0] < self._first:
+            undo.popleft()
+        undo.append((fed, self._copy()))
+        self._find_lists()
+
+    def _copy(self) -> Stream:
+        """A copy without a shortcut. This stream must find its lists again (`_find_lists`)."""
+        other = opened(self._asked, self._strict)
+        other._finished, other._ended, other._not_given = self._finished, self._ended, self._not_given
+        other._fed, other._held, other._early = self._fed, self._held, self._early
         other._machine = self._machine.copy()
         other._ids = self._ids.copy() if self._ids is not None else None
-        other._transcript = self._transcript.copy()
-        other._pieces = other._transcript.pieces
-        other._early = list(map(copy, self._early))
-        other._settle()
+        other._transcript = transcript = self._transcript.copy()
+        other._pieces = transcript.pieces
         return other
+
+    def _find_lists(self) -> None:
+        """Finds the lists of the transcript again that take the next piece, after it was copied."""
+        self._pieces = self._transcript.pieces
+        if self._plain is not _no_shortcut or self._value is not None:
+            sink = self._transcript.sink(m.ARGUMENT if self._kind == m.CALL else self._kind)
+            if sink is not None:
+                self._make, self._parts = sink
 
     def __repr__(self) -> str:
         if self._ids is False:
             self._begin_with_text()
         state = "finished" if self._finished else f"in {self.region}"
         transcript = self._transcript
-        return f"<Stream: {state}, {self._fed - transcript.origin} characters read, {len(transcript.calls)} calls>"
+        return f"<Stream: {state}, {self._fed - transcript.origin} characters read, {transcript.count} calls>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the shortcut, which `__setstate__` finds again."""
+        """All but the shortcut, which `__setstate__` finds again, and what `rollback` needs."""
         if self._ids is False:
             self._begin_with_text()
-        return {name: getattr(self, name) for name in Stream.__slots__ if name not in _SHORTCUT}
+        self._machine.gather()  # what copies share is too deep for pickle
+        self._transcript.gather()
+        return {name: getattr(self, name) for name in Stream.__slots__ if name not in _NOT_PICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
+        self._pieces = self._transcript.pieces
+        self._undo, self._lent = deque(), False
+        self._first = self._ids.fed if self._ids else 0
         self._settle()
 
     # feeding
@@ -342,6 +489,8 @@ class Stream:
             raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
         events: list[Event] = []
         if type(piece) is int and self._ids:
+            if self._most:
+                self._keep_before(piece)
             self._feed_id(piece, events)
         elif isinstance(piece, str):
             if self._ids is False:
@@ -356,14 +505,15 @@ class Stream:
             if not self._ids:
                 self._begin_with_ids()
             if isinstance(ids, int):
+                if self._most:
+                    self._keep_before(ids)
                 self._feed_id(ids, events)
+            elif self._most:
+                self._feed_one_by_one(ids, events)
             else:
                 self._feed_ids(ids, events)
         if self._ids and self._ids.unknown:
-            for at, id in self._ids.take_unknown():
-                large = id.bit_length() > 9999  # Python writes no longer ones
-                known = f"a token of the vocabulary, which has no id {'so large' if large else id}"
-                self._transcript.note("unknown-token", at, known)
+            self._note_unknown()
         if self._strict:
             self._check()
         return events
@@ -398,6 +548,21 @@ class Stream:
         if self._strict:
             self._check()
         return events
+
+    def _feed_one_by_one(self, ids: Sequence[int], events: list[Event]) -> None:
+        """Reads ids so that each of them can be taken back."""
+        for id in ids:
+            self._keep_before(id)
+            self._feed_id(id, events)
+            if self._ids.unknown:
+                self._note_unknown()
+        events[:] = joined_events(events)
+
+    def _note_unknown(self) -> None:
+        for at, id in self._ids.take_unknown():
+            large = id.bit_length() > 9999  # Python writes no longer ones
+            known = f"a token of the vocabulary, which has no id {'so large' if large else id}"
+            self._transcript.note("unknown-token", at, known)
 
     def _feed_id(self, id: int, events: list[Event]) -> None:
         text = self._ids.text(id, self._fed)
@@ -456,7 +621,7 @@ class Stream:
         self._pieces.append(text)
         self._fed += len(text)
         if self._early:
-            events += self._early
+            events += map(copy, self._early)
             self._early = []
         if self._ended:
             self._transcript.advance(m.MARKUP, len(text))
@@ -471,13 +636,14 @@ class Stream:
     def _end(self, events: list[Event], cut_off: bool = False) -> None:
         """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
         self._catch_up()
-        events += self._early
+        events += map(copy, self._early)
         self._early = []
         machine, transcript = self._machine, self._transcript
         transcript.over()
         transcript.apply(machine.finish(cut_off), events)
         transcript.close(events)
         if self._not_given is not None:
+            transcript.gather()
             for at, name in self._not_given("".join(self._pieces)):
                 transcript.note("tools-not-given", transcript.origin + at, f"tools, of which one is {name!r}")
         if transcript.length < self._fed:
@@ -516,7 +682,7 @@ class Stream:
     def _catch_up(self) -> None:
         """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
-            line = bool(self._pieces) and self._pieces[-1].endswith("\n")
+            line = self._pieces[-1].endswith("\n") if self._pieces else self._transcript.ends_line()
             self._machine.skip_to(self._fed - len(self._held), self._held, line)
             self._note_region()
             self._plain = _no_shortcut
@@ -544,14 +710,18 @@ def check_reason(reason: FinishReason | None) -> None:
         raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
 
 
-def opened(asked: Asked | None, strict: bool) -> Stream:
-    """A stream that has not begun. ``strict`` is as in `Turn.stream`. ``asked``: None if the caller begins it."""
+def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
+    """A stream that has not begun. ``strict`` and ``rollback`` are as in `Turn.stream`. ``asked``: None if the caller
+    begins it."""
     stream = Stream.__new__(Stream)
     stream._asked = asked
     stream._strict = strict
     stream._ids = False
     stream._finished = ""
     stream._ended = False
+    stream._most = rollback
+    if rollback:
+        stream._undo, stream._lent, stream._first = deque(), False, 0
     return stream
 
 
@@ -595,4 +765,4 @@ def _one_id(id: object) -> int:
 
 
 _NO_IDS = (bool, bytes, bytearray, memoryview, Mapping)
-_SHORTCUT = ("_kind", "_make", "_parts", "_plain", "_value")
+_NOT_PICKLED = ("_first", "_kind", "_lent", "_make", "_parts", "_pieces", "_plain", "_undo", "_value")

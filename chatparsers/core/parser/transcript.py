@@ -19,7 +19,7 @@ from functools import partial
 from hashlib import blake2b
 from itertools import groupby
 from operator import attrgetter, is_, itemgetter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...schema.tools import Toolset
 from ...values.base import escape
@@ -35,6 +35,8 @@ from ..message import (
     made_region,
 )
 from . import instructions as m
+from .past import Past, backwards, beginning, gathered, sealed, shortened, since, size
+from .so_far import Reader
 
 KINDS: tuple[RegionKind, ...] = ("markup", "content", "reasoning", "call")
 """The name of each region, by the machine's item."""
@@ -93,14 +95,18 @@ class _Call:
         "broken",
         "complete",
         "end",
+        "event",
         "given",
         "id",
         "index",
+        "lent",
         "made",
         "members",
         "name",
+        "past",
+        "reader",
         "record",
-        "sink",
+        "seen",
         "start",
         "started",
     )
@@ -112,6 +118,7 @@ class _Call:
         self.id: str | None = None
         self.name: str | None = None
         self.arguments: list[str] = []
+        self.past: Past = None
         self.members = -1
         self.given: set[str] = set()
         self.again = False
@@ -120,16 +127,80 @@ class _Call:
         self.complete = False
         self.made = ""
         self.record: ToolCall | None = None
-        self.sink: Sink = (partial(CallArguments, index), self.arguments)
+        self.reader: Reader | None = None
+        self.seen = 0
+        self.lent = False
+        self.event: Callable[[str], Event] = partial(CallArguments, index)
 
     def copy(self) -> _Call:
-        other = _Call(self.index, self.start)
-        for name in _Call.__slots__:
-            if name not in ("arguments", "given", "sink"):
-                setattr(other, name, getattr(self, name))
-        other.given |= self.given
-        other.arguments += self.arguments
+        other = _Call.__new__(_Call)
+        other.index, other.start, other.end, other.event = self.index, self.start, self.end, self.event
+        other.id, other.name, other.made, other.record = self.id, self.name, self.made, self.record
+        other.members, other.again, other.started = self.members, self.again, self.started
+        other.broken, other.complete = self.broken, self.complete
+        other.past = self.past = sealed(self.past, self.arguments)
+        self.arguments, other.arguments = [], []
+        other.given, other.reader, other.seen = self.given, self.reader, self.seen
+        other.lent = self.lent = True
         return other
+
+    def give(self, name: str) -> None:
+        """Notes the name of the next argument."""
+        self.again = name in self.given
+        if self.lent:
+            self._own()
+        self.given.add(name)
+
+    def _own(self) -> None:
+        """Takes what a copy has, too, for its own."""
+        self.given, self.lent = self.given.copy(), False
+        self.reader = None if self.reader is None else self.reader.copy()
+
+    def read(self) -> Reader:
+        """The arguments so far as Python values. Reads what has come since the last time."""
+        texts = since(self.past, self.arguments, self.seen)
+        if texts and self.lent:
+            self._own()
+        reader = self.reader = self.reader or Reader()
+        if texts:
+            reader.read("".join(texts))
+            self.seen += len(texts)
+        return reader
+
+    def shorten(self, length: int) -> None:
+        """Takes ``length`` characters off the arguments."""
+        self.past = shortened(self.past, self.arguments, length)
+        if self.seen >= size(self.past) + len(self.arguments):  # it may have read what is gone
+            self.reader, self.seen = None, 0
+
+    def gather(self) -> None:
+        """Takes all arguments back from the past."""
+        if self.past is not None:
+            self.arguments[:], self.past = gathered(self.past, self.arguments), None
+
+    def text(self) -> str:
+        """The JSON text of the arguments so far."""
+        if self.reader is not None:
+            self.read()
+        self.gather()
+        text = _joined(self.arguments)
+        self.seen = 0 if self.reader is None else len(self.arguments)
+        return text
+
+
+class _Lists(NamedTuple):
+    """The past of each list of a transcript."""
+
+    pieces: Past = None
+    content: Past = None
+    reasoning: Past = None
+    calls: Past = None
+    runs: Past = None
+    notes: Past = None
+
+
+_NO_PAST = _Lists()
+_NO_RUN = (-1, -1)
 
 
 class Transcript:
@@ -153,6 +224,7 @@ class Transcript:
         "length",
         "notes",
         "origin",
+        "past",
         "pieces",
         "reasoning",
         "regions",
@@ -191,6 +263,8 @@ class Transcript:
         """The call that is open."""
         self.said: set[tuple[str | None, str]] = set()
         """The names and arguments of the whole calls, once there are two."""
+        self.past: _Lists | None = None
+        """What these lists had before a copy was made: pieces, content, reasoning, calls, runs, notes."""
         self.kind = -1
         """The region of the last run."""
         self.runs: list[tuple[int, int]] = []
@@ -205,27 +279,100 @@ class Transcript:
         self.text: _Text | None = None
 
     def copy(self) -> Transcript:
-        """An independent copy at this point."""
-        other = Transcript(
-            self.tools, self.unwanted, self.late_ids, self.seed, self.origin, self.length, self.spelling
+        """An independent copy at this point. It finds anew what is only kept for later messages and calls."""
+        other = Transcript.__new__(Transcript)
+        other.tools, other.unwanted, other.late_ids, other.seed = (
+            self.tools,
+            self.unwanted,
+            self.late_ids,
+            self.seed,
         )
-        for name in ("pieces", "content", "reasoning", "runs", "notes", "regions", "diagnostics"):
-            getattr(other, name).extend(getattr(self, name))
-        other.calls = [call.copy() for call in self.calls]
-        other.call = other.calls[-1] if self.call is not None else None
-        other.said |= self.said
+        other.origin, other.length, other.spelling = self.origin, self.length, self.spelling
+        other.call = call = None if self.call is None else self.call.copy()
+        self.seal()
+        other.past = self.past
+        other.pieces, other.content, other.reasoning, other.runs, other.notes = [], [], [], [], []
+        other.calls = []
+        if call is not None and self.past is not None:  # the last one: all others are over, and never change
+            other.past = self.past._replace(calls=beginning(self.past.calls, call.index))
+            other.calls.append(call)
         other.kind, other.broken, other.ending = self.kind, self.broken, self.ending
-        other.text = self.text.copy() if self.text is not None else None
+        other.said, other.regions, other.diagnostics, other.text = set(), [], [], None
         return other
 
     def sink(self, region: int) -> Sink | None:
         """What becomes of a piece of the region; None if it must come through `apply`."""
         if region == m.ARGUMENT:
             call = self.call
-            return call.sink if call is not None and call.started and not call.again else None
+            if call is None or not call.started or call.again:
+                return None
+            return call.event, call.arguments
         if region == m.CONTENT:
             return Content, self.content
         return (Reasoning, self.reasoning) if region == m.REASONING else None
+
+    @property
+    def count(self) -> int:
+        """How many calls there are."""
+        return len(self.calls) + (0 if self.past is None else size(self.past.calls))
+
+    def called(self, index: int) -> _Call:
+        """The call at ``index``."""
+        if self.call is not None and self.call.index == index:
+            return self.call
+        found: _Call = since((self.past or _NO_PAST).calls, self.calls, index)[0]
+        return found
+
+    def ends_line(self) -> bool:
+        """Whether what was fed ends a line."""
+        last = next(backwards((self.past or _NO_PAST).pieces, self.pieces), "")
+        return last.endswith("\n")
+
+    def seal(self) -> None:
+        """Puts all items into the past."""
+        past = self.past or _NO_PAST
+        self.past = _Lists(
+            sealed(past.pieces, self.pieces),
+            sealed(past.content, self.content),
+            sealed(past.reasoning, self.reasoning),
+            sealed(past.calls, self.calls),
+            sealed(past.runs, self.runs),
+            sealed(past.notes, self.notes),
+        )
+        self.pieces, self.content, self.reasoning, self.calls, self.runs, self.notes = [], [], [], [], [], []
+
+    def gather(self) -> None:
+        """Takes all items back from the past."""
+        if self.past is not None:
+            for name, past in self.past._asdict().items():
+                if past is not None:
+                    new = getattr(self, name)
+                    new[:] = gathered(past, new)
+            self.past = None
+            for call in self.calls:
+                call.gather()
+
+    def shorten(self, end: int, length: int, kind: int) -> None:
+        """Takes ``length`` characters off the text, which ends at ``end`` then. All of them are of the region ``kind``,
+        or not read yet if that is markup."""
+        past = self.past or _NO_PAST
+        past = past._replace(pieces=shortened(past.pieces, self.pieces, length))
+        if kind == m.CALL and self.call is not None:
+            self.call.shorten(length)
+        elif kind == m.CONTENT:
+            past = past._replace(content=shortened(past.content, self.content, length))
+        elif kind == m.REASONING:
+            past = past._replace(reasoning=shortened(past.reasoning, self.reasoning, length))
+        if self.length > end:
+            self.length = end
+            while (run := next(backwards(past.runs, self.runs), _NO_RUN))[0] >= end:
+                if self.runs:
+                    self.runs.pop()
+                else:
+                    past = past._replace(runs=beginning(past.runs, size(past.runs) - 1))
+            self.kind = run[1]
+        self.past = past
+        self.regions, self.diagnostics, self.text = [], [], None
 
     # from trail items to events
 
@@ -274,8 +421,7 @@ class Transcript:
                     said.append(value if spelling is None else spelling.json(value))
             elif op == m.ARG_NAME:
                 if call is not None:
-                    call.again = value in call.given
-                    call.given.add(value)
+                    call.give(value)
                 if call is not None and call.again:
                     begin = length - len(raw)
                     self.note("repeated-argument", begin, "an argument that the call has not given")
@@ -292,7 +438,7 @@ class Transcript:
                     if op == m.CALL_END:
                         if call.members > 0:
                             said.append("}")
-                        elif not (said or call.arguments):
+                        elif not (said or call.arguments or call.past):
                             said.append("{}")
                     if said:
                         self._argue(call, "".join(said), events)
@@ -301,7 +447,7 @@ class Transcript:
                     if self.unwanted:
                         self.note("unwanted-call", length, "no call")
                     else:
-                        call = self.call = _Call(len(self.calls), length)
+                        call = self.call = _Call(self.count, length)
                         self.calls.append(call)
                 elif call is not None:
                     self.length = length
@@ -321,7 +467,7 @@ class Transcript:
         if said and call is not None:
             self._argue(call, "".join(said), events)
         if again and len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
-            events[:] = _joined_events(events)
+            events[:] = joined_events(events)
 
     def _in_call(self, call: _Call, op: int, raw: str, value: Any, events: list[Event]) -> None:
         if op == m.NAME:
@@ -347,10 +493,11 @@ class Transcript:
     def _compare(self, call: _Call) -> None:
         """Notes that a whole call has the name and the arguments of an earlier one."""
         if not self.said:
-            for other in self.calls[: call.index]:
+            past = self.past or _NO_PAST
+            for other in since(past.calls, self.calls, 0)[: call.index]:
                 if other.complete:
-                    self.said.add((other.name, _joined(other.arguments)))
-        said = call.name, _joined(call.arguments)
+                    self.said.add((other.name, other.text()))
+        said = call.name, call.text()
         if said in self.said:
             self.note("repeated-call", call.start, "another call than those before", call.index)
         self.said.add(said)
@@ -377,8 +524,8 @@ class Transcript:
             self.note("unknown-tool", call.start, f"one of {known}", call.index)
         id = None if call.id is None and self.late_ids else self._id(call)
         events.append(CallStart(call.index, call.name, id))
-        if call.arguments:
-            events.append(CallArguments(call.index, "".join(call.arguments)))
+        if call.arguments or call.past:
+            events.append(CallArguments(call.index, "".join(since(call.past, call.arguments, 0))))
 
     def close(self, events: list[Event]) -> None:
         """Ends the open call, if there is one."""
@@ -389,6 +536,7 @@ class Transcript:
             if call.started:
                 events.append(CallEnd(call.index, self._id(call), call.complete))
             else:  # it broke before its name: the next call has its index
+                self.gather()
                 self.calls.pop()
                 for place, (code, at, expected, index) in enumerate(self.notes):
                     if index == call.index:
@@ -425,9 +573,10 @@ class Transcript:
         its regions. ``over``: no more text will come. Until then the regions are made at once, because what they are
         made from changes.
         """
+        self.gather()
         if self.text is None:
             self.text = _Text(self.origin)
-        text = self.text.whole(self.pieces, ids)
+        text = self.text.whole(_joined(self.pieces), ids)
         calls = [self._record(call) for call in self.calls if call.started and call.name is not None]
         made: Any = partial(self._regions, ids, len(self.runs), self.length)
         return Message(
@@ -442,18 +591,17 @@ class Transcript:
 
     def call_text(self, index: int, ids: Any) -> str:
         """The text of the call at ``index``, as far as it was read."""
+        self.gather()
         call = self.calls[index]
         places = self.text = self.text or _Text(self.origin)
-        text = places.whole(self.pieces, ids)
+        text = places.whole(_joined(self.pieces), ids)
         end = self.length if call.end < 0 else call.end
         return text[places.position(call.start) : places.position(end)]
 
     def _record(self, call: _Call) -> ToolCall:
         if call.record is not None:
             return call.record
-        record = made_call(
-            call.index, self._id(call), call.name or "", _joined(call.arguments), call.complete
-        )
+        record = made_call(call.index, self._id(call), call.name or "", call.text(), call.complete)
         if call is not self.call:
             call.record = record
         return record
@@ -486,6 +634,7 @@ class Transcript:
         is made once."""
         kept = self.regions
         first = min(len(kept), count - 1)
+        self.gather()
         runs = self.runs[first:count]
         text: _Text = self.text or _Text(self.origin)
         bounds = [*map(_start, runs), length]
@@ -511,6 +660,7 @@ class Transcript:
         """As `Stream.token_regions`. ``starts``: where the tokens begin. The text was fed up to ``fed``. ``over``: no
         more comes."""
         found: list[RegionKind] = []
+        self.gather()
         runs = self.runs
         for place in range(first, len(starts)):
             start = starts[place]
@@ -543,15 +693,8 @@ class _Text:
         self.grown: list[int] = [0]
         self.spelt: list[str] = []
 
-    def copy(self) -> _Text:
-        other = _Text(self.origin)
-        other.read = self.read
-        other.marks, other.grown, other.spelt = self.marks[:], self.grown[:], self.spelt[:]
-        return other
-
-    def whole(self, pieces: list[str], ids: Any) -> str:
-        """All that was fed, as the model writes it."""
-        encoded = _joined(pieces)
+    def whole(self, encoded: str, ids: Any) -> str:
+        """All that was fed, which is ``encoded``, as the model writes it."""
         if ids is None:
             return encoded
         texts, marks = ids.spelling.texts, ids.marks
@@ -581,7 +724,7 @@ def _joined(texts: list[str]) -> str:
     return texts[0] if texts else ""
 
 
-def _joined_events(events: Iterable[Event]) -> Iterator[Event]:
+def joined_events(events: Iterable[Event]) -> Iterator[Event]:
     """The events; neighbours of the same kind are joined to one."""
     for _, run in groupby(events, type):
         found = list(run)

@@ -6,8 +6,8 @@ cdef class TokenTexts:
     cpdef str text(self, str text)
 cdef class IdFeed:
     cdef public Detokenizer _detokenizer
-    cdef public object _offsets, _recipe, _texts, alphabet, spelling, tokenizer
-    cdef public list _new, marks, unknown
+    cdef public object _offsets, _past, _recipe, _texts, alphabet, spelling, tokenizer
+    cdef public list _marks, _new, unknown
     cdef public Py_ssize_t _begin
     @cython.locals(text=str)
     cpdef str text(self, id, Py_ssize_t position)
@@ -15,4 +15,6 @@ cdef class IdFeed:
     @cython.locals(parts=list, texts=list, kind=int, runs=list, begun=Py_ssize_t, place=Py_ssize_t, held=str)
     cpdef list decode(self, ids, Py_ssize_t position)
     cdef Py_ssize_t _next(self, Py_ssize_t place) except -1
+    cdef _settle(self)
+    cpdef str ordinary(self, id)
     cpdef str flush(self)

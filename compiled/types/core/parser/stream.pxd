@@ -6,10 +6,10 @@ cdef object _no_shortcut
 cdef bint _are_integers(list piece) except -1
 cdef class Stream:
     cdef public list _early, _parts, _pieces
-    cdef public bint _ended, _strict
-    cdef public Py_ssize_t _fed
+    cdef public bint _ended, _lent, _strict
+    cdef public Py_ssize_t _fed, _first, _most
     cdef public str _finished, _held
-    cdef public object _asked, _ids, _make, _not_given, _plain
+    cdef public object _asked, _ids, _make, _not_given, _plain, _undo
     cdef public int _kind
     cdef public Machine _machine
     cdef public Transcript _transcript
@@ -17,6 +17,14 @@ cdef class Stream:
     cpdef _feed(self, piece)
     @cython.locals(other=Stream)
     cpdef Stream fork(self)
+    @cython.locals(other=Stream)
+    cdef Stream _copy(self)
+    cdef _find_lists(self)
+    @cython.locals(found=Stream)
+    cdef _go_back(self, Py_ssize_t count)
+    cdef _keep_before(self, id)
+    cdef _feed_one_by_one(self, ids, list events)
+    cdef _note_unknown(self)
     @cython.locals(end=Py_ssize_t, text=str)
     cdef list _feed_value(self, Transcoder value, str piece)
     cdef _begin_with_text(self)
@@ -27,6 +35,6 @@ cdef class Stream:
     cdef _catch_up(self)
     cdef _note_region(self)
 @cython.locals(stream=Stream)
-cpdef Stream opened(tuple asked, bint strict)
+cpdef Stream opened(tuple asked, bint strict, Py_ssize_t rollback=*)
 @cython.locals(stream=Stream)
 cpdef Stream begun(start, tools)

@@ -7,22 +7,32 @@ cpdef str call_id(str seed, Py_ssize_t index)
 cdef str _joined(list texts)
 cdef Py_ssize_t _holding(offsets, Py_ssize_t first, Py_ssize_t start) except -1
 cdef class _Call:
+    cdef public bint again, broken, complete, lent, started
+    cdef public object event, given, id, name, reader, record
     cdef public list arguments
-    cdef public bint again, broken, complete, started
-    cdef public object given, id, name, record
-    cdef public Py_ssize_t end, index, members, start
+    cdef public object past
+    cdef public Py_ssize_t end, index, members, seen, start
     cdef public object made
-    cdef public tuple sink
+    cpdef _Call copy(self)
+    cdef give(self, name)
+    cdef _own(self)
+    cpdef gather(self)
+    cpdef object read(self)
+    cdef shorten(self, Py_ssize_t length)
+    cpdef str text(self)
 cdef class Transcript:
     cdef public bint broken, ending, late_ids, unwanted
     cdef public _Call call
     cdef public list calls, content, diagnostics, notes, pieces, reasoning, regions, runs
+    cdef public object past
     cdef public int kind
     cdef public Py_ssize_t length, origin
     cdef public object seed
     cdef public object spelling, tools
     cdef public set said
     cdef public _Text text
+    cpdef gather(self)
+    cpdef seal(self)
     cpdef sink(self, int region)
     cpdef advance(self, int kind, Py_ssize_t length)
     @cython.locals(op=int, raw=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=list, call=_Call)
@@ -41,6 +51,6 @@ cdef class Transcript:
 cdef class _Text:
     cdef public list grown, marks, spelt
     cdef public Py_ssize_t origin, read
-    @cython.locals(encoded=str, texts=dict, marks=list, mark=Py_ssize_t, at=Py_ssize_t, grown=Py_ssize_t, text=str)
-    cpdef str whole(self, list pieces, ids)
+    @cython.locals(texts=dict, marks=list, mark=Py_ssize_t, at=Py_ssize_t, grown=Py_ssize_t, text=str)
+    cpdef str whole(self, str encoded, ids)
     cpdef Py_ssize_t position(self, Py_ssize_t at) except -1

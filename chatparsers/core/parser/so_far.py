@@ -1,0 +1,177 @@
+"""The arguments of a call as Python values, while their JSON text is still being written.
+
+Strategy: a reader gets each part of the text once and changes one object in place, so a part costs its own length. The
+text is JSON already, because the transcoders of the values see to that: what is no JSON ends the reading.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_plain = re.compile(r'[^"\\]*').match
+_escape = re.compile(
+    r'\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|["\\/bfnrt])'
+).match
+_escape_begun = re.compile(
+    r"\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?))?"
+).fullmatch
+_scalar = re.compile(r"[^\s,\]}]*").match
+_white = re.compile(r"[ \t\r\n:,]*").match
+
+
+class Reader:
+    """Reads the JSON text of an object in parts.
+
+    ``value``: the object so far. ``open``: the containers that are open, and ``keys``: of each the key or the index of
+    the value that is being read, None between two. ``text``: a key, a scalar or an escape that is not whole yet, and
+    ``within`` says of what. ``stuck``: the text is no JSON from here on.
+    """
+
+    __slots__ = ("keys", "open", "stuck", "text", "value", "within")
+
+    def __init__(self) -> None:
+        self.value: dict[str, Any] = {}
+        self.open: list[Any] = []
+        self.keys: list[str | int | None] = []
+        self.within = ""
+        """What is being read: a ``key``, a ``string``, a ``scalar``, or nothing of these."""
+        self.text = ""
+        self.stuck = False
+
+    def copy(self) -> Reader:
+        """An independent reader at this point. The values that are whole belong to both."""
+        other = Reader()
+        other.open = [container.copy() for container in self.open]
+        for container, key, inner in zip(other.open, self.keys, other.open[1:], strict=False):
+            container[key] = inner
+        other.value = other.open[0] if other.open else self.value.copy()
+        other.keys, other.within = self.keys.copy(), self.within
+        other.text, other.stuck = self.text, self.stuck
+        return other
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """The keys and indexes that lead to the value that is being read."""
+        return tuple(key for key in self.keys if key is not None)
+
+    def read(self, text: str) -> None:
+        """Reads the next part of the text."""
+        text, self.text = self.text + text, ""
+        i = 0
+        try:
+            while i < len(text) and not self.stuck:
+                if self.within == "string":
+                    i = self._string(text, i)
+                elif self.within == "key":
+                    i = self._key(text, i)
+                elif self.within == "scalar":
+                    i = self._scalar(text, i)
+                else:
+                    i = self._between(text, i)
+        except (ValueError, IndexError):  # no JSON, or a number that Python refuses
+            self.stuck = True
+
+    def _between(self, text: str, i: int) -> int:
+        i = _white(text, i).end()  # type: ignore[union-attr]
+        if i == len(text):
+            return i
+        char = text[i]
+        if char in "]}":
+            self.open.pop()
+            self.keys.pop()
+            self._whole()
+            return i + 1
+        if self.open and self.keys[-1] is None:
+            if isinstance(self.open[-1], dict):
+                if char != '"':
+                    raise ValueError("no key")
+                self.within = "key"
+                return i + 1
+            self.keys[-1] = len(self.open[-1])
+        if char in "{[":
+            self._begin({} if char == "{" else [])
+        elif char == '"' and self.open:
+            self._put("")
+            self.within = "string"
+        elif self.open:
+            self.within = "scalar"
+            return i
+        else:
+            raise ValueError("no object")
+        return i + 1
+
+    def _begin(self, container: Any) -> None:
+        if self.open:
+            self._put(container)
+        elif isinstance(container, dict) and not self.value:
+            self.value = container
+        else:
+            raise ValueError("no object")
+        self.open.append(container)
+        self.keys.append(None)
+
+    def _put(self, value: Any) -> None:
+        """Puts the value into the container that is open."""
+        container, key = self.open[-1], self.keys[-1]
+        if isinstance(container, dict):
+            container[key] = value
+        else:
+            container.append(value)
+
+    def _whole(self) -> None:
+        """The value that was being read is whole."""
+        self.within = ""
+        if self.keys:
+            self.keys[-1] = None
+
+    def _string(self, text: str, i: int) -> int:
+        container, key = self.open[-1], self.keys[-1]
+        # Nobody else holds the text, so that Python adds to it in place.
+        string = container.pop(key) if isinstance(container, dict) else container.pop()
+        more, i, closed = self._characters(text, i)
+        string += more
+        self._put(string)
+        if closed:
+            self._whole()
+        return i
+
+    def _key(self, text: str, i: int) -> int:
+        begin = i
+        more, i, closed = self._characters(text, i)
+        if closed:
+            self.keys[-1] = more
+            self.within = ""
+        else:
+            self.text = text[begin:]  # it is read again, from its beginning
+        return i
+
+    def _characters(self, text: str, i: int) -> tuple[str, int, bool]:
+        """The characters of a string from ``i`` on, where they end, and whether the string does. Keeps an escape that
+        is not whole."""
+        parts: list[str] = []
+        while True:
+            end = _plain(text, i).end()  # type: ignore[union-attr]
+            parts.append(text[i:end])
+            if end == len(text):
+                return "".join(parts), end, False
+            if text[end] == '"':
+                return "".join(parts), end + 1, True
+            if _escape_begun(text, end):
+                self.text = text[end:]
+                return "".join(parts), len(text), False
+            found = _escape(text, end)
+            if found is None:
+                raise ValueError("no escape")
+            parts.append(json.loads(f'"{found.group()}"'))
+            i = found.end()
+
+    def _scalar(self, text: str, i: int) -> int:
+        end = _scalar(text, i).end()  # type: ignore[union-attr]
+        if end == len(text):
+            self.text = text[i:]
+        else:
+            self._put(json.loads(text[i:end]))
+            self._whole()
+        return end

@@ -1,0 +1,61 @@
+"""Where a stream stands: what the model is writing now, decided as soon as the text says it.
+
+A region is that of text which was read. A state changes with the piece that closes a part, not with the text after it:
+after ``</think>`` the thought is over, though what comes next is open.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from ...public import public
+from . import instructions as m
+from .machine import Machine
+from .past import backwards
+
+StateKind: TypeAlias = Literal["reasoning", "content", "call", "between", "ended"]
+
+_NEXT = "\ue000"
+"""A character that begins nothing: where it goes is where the machine stands."""
+_RUNNING: dict[int, StateKind] = {m.CONTENT: "content", m.REASONING: "reasoning"}
+_NAMED = (m.NAME, m.ARGS_BEGIN, m.ARG_NAME, m.ARGUMENT, m.CALL_BEGIN)
+"""The items of a held call by which its name is known, and its beginning."""
+
+
+@public
+class StreamState(NamedTuple):
+    """What the model is writing.
+
+    ``kind``: ``reasoning``, ``content``, a ``call`` whose name is known, ``between`` them (markers, headers, white
+    space), or ``ended``. In a call, ``call`` is its index, ``tool`` its name, and ``path`` leads to the value of its
+    arguments that is being written: keys, and indexes of lists.
+    """
+
+    kind: StateKind
+    call: int | None = None
+    tool: str = ""
+    path: tuple[str | int, ...] = ()
+
+
+def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
+    """What the machine reads, and the tool of the call that it holds. ``content``: what came before the text that it
+    holds is content."""
+    ins = machine.program.code[machine.ip]
+    if ins[0] == m.USUAL:  # the instructions say where in the call the held text ends
+        machine = machine.copy()
+        machine.ip = ins[2]
+        machine.feed("")
+        ins = machine.program.code[machine.ip]
+    if not machine.live and ins[0] in (m.TEXT, m.LINES, m.VALUE) and ins[1] in _RUNNING:
+        return _RUNNING[ins[1]], ""
+    held = [*backwards(machine.sealed, machine.trail)]
+    if machine.calling and next((item[0] != m.CALL_BEGIN for item in held if item[0] in _NAMED), False):
+        return "call", machine.tool
+    probe = machine.copy()
+    items = [*probe.feed(_NEXT), *probe.trail]
+    after = next((item[0] for item in reversed(items) if item[1].endswith(_NEXT)), m.MARKUP)
+    if after == m.REASONING:
+        return "reasoning", ""
+    marked = any(kind == m.MARKUP and raw.strip() for kind, raw, _ in held)
+    prose = content and after == m.CONTENT and not marked and (held or machine.i < len(machine.text))
+    return ("content" if prose else "between"), ""
