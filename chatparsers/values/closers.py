@@ -49,7 +49,7 @@ class Follow:
     """What may follow the closing tag ``stop``. ``loose``: it closes only the values of careless models. ``look`` finds
     the ends when they are first asked for, if ``found`` has them not."""
 
-    __slots__ = ("found", "look", "loose", "match", "stop", "texts")
+    __slots__ = ("found", "look", "loose", "match", "stop", "texts", "whole")
 
     def __init__(
         self, stop: str, texts: tuple[str, ...], loose: bool, look: Look, found: AfterTag | None = None
@@ -60,7 +60,9 @@ class Follow:
         self.look = look
         self.found = found
         ways = (_WS.join(map(re.escape, text)) for text in texts)
-        self.match = re.compile(f"{_WS}(?:{'|'.join(ways)})").match
+        after = f"{_WS}(?:{'|'.join(ways)})"
+        self.match = re.compile(after).match
+        self.whole = re.compile(re.escape(stop) + after).match
 
     def __reduce__(self) -> tuple[object, ...]:
         return Follow, (self.stop, self.texts, self.loose, NOTHING, self.ends)
@@ -103,15 +105,17 @@ class Closers:
 
     ``look`` finds that when a tag is first met: most programs never read a value. ``loose``: those tags that close only
     the values of careless models. ``known`` are the tags that were met; None for one that closes whatever follows.
+    ``sure`` finds the tag that closed a value before, with what may follow it: nearly all values end so.
     """
 
-    __slots__ = ("known", "look", "loose", "stops")
+    __slots__ = ("known", "look", "loose", "stops", "sure")
 
     def __init__(self, look: Look, stops: Iterable[str], loose: Iterable[str] = ()) -> None:
         self.look = look
         self.stops = tuple(stops)
         self.loose = frozenset(loose)
         self.known: dict[str, Follow | None] = {}
+        self.sure = _never
 
     def __reduce__(self) -> tuple[object, ...]:
         return _known, ({stop: self.get(stop) for stop in self.stops},)
@@ -122,6 +126,15 @@ class Closers:
             texts = () if _special(stop) else self.look.near(stop)
             self.known[stop] = Follow(stop, texts, stop in self.loose, self.look) if texts else None
         return self.known.get(stop)
+
+    def closed(self, follow: Follow) -> None:
+        """A tag has closed a value of which nothing else was in question."""
+        if (
+            sum(map(follow.stop.startswith, self.stops))
+            + sum(one.startswith(follow.stop) for one in self.stops)
+            == 2
+        ):
+            self.sure = follow.whole
 
 
 def _known(found: dict[str, Follow | None]) -> Closers:
@@ -153,5 +166,6 @@ class _Nothing(Look):
 
 NOTHING = _Nothing()
 _special = re.compile("[\ud800-\udbff]").search
+_never = re.compile("(?!)").match
 
 NO_CLOSERS = Closers(NOTHING, ())

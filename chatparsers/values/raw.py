@@ -223,6 +223,8 @@ class _Raw(Transcoder):
 
     def checked(self, text: str, end: int, final: bool) -> tuple[int, bool]:
         """The same, where something that is searched for stands at ``end``."""
+        if self.depth < 0 and self.closers.sure(text, end):
+            return end, True
         over = True
         while over and end < len(text):
             stops = self.stops
@@ -268,7 +270,9 @@ class _Raw(Transcoder):
             return 1
         at = end + len(stop)
         closes = follow.stands(text, at)
-        if closes > 0 and (self.depth > 0 or (follow.loose and not self.depth)) and follow.ends.over:
+        if closes > 0 and self.depth < 0:
+            self.closers.closed(follow)
+        elif closes > 0 and (self.depth > 0 or (follow.loose and not self.depth)) and follow.ends.over:
             tools = () if self.tools is None else self.tools.names()
             closes = follow.ended(text, at, final and not self.open, tools) or self._next_tag(text, at)
         if not closes and self.depth > 0:
@@ -403,8 +407,11 @@ class _Raw(Transcoder):
 
 
 def _first(texts: tuple[str, ...], text: str, at: int) -> str:
-    """The first of ``texts`` that stands at ``at``."""
-    return next(one for one in texts if text.startswith(one, at))
+    """The first of ``texts`` that stands at ``at``, where one does."""
+    for one in texts:
+        if text.startswith(one, at):
+            break
+    return one
 
 
 def _tag_at(names: tuple[str, ...], behind: str, text: str, at: int, final: bool) -> int:
