@@ -10,7 +10,7 @@ from ....schema.tools import ANY_TOOL, Argument, Tool
 from ....values import Json, Raw, Syntax
 from ..wrong import check_regex, check_run, check_steps, spelt, wrong
 from .control import Tag
-from .node import Inner, Literal, Needed, Node, Opening, Reader, Rules, Silent, Unforeseen
+from .node import Inner, Literal, Needed, Node, Opening, Reader, Silent, Unforeseen
 
 
 class _Captured(Needed, family=True):
@@ -81,14 +81,11 @@ def _check_named(node: Name | JsonName, reader: Reader) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SameName(Needed):
+class SameName(Needed, shown="p.same_name(arg)"):
     """The argument's name once more, as in a closing tag. Parses the name that was read, exactly; generates the name of
     ``argument``."""
 
     argument: Argument
-
-    def shown(self) -> str:
-        return "p.same_name(arg)"
 
     def check(self, reader: Reader) -> None:
         if self.argument != reader.argument:
@@ -133,7 +130,7 @@ class Header(_Captured):
 
 
 @dataclass(frozen=True, slots=True)
-class Implied(Silent):
+class Implied(Silent, anywhere=True, commits=False):
     """Parses nothing and says that ``tag`` (a tool's or an argument's name) is ``value``; generates nothing.
 
     For formats that imply a name, such as a code interpreter's.
@@ -141,12 +138,6 @@ class Implied(Silent):
 
     tag: Tag
     value: str
-
-    def anywhere(self) -> bool:
-        return True
-
-    def commits(self) -> bool:
-        return False
 
     def shown(self) -> str:
         return f"p.implied({self.tag}, {self.value!r})"
@@ -157,27 +148,18 @@ class Implied(Silent):
 
 
 @dataclass(frozen=True, slots=True)
-class Declared(Silent):
+class Declared(Silent, anywhere=False, commits=False, check=None):
     """Succeeds without reading if the name just read is a tool of the request, and if that tool has no argument called
     ``lacks`` (empty: whatever it has); fails otherwise. Generates nothing."""
 
     lacks: str = ""
 
-    def anywhere(self) -> bool:
-        return False
-
-    def commits(self) -> bool:
-        return False
-
     def shown(self) -> str:
         return f"p.declared(lacks={self.lacks!r})" if self.lacks else "p.declared()"
 
-    def check(self, reader: Reader) -> None:
-        pass
-
 
 @dataclass(frozen=True, slots=True)
-class EachTool(Inner):
+class EachTool(Inner, shown="p.each_tool(…)", check=None):
     """A call: parses ``any`` (= ``make(ANY_TOOL)``), whatever tool the model names; generates ``make(tool)`` as one
     alternative for each tool."""
 
@@ -193,27 +175,15 @@ class EachTool(Inner):
     def stands_for(self, generated: bool) -> Node | None:
         return self.any
 
-    def shown(self) -> str:
-        return "p.each_tool(…)"
 
-    def check(self, reader: Reader) -> None:
-        pass
-
-
-class _Arguments(Unforeseen, family=True):
+class _Arguments(Unforeseen, family=True, anywhere=False, commits=True):
     """Kinds that read the arguments of a call, or one of them."""
 
     __slots__ = ()
 
-    def anywhere(self) -> bool:
-        return False
-
-    def commits(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True, slots=True)
-class EachArg(_Arguments):
+class EachArg(_Arguments, tokens=(), empty=True, shown="p.each_arg(…)"):
     """A call's arguments one by one. Parses any number of ``any`` (= ``make(ANY_ARGUMENT)``), or up to ``most``, with
     ``separator`` between. Generates each required argument of the tool once (in any order, if the grammar stays small
     enough) and each optional one at most once.
@@ -230,15 +200,6 @@ class EachArg(_Arguments):
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return (self.any,) if self.separator is None else (self.any, self.separator)
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
-    def empty(self, rules: Rules) -> bool:
-        return True
-
-    def shown(self) -> str:
-        return "p.each_arg(…)"
 
     def check(self, reader: Reader) -> None:
         _check_passed_on(self, self.tool, reader)
@@ -258,7 +219,7 @@ class EachArg(_Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Args(_Arguments):
+class Args(_Arguments, empty=False, shown="p.args(tool)"):
     """A call's arguments as one object in a value syntax. Parses it verbatim or transcodes it to JSON, streamed;
     generates the tool's parameters in that syntax. ``commit``: the call's header is over (a cut)."""
 
@@ -269,14 +230,8 @@ class Args(_Arguments):
     def tokens(self) -> tuple[str, ...]:
         return self.syntax.tokens
 
-    def empty(self, rules: Rules) -> bool:
-        return False
-
     def header(self, generated: bool) -> tuple[Node, bool]:
         return _Arguments.header(self, generated) if self.commit else (self, False)
-
-    def shown(self) -> str:
-        return "p.args(tool)"
 
     def check(self, reader: Reader) -> None:
         _check_syntax(self, self.syntax)
@@ -285,7 +240,7 @@ class Args(_Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Value(_Arguments):
+class Value(_Arguments, empty=True):
     """An argument's value in a value syntax. Parses it to JSON, typed by the argument's schema in the request;
     generates the argument's schema in that syntax."""
 
@@ -294,9 +249,6 @@ class Value(_Arguments):
 
     def tokens(self) -> tuple[str, ...]:
         return self.syntax.tokens
-
-    def empty(self, rules: Rules) -> bool:
-        return True
 
     def shown(self) -> str:
         syntax = self.syntax
@@ -327,30 +279,21 @@ def _check_passed_on(node: Node, tool: Tool, reader: Reader) -> None:
         wrong(node, f"it is given {given}, not the tool that make(tool) was given", "pass that one on")
 
 
-class _Data(Needed, family=True):
+class _Data(Needed, family=True, check=None):
     """Kinds that read JSON outside the arguments of a call."""
 
     __slots__ = ()
 
-    def check(self, reader: Reader) -> None:
-        pass
-
 
 @dataclass(frozen=True, slots=True)
-class JsonValue(_Data):
+class JsonValue(_Data, shown="a JSON value"):
     """Parses any JSON value, verbatim, as part of its region; generates any JSON value."""
 
-    def shown(self) -> str:
-        return "a JSON value"
-
 
 @dataclass(frozen=True, slots=True)
-class JsonText(_Data):
+class JsonText(_Data, shown="p.json_text()"):
     """Parses a JSON string whose text is content, or any other JSON value, which is content unchanged; generates a
     JSON string."""
-
-    def shown(self) -> str:
-        return "p.json_text()"
 
 
 @dataclass(frozen=True, slots=True)

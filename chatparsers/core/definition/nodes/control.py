@@ -28,7 +28,7 @@ class Tag(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Many(Node):
+class Many(Node, stands_for=None, tokens=(), commits=False):
     """``a{least,most}``; ``most`` None: no bound. The parser is greedy: it takes as many as follow."""
 
     node: Node
@@ -37,12 +37,6 @@ class Many(Node):
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return (self.node,)
-
-    def stands_for(self, generated: bool) -> Node | None:
-        return None
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
 
     def empty(self, rules: Rules) -> bool:
         return self.least == 0 or self.node.empty(rules)
@@ -60,9 +54,6 @@ class Many(Node):
 
     def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
         return ((self,),)
-
-    def commits(self) -> bool:
-        return False
 
     def header(self, generated: bool) -> tuple[Node, bool]:
         shortened, ended = self.node.header(generated)
@@ -85,31 +76,16 @@ class Many(Node):
             )
 
 
-class _Look(Node, family=True):
+class _Look(Node, family=True, stands_for=None, tokens=(), empty=True, anywhere=False, commits=False):
     """Kinds that look ahead. They have no grammar, so they stand only in lenient halves."""
 
     __slots__ = ()
-
-    def stands_for(self, generated: bool) -> Node | None:
-        return None
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
-    def empty(self, rules: Rules) -> bool:
-        return True
-
-    def anywhere(self) -> bool:
-        return False
 
     def opens(self) -> list[Opening]:
         return [([], False)]
 
     def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
         return ((self,),)
-
-    def commits(self) -> bool:
-        return False
 
     def header(self, generated: bool) -> tuple[Node, bool]:
         return self, False
@@ -177,7 +153,7 @@ class _Wrapper(Inner, family=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(_Wrapper):
+class Rule(_Wrapper, check=None):
     """``name <- a``: a named rule, so that `Ref` can repeat or recur on it."""
 
     name: str
@@ -189,27 +165,15 @@ class Rule(_Wrapper):
     def shown(self) -> str:
         return f"p.rule({self.name!r}, {spelt(self.node)})"
 
-    def check(self, reader: Reader) -> None:
-        pass
-
 
 @dataclass(frozen=True, slots=True)
-class Ref(Unforeseen):
+class Ref(Unforeseen, tokens=(), anywhere=False, commits=False):
     """The rule of that name."""
 
     name: str
 
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
     def empty(self, rules: Rules) -> bool:
         return self.name in rules
-
-    def anywhere(self) -> bool:
-        return False
-
-    def commits(self) -> bool:
-        return False
 
     def shown(self) -> str:
         return f"p.ref({self.name!r})"
@@ -255,24 +219,12 @@ class Atomic(_Wrapper):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Silent):
+class Cut(Silent, anywhere=True, commits=True, shown="p.cut()", check=None):
     """Commits: the parser never goes back before this point, so it emits the held text. Generates nothing."""
-
-    def anywhere(self) -> bool:
-        return True
-
-    def commits(self) -> bool:
-        return True
-
-    def shown(self) -> str:
-        return "p.cut()"
-
-    def check(self, reader: Reader) -> None:
-        pass
 
 
 @dataclass(frozen=True, slots=True)
-class Lenient(Inner):
+class Lenient(Inner, check=None):
     """Two readings: parses ``lenient``, which takes all that models write, and generates only ``strict``."""
 
     strict: Node
@@ -283,6 +235,3 @@ class Lenient(Inner):
 
     def shown(self) -> str:
         return f"p.reads({spelt(self.strict)}, …)"
-
-    def check(self, reader: Reader) -> None:
-        pass

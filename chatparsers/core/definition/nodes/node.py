@@ -1,7 +1,8 @@
 """What is known of every kind of node: its facts; and the kinds that the operators make.
 
 A *fact* is a method that every kind must have: what it contains, whether it can be empty, how it begins, how an error
-spells it, what it checks of its operands. A kind that lacks one cannot be defined. A *family* (`Leaf`, `Silent`, …)
+spells it, what it checks of its operands. A kind that lacks one cannot be defined. A fact that is the same for all
+nodes of a kind is a keyword of its class: ``class End(Silent, commits=False)``. A *family* (`Leaf`, `Silent`, …)
 answers some of the facts for kinds that are alike in them; by its base, a kind says that it is.
 
 The readers that do not ask facts alone keep a table with a row for each kind (`of_every_kind`).
@@ -53,13 +54,24 @@ def _fact(method: _Fact) -> _Fact:
     return method
 
 
+def _constant(value: Any) -> Callable[..., Any]:
+    """The method of a fact that is the same for all nodes of a kind."""
+    return lambda *given: value
+
+
 class Node:
     """One node of a format's tree; ``+`` is sequence, ``<<`` sequence with white space between, ``|`` ordered
     choice."""
 
     __slots__ = ()
 
-    def __init_subclass__(cls, *, family: bool = False) -> None:
+    def __init_subclass__(cls, *, family: bool = False, **constants: Any) -> None:
+        for fact, value in constants.items():
+            if fact not in _FACTS:
+                raise DefinitionError(
+                    f"{cls.__name__}: {fact} is no fact: expected one of {', '.join(_FACTS)}"
+                )
+            setattr(cls, fact, _constant(value))
         if family:
             return
         missing = [fact for fact in _FACTS if getattr(cls, fact) is getattr(Node, fact)]
@@ -239,16 +251,13 @@ def head(node: Node, generated: bool = False) -> Node:
 # families
 
 
-class Leaf(Node, family=True):
+class Leaf(Node, family=True, stands_for=None):
     """Kinds that contain no node."""
 
     __slots__ = ()
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return ()
-
-    def stands_for(self, generated: bool) -> Node | None:
-        return None
 
     def header(self, generated: bool) -> tuple[Node, bool]:
         return (Sequence(()), True) if self.commits() else (self, False)
@@ -271,34 +280,16 @@ class Unforeseen(Leaf, family=True):
         return ((self,),)
 
 
-class Needed(Unforeseen, family=True):
+class Needed(Unforeseen, family=True, tokens=(), empty=False, anywhere=False, commits=False):
     """Unforeseen leaves that read at least a character, and commit to nothing."""
 
     __slots__ = ()
 
-    def tokens(self) -> tuple[str, ...]:
-        return ()
 
-    def empty(self, rules: Rules) -> bool:
-        return False
-
-    def anywhere(self) -> bool:
-        return False
-
-    def commits(self) -> bool:
-        return False
-
-
-class Silent(Leaf, family=True):
+class Silent(Leaf, family=True, tokens=(), empty=True):
     """Leaves that read and generate nothing."""
 
     __slots__ = ()
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
-    def empty(self, rules: Rules) -> bool:
-        return True
 
     def begins(self, prefixes: set[str]) -> Begun:
         return set(), prefixes
@@ -310,7 +301,7 @@ class Silent(Leaf, family=True):
         return ((self,),)
 
 
-class Inner(Node, family=True):
+class Inner(Node, family=True, tokens=()):
     """Kinds that stand for another node: they are as empty and begin as that one does, and readers read that one."""
 
     __slots__ = ()
@@ -322,9 +313,6 @@ class Inner(Node, family=True):
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return (self.inner(generated),)
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
 
     def empty(self, rules: Rules) -> bool:
         return self.inner(False).empty(rules)
@@ -352,13 +340,10 @@ class Inner(Node, family=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Leaf):
+class Literal(Leaf, tokens=(), commits=False):
     """Parses and generates exactly ``text``."""
 
     text: str
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
 
     def empty(self, rules: Rules) -> bool:
         return not self.text
@@ -375,9 +360,6 @@ class Literal(Leaf):
     def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
         return (tuple(self.text),)
 
-    def commits(self) -> bool:
-        return False
-
     def shown(self) -> str:
         return repr(self.text)
 
@@ -386,7 +368,7 @@ class Literal(Leaf):
 
 
 @dataclass(frozen=True, slots=True)
-class Token(Leaf):
+class Token(Leaf, commits=False):
     """A special token: parses one token where ids are fed and the tokenizer has it, else its text; generates its text
     (a token reference in dialects that have them).
 
@@ -420,9 +402,6 @@ class Token(Leaf):
     def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
         return ((self,),)
 
-    def commits(self) -> bool:
-        return False
-
     def shown(self) -> str:
         return f"p.token({', '.join(map(repr, self.names))})"
 
@@ -436,21 +415,12 @@ Opening: TypeAlias = tuple[list[Literal | Token], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Space(Leaf):
+class Space(Leaf, tokens=(), empty=True, anywhere=True, commits=False):
     """Parses any white space, which may be empty; generates exactly ``text``. If it is ``free`` (inside JSON), also
     generates the other white space that JSON allows there."""
 
     text: str
     free: bool = False
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
-    def empty(self, rules: Rules) -> bool:
-        return True
-
-    def anywhere(self) -> bool:
-        return True
 
     def begins(self, prefixes: set[str]) -> Begun:
         return set(), prefixes  # the parser looks for the text after it
@@ -461,9 +431,6 @@ class Space(Leaf):
     def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
         return ((self,),)
 
-    def commits(self) -> bool:
-        return False
-
     def shown(self) -> str:
         return f"p.space({self.text!r})" if self.text else "p.space()"
 
@@ -473,7 +440,7 @@ class Space(Leaf):
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence(Node):
+class Sequence(Node, stands_for=None, tokens=(), commits=False, check=None):
     """``a b c``: the nodes one after the other."""
 
     items: tuple[Node, ...]
@@ -490,12 +457,6 @@ class Sequence(Node):
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return self.items
-
-    def stands_for(self, generated: bool) -> Node | None:
-        return None
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
 
     def empty(self, rules: Rules) -> bool:
         return all(item.empty(rules) for item in self.items)
@@ -537,9 +498,6 @@ class Sequence(Node):
             ways = tuple(way + then for way in ways for then in found)
         return ways
 
-    def commits(self) -> bool:
-        return False
-
     def header(self, generated: bool) -> tuple[Node, bool]:
         kept: list[Node] = []
         for item in self.items:
@@ -555,9 +513,6 @@ class Sequence(Node):
             or "''"
         )
 
-    def check(self, reader: Reader) -> None:
-        pass
-
 
 _OPENINGS = 250
 """The most beginnings of a node that are told apart."""
@@ -566,7 +521,7 @@ _WAYS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Node):
+class Choice(Node, stands_for=None, tokens=(), commits=False):
     """``a / b / c``: the first that matches (PEG ordered choice); generates any of them."""
 
     options: tuple[Node, ...]
@@ -580,12 +535,6 @@ class Choice(Node):
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return self.options
-
-    def stands_for(self, generated: bool) -> Node | None:
-        return None
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
 
     def empty(self, rules: Rules) -> bool:
         return any(option.empty(rules) for option in self.options)
@@ -611,9 +560,6 @@ class Choice(Node):
         texts = sorted("".join(map(str, way)) for way in ways if all(isinstance(part, str) for part in way))
         apart = len(texts) == len(ways) <= _WAYS and not any(b.startswith(a) for a, b in pairwise(texts))
         return tuple(ways) if apart else ((self,),)
-
-    def commits(self) -> bool:
-        return False
 
     def header(self, generated: bool) -> tuple[Node, bool]:
         parts = [option.header(generated) for option in self.options]

@@ -25,7 +25,7 @@ _MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Chars(Unforeseen):
+class Chars(Unforeseen, tokens=(), commits=False):
     """Parses and generates ``least`` to ``most`` (None: any number of) characters of a class such as ``"a-z0-9_"`` or
     ``"^<"``."""
 
@@ -33,17 +33,11 @@ class Chars(Unforeseen):
     least: int = 1
     most: int | None = None
 
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
     def empty(self, rules: Rules) -> bool:
         return self.least == 0
 
     def anywhere(self) -> bool:
         return self.least == 0
-
-    def commits(self) -> bool:
-        return False
 
     def shown(self) -> str:
         return f"p.chars({self.ranges!r})"
@@ -62,57 +56,27 @@ class Chars(Unforeseen):
 
 
 @dataclass(frozen=True, slots=True)
-class AnyChar(Needed):
+class AnyChar(Needed, shown="p.any()", check=None):
     """Parses and generates one character."""
-
-    def shown(self) -> str:
-        return "p.any()"
-
-    def check(self, reader: Reader) -> None:
-        pass
 
 
 @dataclass(frozen=True, slots=True)
-class End(Silent):
+class End(Silent, anywhere=False, commits=False, shown="p.end()", check=None):
     """Parses the end of the turn, which a turn that was cut off does not have; generates nothing."""
-
-    def anywhere(self) -> bool:
-        return False
 
     def begins(self, prefixes: set[str]) -> Begun:
         raise DefinitionError(
             "a section must begin with a literal or a token to be found in running text, not End"
         )
 
-    def commits(self) -> bool:
-        return False
-
-    def shown(self) -> str:
-        return "p.end()"
-
-    def check(self, reader: Reader) -> None:
-        pass
-
 
 @dataclass(frozen=True, slots=True)
-class LineStart(Silent):
+class LineStart(Silent, anywhere=False, commits=False, shown="p.line_start()", check=None):
     """Parses the start of a line of running text, or of running text itself; generates nothing."""
 
-    def anywhere(self) -> bool:
-        return False
-
-    def commits(self) -> bool:
-        return False
-
-    def shown(self) -> str:
-        return "p.line_start()"
-
-    def check(self, reader: Reader) -> None:
-        pass
-
 
 @dataclass(frozen=True, slots=True)
-class Until(Unforeseen):
+class Until(Unforeseen, tokens=(), empty=True, anywhere=True, commits=False):
     """Parses text up to the first of ``stops`` or the end, streamed; generates text without any of ``stops``.
 
     Without stops, this is the rest of the text.
@@ -120,20 +84,8 @@ class Until(Unforeseen):
 
     stops: tuple[str, ...]
 
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
-    def empty(self, rules: Rules) -> bool:
-        return True
-
-    def anywhere(self) -> bool:
-        return True
-
     def opens(self) -> list[Opening]:
         return [([], False)]
-
-    def commits(self) -> bool:
-        return False
 
     def shown(self) -> str:
         return f"p.until({', '.join(map(repr, self.stops))})"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ....errors import DefinitionError
 from ..wrong import spelt, wrong
-from .node import Node, Reader, Rules, Unforeseen, first, head
+from .node import Node, Reader, Unforeseen, first, head
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,29 +26,17 @@ class Span:
         return (self.open,) if self.close is None else (self.open, self.close)
 
 
-class _Stretch(Unforeseen, family=True):
+class _Stretch(Unforeseen, family=True, tokens=(), empty=True, anywhere=False, commits=True):
     """Kinds that take running text up to where something else begins."""
 
     __slots__ = ()
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
-    def empty(self, rules: Rules) -> bool:
-        return True
-
-    def anywhere(self) -> bool:
-        return False
-
-    def commits(self) -> bool:
-        return True
 
     def header(self, generated: bool) -> tuple[Node, bool]:
         return self, False
 
 
 @dataclass(frozen=True, slots=True)
-class Think(_Stretch):
+class Think(_Stretch, shown="p.think(…)"):
     """Reasoning at the start of the turn: parses an optional ``span.open`` (or several), text, ``span.close``.
 
     ``always``: reasoning begins without its opener. Generates an optional thought, or nothing if the request wants no
@@ -61,9 +49,6 @@ class Think(_Stretch):
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return self.span.parts
 
-    def shown(self) -> str:
-        return "p.think(…)"
-
     def check(self, reader: Reader) -> None:
         if self.span.close is None:
             wrong(self, "reasoning at the start of the turn needs a closer", "give the text that ends it")
@@ -71,7 +56,7 @@ class Think(_Stretch):
 
 
 @dataclass(frozen=True, slots=True)
-class Body(_Stretch):
+class Body(_Stretch, shown="p.body(…)"):
     """What follows the reasoning: content, calls and further thoughts in any order, until the end of the turn.
 
     Parses ``start`` once at the beginning, then a loop of ``calls``, ``reasoning`` and ``content`` (text inside the
@@ -103,9 +88,6 @@ class Body(_Stretch):
     def parts(self, generated: bool) -> tuple[Node, ...]:
         named = (part for part in (self.start, self.calls, self.marks, self.closers) if part is not None)
         return (*named, *(end for span in self.spans for end in span.parts))
-
-    def shown(self) -> str:
-        return "p.body(…)"
 
     def check(self, reader: Reader) -> None:
         if self.lead.strip():
