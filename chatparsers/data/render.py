@@ -8,8 +8,10 @@ from datetime import datetime
 from os import PathLike
 from typing import Any
 
+from ..chat.options import PrepareOptions
 from ..chat.rows import Kept, Model, said_once, source_of, tool_list
 from ..errors import ChatParsersError
+from ..templates.trace import Trace
 from .arrow import pyarrow as pa
 from .columns import added, as_table, json_texts, message_lists
 
@@ -92,13 +94,18 @@ class Render:
 
     def render(self, messages: list[dict[str, Any]], tools: str | None) -> str:
         """The text of one conversation; ``tools`` as JSON text. Raises `TemplateError` or `RequestError`."""
-        turn = self.source.open().rendering.prepare(
-            messages,
-            tools=self.tools.read(tools),
-            thinking=self.source.thinking,
-            add_generation_prompt=self.add_generation_prompt,
-            template_kwargs=self.template_kwargs or None,
-            now=self.now,
-            id_seed="",
-        )
-        return turn.prompt
+        return self.source.open().rendering.prepare(messages, **self._request(tools)).prompt
+
+    def trace(self, messages: list[dict[str, Any]], tools: str | None) -> Trace:
+        """The text, and whose each character of it is. Raises the same."""
+        return self.source.open().rendering.trace(messages, **self._request(tools))
+
+    def _request(self, tools: str | None) -> PrepareOptions:
+        return {
+            "tools": self.tools.read(tools),
+            "thinking": self.source.thinking,
+            "add_generation_prompt": self.add_generation_prompt,
+            "template_kwargs": self.template_kwargs or None,
+            "now": self.now,
+            "id_seed": "",
+        }

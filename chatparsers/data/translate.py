@@ -10,6 +10,7 @@ from ..chat.rows import Model, said_once, source_of
 from ..chat.sample import Sample
 from ..core.format import Format
 from ..errors import ChatParsersError
+from ..templates.trace import covered
 from .arrow import pyarrow as pa
 from .carry import Changed, carry
 from .columns import added, as_table
@@ -132,12 +133,15 @@ class Translate:
         if not talk.messages:
             return None
         try:
-            text = self.render.render(talk.messages, json_text(talk.tools) if talk.tools else None)
-            for message in talk.messages:
+            tools = json_text(talk.tools) if talk.tools else None
+            thoughts = any(message.get("reasoning_content") for message in talk.messages)
+            trace = self.render.trace(talk.messages, tools) if thoughts else None
+            text = self.render.render(talk.messages, tools) if trace is None else trace.text
+            for index, message in enumerate(talk.messages):
                 if message["role"] == "assistant" and isinstance(message["content"], str):
                     talk.lose(*carry(format, message, talk.tools)[1])
-                    thought = str(message.get("reasoning_content") or "").strip()
-                    if thought and thought not in text:
+                    thought = str(message.get("reasoning_content") or "")
+                    if trace is not None and not covered(thought, trace.of(index, "reasoning")):
                         talk.lose("reasoning")
         except (ChatParsersError, Changed) as error:
             talk.fail(str(error))

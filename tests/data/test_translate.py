@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from tables import TOOLS, Draw
 
-pytest.importorskip("pyarrow", reason="the package pyarrow is not installed")
+pa = pytest.importorskip("pyarrow", reason="the package pyarrow is not installed")
 
 from chatparsers import RequestError, list_formats
+from chatparsers.data import Translate
 from chatparsers.data.carry import Changed, carry, differences
 from chatparsers.data.shapes.talk import LOSSES
 
@@ -158,3 +159,15 @@ def test_a_difference_has_its_code_and_any_other_is_an_error(change: Message, co
             differences(one, other)
     else:
         assert code in differences(one, other)
+
+
+def test_a_thought_that_is_dropped_is_lost_though_its_words_stand_in_the_answer() -> None:
+    messages = [
+        {"role": "user", "content": "The sum?"},
+        {"role": "assistant", "content": "The result is 4.", "reasoning_content": "4"},
+        {"role": "user", "content": "And then?"},
+        {"role": "assistant", "content": "5", "reasoning_content": "4 and one"},
+    ]
+    for count, losses in ((2, []), (4, ["reasoning"])):
+        table = Translate(to="qwen3")(pa.table({"messages": [messages[:count]]}))
+        assert table["losses"].to_pylist() == [losses]
