@@ -77,7 +77,7 @@ class Spoken:
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
-        self._stream: Stream = turn.stream()
+        self._stream: Stream | None = None  # until ids come
         self.chunks: tuple[Chunk, ...] = ()
         self.stop: tuple[int, ...] = ()
         self.cut = False
@@ -94,15 +94,15 @@ class Spoken:
         """The answer with more ids. Nothing of this one changes."""
         other = Spoken.__new__(Spoken)
         other.turn = self.turn
-        other._stream = self._stream.fork()
-        other.stop, taken = self.stop, 0
+        stream = self.turn.stream() if self._stream is None else self._stream.fork()
+        other._stream, other.stop, taken = stream, self.stop, 0
         if not self.stop:
-            taken, other.stop = _taken(self.turn, other._stream, chunk.ids)
+            taken, other.stop = _taken(self.turn, stream, chunk.ids)
         other.dropped = self.dropped + len(chunk.ids) - taken
         other.chunks = (*self.chunks, chunk.first(taken)) if taken else self.chunks
         other.cut = reason == "length" and not other.stop
-        other.region = str(other._stream.region)
-        whole = other._stream.fork()
+        other.region = str(stream.region)
+        whole = stream.fork()
         whole.finish("length" if other.cut else "stop")
         other.message = whole.message
         return other

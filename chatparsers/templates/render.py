@@ -183,8 +183,8 @@ class Template:
             behind, generated = known
             text = messages[-1].get("content")
             if isinstance(text, str) and text and prompt.endswith(behind):
-                end = prompt[: len(prompt) - len(behind)].rstrip()
-                if end.endswith(text.strip()[-64:]):
+                at = len(prompt) - len(behind)
+                if prompt[max(at - 256, 0) : at].rstrip().endswith(text[-256:].strip()[-64:]):
                     return generated
         return self.generation_prompt(messages, tools=tools, **variables)
 

@@ -113,8 +113,10 @@ def _apart(tokenizer: Any, text: str, span: tuple[int, int], cut: int) -> tuple[
 
 def _behind(encoded: Any, size: int) -> tuple[list[int], Spans]:
     """The ids after the first characters, and their spans from there on."""
-    first = next((place for place, (_, end) in enumerate(encoded.offsets) if end > size), len(encoded.ids))
-    return encoded.ids[first:], [(max(start - size, 0), end - size) for start, end in encoded.offsets[first:]]
+    spans: Spans = encoded.offsets
+    first = next((place for place, (_, end) in enumerate(spans) if end > size), len(spans))
+    moved = [(start - size if start > size else 0, end - size) for start, end in spans[first:]]
+    return encoded.ids[first:], moved
 
 
 @forgotten_with_tokenizers(64)

@@ -183,7 +183,9 @@ def runs_of(text: str) -> tuple[Run, ...]:
     return () if type(text) is str else getattr(text, "_runs", ())
 
 
-def _moved(runs: Iterable[Run], by: int) -> list[Run]:
+def _moved(runs: Iterable[Run], by: int) -> Iterable[Run]:
+    if not by:
+        return runs
     return [(start + by, end + by, source, first, last) for start, end, source, first, last in runs]
 
 
@@ -294,6 +296,8 @@ def within(value: Any, text: str) -> Any:
 
 def _spelt(text: str, ascii: bool = False) -> str:
     """A text as JSON spells it, without its quotes."""
+    if (_ESCAPED_ASCII if ascii else _ESCAPED).search(text) is None:
+        return text
     spelt = to_json(str.__str__(text), ascii)[1:-1]
     runs = runs_of(text)
     if runs and len(spelt) > len(text):
