@@ -19,25 +19,7 @@ from parsimonious.grammar import Grammar as Peg
 from parsimonious.nodes import Node, NodeVisitor
 
 from ..errors import ChatParsersError, RequestError
-from .ir import (
-    ANY,
-    Alt,
-    Chars,
-    Ir,
-    Ref,
-    Rep,
-    Seq,
-    Shared,
-    Text,
-    TokenRef,
-    alt,
-    charset,
-    children,
-    complement,
-    named,
-    nullable,
-    seq,
-)
+from . import ir
 
 if TYPE_CHECKING:
     _NodeVisitor = NodeVisitor[Any]
@@ -110,35 +92,35 @@ _EXPECTED = {
 class UserGrammar:
     """A user's grammar: its rules by name. It begins with the rule ``root``."""
 
-    rules: dict[str, Ir]
+    rules: dict[str, ir.Ir]
 
-    def embed(self, rules: dict[str, Ir]) -> Ir:
+    def embed(self, rules: dict[str, ir.Ir]) -> ir.Ir:
         """The node of its root. Puts the rules that recur into ``rules``, with the prefix ``user-``."""
-        made: dict[str, Ir] = {}
-        recurring = _cyclic({name: named(node) for name, node in self.rules.items()})
+        made: dict[str, ir.Ir] = {}
+        recurring = _cyclic({name: ir.named(node) for name, node in self.rules.items()})
         todo: list[str] = []
 
-        def place(node: Ir, depth: int) -> Ir:
-            if isinstance(node, Ref):
+        def place(node: ir.Ir, depth: int) -> ir.Ir:
+            if isinstance(node, ir.Ref):
                 name = node.name
                 if name in recurring or depth == _DEEPEST_RULES:
                     if f"user-{name}" not in rules:
                         rules[f"user-{name}"] = node
                         todo.append(name)
-                    return Ref(f"user-{name}")
+                    return ir.Ref(f"user-{name}")
                 if name not in made:
                     inner = place(self.rules[name], depth + 1)
-                    made[name] = Shared(f"user-{name}", inner, _regular(inner))
+                    made[name] = ir.Shared(f"user-{name}", inner, _regular(inner))
                 return made[name]
-            if isinstance(node, Seq):
-                return seq(*(place(item, depth) for item in node.items))
-            if isinstance(node, Alt):
-                return alt(*(place(option, depth) for option in node.options))
-            if isinstance(node, Rep):
-                return Rep(place(node.node, depth), node.least, node.most)
+            if isinstance(node, ir.Seq):
+                return ir.seq(*(place(item, depth) for item in node.items))
+            if isinstance(node, ir.Alt):
+                return ir.alt(*(place(option, depth) for option in node.options))
+            if isinstance(node, ir.Rep):
+                return ir.Rep(place(node.node, depth), node.least, node.most)
             return node
 
-        root = place(Ref("root"), 0)
+        root = place(ir.Ref("root"), 0)
         while todo:
             name = todo.pop()
             rules[f"user-{name}"] = place(self.rules[name], 0)
@@ -160,8 +142,8 @@ class _Visitor(_NodeVisitor):
     def generic_visit(self, node: Node, visited_children: Sequence[Any]) -> Any:
         return visited_children or node
 
-    def visit_grammar(self, node: Node, visited: list[Any]) -> dict[str, Ir]:
-        found: dict[str, Ir] = {}
+    def visit_grammar(self, node: Node, visited: list[Any]) -> dict[str, ir.Ir]:
+        found: dict[str, ir.Ir] = {}
         for name, at, body in visited[1] if isinstance(visited[1], list) else ():
             if name in found:
                 raise _Failure(at, f"the rule {name!r} is defined twice: rename or drop one")
@@ -171,67 +153,67 @@ class _Visitor(_NodeVisitor):
                 raise _Failure(at, f"no rule is named {name!r}")
         return found
 
-    def visit_rule(self, node: Node, visited: list[Any]) -> tuple[str, int, Ir]:
+    def visit_rule(self, node: Node, visited: list[Any]) -> tuple[str, int, ir.Ir]:
         return visited[0], node.start, visited[4]
 
-    def visit_alternates(self, node: Node, visited: list[Any]) -> Ir:
+    def visit_alternates(self, node: Node, visited: list[Any]) -> ir.Ir:
         rest = visited[1] if isinstance(visited[1], list) else []
-        return alt(visited[0], *(option for _, option in rest))
+        return ir.alt(visited[0], *(option for _, option in rest))
 
-    def visit_nested(self, node: Node, visited: list[Any]) -> Ir:
+    def visit_nested(self, node: Node, visited: list[Any]) -> ir.Ir:
         rest = visited[2] if isinstance(visited[2], list) else []
-        return alt(visited[1], *(option for _, option in rest))
+        return ir.alt(visited[1], *(option for _, option in rest))
 
-    def visit_sequence(self, node: Node, visited: list[Any]) -> Ir:
-        return seq(*(visited if isinstance(visited, list) else ()))
+    def visit_sequence(self, node: Node, visited: list[Any]) -> ir.Ir:
+        return ir.seq(*(visited if isinstance(visited, list) else ()))
 
     visit_inner = visit_sequence
 
-    def visit_element(self, node: Node, visited: list[Any]) -> Ir:
-        made: Ir = visited[0]
+    def visit_element(self, node: Node, visited: list[Any]) -> ir.Ir:
+        made: ir.Ir = visited[0]
         counts = visited[1] if isinstance(visited[1], list) else ()
         if len(counts) > _MOST_COUNTS:
             raise _Failure(node.start, f"more than {_MOST_COUNTS} counts of one element: repeats of repeats")
         for least, most in counts:
-            made = Rep(made, least, most)
+            made = ir.Rep(made, least, most)
         return made
 
     visit_inner_item = visit_element
 
-    def visit_atom(self, node: Node, visited: list[Any]) -> Ir:
-        found: Ir = visited[0]
+    def visit_atom(self, node: Node, visited: list[Any]) -> ir.Ir:
+        found: ir.Ir = visited[0]
         return found
 
-    def visit_group(self, node: Node, visited: list[Any]) -> Ir:
-        found: Ir = visited[1]
+    def visit_group(self, node: Node, visited: list[Any]) -> ir.Ir:
+        found: ir.Ir = visited[1]
         return found
 
-    def visit_reference(self, node: Node, visited: list[Any]) -> Ir:
+    def visit_reference(self, node: Node, visited: list[Any]) -> ir.Ir:
         self.used.append((visited[0], node.start))
-        return Ref(visited[0])
+        return ir.Ref(visited[0])
 
-    def visit_token(self, node: Node, visited: list[Any]) -> Ir:
+    def visit_token(self, node: Node, visited: list[Any]) -> ir.Ir:
         if node.text.startswith(("!", "<[")):
             raise _Failure(node.start, f"token references by number cannot be embedded: found {node.text}")
-        return TokenRef(node.text)
+        return ir.TokenRef(node.text)
 
-    def visit_any(self, node: Node, visited: list[Any]) -> Ir:
-        return Chars(ANY)
+    def visit_any(self, node: Node, visited: list[Any]) -> ir.Ir:
+        return ir.Chars(ir.ANY)
 
-    def visit_literal(self, node: Node, visited: list[Any]) -> Ir:
-        return Text("".join(map(chr, visited[1] if isinstance(visited[1], list) else ())))
+    def visit_literal(self, node: Node, visited: list[Any]) -> ir.Ir:
+        return ir.Text("".join(map(chr, visited[1] if isinstance(visited[1], list) else ())))
 
     def visit_literal_char(self, node: Node, visited: list[Any]) -> int:
         return _code(node.text)
 
     visit_class_char = visit_literal_char
 
-    def visit_class(self, node: Node, visited: list[Any]) -> Ir:
-        ranges = charset(visited[2] if isinstance(visited[2], list) else ())
+    def visit_class(self, node: Node, visited: list[Any]) -> ir.Ir:
+        ranges = ir.charset(visited[2] if isinstance(visited[2], list) else ())
         negated = node.children[1].text == "^"
         if not ranges:
             raise _Failure(node.start, "an empty class: engines disagree on what it is")
-        return Chars(complement(ranges) if negated else ranges)
+        return ir.Chars(ir.complement(ranges) if negated else ranges)
 
     def visit_class_item(self, node: Node, visited: list[Any]) -> tuple[int, int]:
         low = visited[0]
@@ -263,10 +245,10 @@ def _code(text: str) -> int:
     return _CONTROLS.get(text[1], ord(text[1]))
 
 
-def _regular(node: Ir) -> bool:
-    if isinstance(node, (Text, Chars)):
+def _regular(node: ir.Ir) -> bool:
+    if isinstance(node, (ir.Text, ir.Chars)):
         return True
-    return isinstance(node, (Rep, Shared, Seq, Alt)) and all(map(_regular, children(node)))
+    return isinstance(node, (ir.Rep, ir.Shared, ir.Seq, ir.Alt)) and all(map(_regular, ir.children(node)))
 
 
 def _cyclic(graph: Mapping[str, set[str]]) -> set[str]:
@@ -303,32 +285,32 @@ def _cyclic(graph: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-def _left(node: Ir, empty: set[str]) -> Iterator[str]:
+def _left(node: ir.Ir, empty: set[str]) -> Iterator[str]:
     """The rules that ``node`` can begin with."""
-    if isinstance(node, Ref):
+    if isinstance(node, ir.Ref):
         yield node.name
-    elif isinstance(node, Rep):
+    elif isinstance(node, ir.Rep):
         yield from _left(node.node, empty)
-    elif isinstance(node, Alt):
+    elif isinstance(node, ir.Alt):
         for option in node.options:
             yield from _left(option, empty)
-    elif isinstance(node, Seq):
+    elif isinstance(node, ir.Seq):
         for item in node.items:
             yield from _left(item, empty)
-            if not nullable(item, empty):
+            if not ir.nullable(item, empty):
                 break
 
 
-def _left_recursive(rules: dict[str, Ir]) -> str | None:
+def _left_recursive(rules: dict[str, ir.Ir]) -> str | None:
     users: dict[str, list[str]] = {}
     for name, node in rules.items():
-        for other in named(node):
+        for other in ir.named(node):
             users.setdefault(other, []).append(name)
     empty: set[str] = set()
     todo = list(rules)
     while todo:
         name = todo.pop()
-        if name not in empty and nullable(rules[name], empty):
+        if name not in empty and ir.nullable(rules[name], empty):
             empty.add(name)
             todo += users.get(name, ())
     cyclic = _cyclic({name: set(_left(node, empty)) for name, node in rules.items()})
@@ -360,7 +342,7 @@ def read_gbnf(text: str) -> UserGrammar:
     _check_depth(text)
     try:
         tree = _PEG.parse(text)
-        rules: dict[str, Ir] = _Visitor().visit(tree)
+        rules: dict[str, ir.Ir] = _Visitor().visit(tree)
     except ParseError as error:
         expected = _EXPECTED.get(getattr(error.expr, "name", "") or "", "")
         at = error.pos

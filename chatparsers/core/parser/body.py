@@ -19,32 +19,11 @@ from typing import NamedTuple
 
 from ...values import AnswerScanner
 from ...values.raw import StopFinder
+from ..definition import nodes as n
 from ..definition.headless import behind_names, ending, headless
 from ..definition.hollow import hollow
 from ..definition.idioms import Options
-from ..definition.nodes import (
-    Args,
-    Body,
-    Calls,
-    Choice,
-    EachArg,
-    EachTool,
-    End,
-    Lenient,
-    Literal,
-    Many,
-    Node,
-    Not,
-    Peek,
-    Sequence,
-    Space,
-    Span,
-    Tag,
-    Tagged,
-    Think,
-    Token,
-    Value,
-)
+from ..definition.nodes import Node, Span
 from ..definition.thoughts import THOUGHTS
 from ..definition.tree import children, first, head, once, tokens
 from . import instructions as m
@@ -64,7 +43,7 @@ class Outline:
     """The special tokens with which something ends and nothing begins. In running text, one of these is markup."""
     inner: tuple[str, ...]
     """The special tokens that stand only within something. In running text, one of these is text."""
-    thought: Think | None
+    thought: n.Think | None
     """The reasoning that is read before the body."""
     declared: bool
     """Whether the format declares that reasoning."""
@@ -84,9 +63,9 @@ class Outline:
 def outline(tree: Node, stops: tuple[str, ...], options: Options, inline: bool) -> Outline:
     """The outline of a tree. A tree that is a body alone, without reasoning, gets the thought of a model whose format
     declares none."""
-    thought = next((node for node in once(tree) if isinstance(node, Think)), None)
+    thought = next((node for node in once(tree) if isinstance(node, n.Think)), None)
     declared = thought is not None
-    if isinstance(tree, Body) and tree.reasoning is None:
+    if isinstance(tree, n.Body) and tree.reasoning is None:
         thought = UNDECLARED
     answers = options.schema is not None
     return Outline(stops, *_closers(tree), thought, declared, answers, inline, whole_answer_calls(options))
@@ -133,23 +112,23 @@ class BodyCompiler:
         self.reasoning = Label()
         """The place after the opener of reasoning, where the reasoning continues."""
 
-    def think(self, node: Think, at: Place) -> None:
+    def think(self, node: n.Think, at: Place) -> None:
         """Reads the opener of reasoning at the start of the turn. `_thought` reads the rest."""
         if node.always:
             self.code.emit(m.JUMP, self.reasoning)
         else:
             self._opener(node, at)
 
-    def _opener(self, node: Think, at: Place) -> None:
+    def _opener(self, node: n.Think, at: Place) -> None:
         """Continues with the reasoning if its opener follows, after any white space."""
         absent = Label()
         openers = first(node.span.open)
         self.code.unless(openers, absent, openers if self.outline.declared else ())
-        opener = Sequence.of(Space(""), node.span.open)
+        opener = n.Sequence.of(n.Space(""), node.span.open)
         self.code.attempt(partial(self.node, opener, at.markers), self.reasoning)
         self.code.place(absent)
 
-    def body(self, node: Body, at: Place) -> None:
+    def body(self, node: n.Body, at: Place) -> None:
         """Emits the loop, and the reasoning before it."""
         code, outline = self.code, self.outline
         if node.unclosed:  # text may stand before any section
@@ -181,7 +160,7 @@ class BodyCompiler:
         if bare is not None:
             guarded(partial(self.recovery.called, bare, at))
         if outline.loose is not None:
-            own, end = Choice.of(NEVER, *parts.exits), Choice.of(End(), *parts.ends)
+            own, end = n.Choice.of(NEVER, *parts.exits), n.Choice.of(n.End(), *parts.ends)
             guarded(partial(WholeAnswer(outline.loose, own, end).emit, code, self.node, at))
         code.place(loop.top)
         code.emit(m.TOP, over)
@@ -232,9 +211,9 @@ class BodyCompiler:
         code.place(over)
         code.emit(m.AFTER)
 
-    def _sections(self, node: Body) -> _Sections:
+    def _sections(self, node: n.Body) -> _Sections:
         """What may begin and end in running text."""
-        calls = Sequence.of(_part_of(node.lead), node.calls) if node.calls is not None else None
+        calls = n.Sequence.of(_part_of(node.lead), node.calls) if node.calls is not None else None
         opens = [_parted(head(span.open))[0] for span in node.spans]
         exits = [*([] if calls is None else [head(calls)]), *opens]
         stops, thoughts = self.outline.stops, self.outline.thoughts
@@ -244,11 +223,11 @@ class BodyCompiler:
             marks.append(_FENCE_END)
         without = hollow(node.calls) if node.calls is not None else None
         empty = [without] if without is not None else []
-        ends: list[Node] = [] if node.closers is None else [Tagged(Tag.STRAY, node.closers)]
+        ends: list[Node] = [] if node.closers is None else [n.Tagged(n.Tag.STRAY, node.closers)]
         begun = [text for mark in (*marks, *empty, *ends) for text in first(mark)]
         return _Sections(
             exits,
-            [Literal(stop) for stop in stops],
+            [n.Literal(stop) for stop in stops],
             marks,
             empty,
             ends,
@@ -257,7 +236,7 @@ class BodyCompiler:
             tuple(dict.fromkeys((*starts, *stops, *self.outline.closers, *self.outline.inner, *begun))),
         )
 
-    def _section_codes(self, node: Body, parts: _Sections, at: Place) -> list[Callable[[], None]]:
+    def _section_codes(self, node: n.Body, parts: _Sections, at: Place) -> list[Callable[[], None]]:
         """What emits each section, in the order in which the machine tries them."""
         exits = parts.exits + parts.ends
         sections: list[Callable[[], None]] = []
@@ -275,7 +254,7 @@ class BodyCompiler:
         sections += [partial(self.node, mark, at.markers) for mark in parts.marks]
         return sections
 
-    def _thought(self, node: Think, calls: Node | None, loop: _Loop, parts: _Sections, body: Place) -> None:
+    def _thought(self, node: n.Think, calls: Node | None, loop: _Loop, parts: _Sections, body: Place) -> None:
         """Reads reasoning after its opener. At its closer, continues with the first round of the loop. Calls in it
         count if the turn ends with them; else they are reasoning, a draft."""
         code, span = self.code, node.span
@@ -290,7 +269,7 @@ class BodyCompiler:
         code.place(self.reasoning)
         code.emit(m.CUT)
         code.emit(m.PLACE, at.region)
-        self.node(Many(span.open), markers)
+        self.node(n.Many(span.open), markers)
         code.place(scan)
         stops = [*closers, *exits, *(text for end in parts.ends for text in first(end))]
         code.text(at.region, stops, loop.top, "" if span.optional else _shown(closers))
@@ -298,7 +277,9 @@ class BodyCompiler:
         for end in parts.ends:
             code.attempt(partial(self.node, end, markers), loop.top, m.BACK)
         if calls is not None:
-            strays = [Tagged(Tag.STRAY, Token(text)) for text in self.outline.closers if text not in closers]
+            strays = [
+                n.Tagged(n.Tag.STRAY, n.Token(text)) for text in self.outline.closers if text not in closers
+            ]
             self._last_calls(calls, span.close, [*strays, *parts.closers], parts.ends, loop.top, body)
         code.any_character(at.region)
         code.emit(m.JUMP, scan)
@@ -316,16 +297,18 @@ class BodyCompiler:
         then."""
         code = self.code
         called = partial(self.recovery.called, calls, at)
-        spaced = partial(self.node, Space(""), at)
-        ended = Peek(Choice.of(*ends, End()))
-        over = Choice.of(ended, Sequence.of(Space(""), ended))  # an end may itself begin with white space
-        closed = Many(Sequence.of(Space(""), closer), 0, 1)
+        spaced = partial(self.node, n.Space(""), at)
+        ended = n.Peek(n.Choice.of(*ends, n.End()))
+        over = n.Choice.of(
+            ended, n.Sequence.of(n.Space(""), ended)
+        )  # an end may itself begin with white space
+        closed = n.Many(n.Sequence.of(n.Space(""), closer), 0, 1)
         draft, decided = Label(), Label()
         code.emit(m.HOLD, draft)
         called()  # white space that an end begins with is left to it
         code.any_number(partial(code.sequence_of, [spaced, called]))
-        self.node(Many(Sequence.of(Space(""), Choice.of(NEVER, *strays))), at.markers)
-        self.node(Sequence.of(closed, over), at.markers)
+        self.node(n.Many(n.Sequence.of(n.Space(""), n.Choice.of(NEVER, *strays))), at.markers)
+        self.node(n.Sequence.of(closed, over), at.markers)
         code.emit(m.COMMIT, decided)
         code.place(decided)
         code.emit(m.UNSET, m.HELD)
@@ -452,15 +435,15 @@ class BodyCompiler:
 
 def _part_of(lead: str) -> Node:
     """Any part of the white space that the template writes before a section, the longest first."""
-    return Choice.of(*(Literal(lead[start:]) for start in range(len(lead) + 1)))
+    return n.Choice.of(*(n.Literal(lead[start:]) for start in range(len(lead) + 1)))
 
 
 def _led(lead: str, span: Span) -> Span:
     """A span whose opener may have that white space before it."""
-    return replace(span, open=Sequence.of(_part_of(lead), span.open))
+    return replace(span, open=n.Sequence.of(_part_of(lead), span.open))
 
 
-def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> BrokenEnds:
+def _ends(node: n.Body, parts: _Sections, thoughts: tuple[str, ...]) -> BrokenEnds:
     """What ends the text after a call of this body that went wrong."""
     within = {text for text in parts.stops for one in parts.starts if one != text and one.endswith(text)}
     unclosed = tuple(text for text in parts.stops if text not in thoughts and text not in within)
@@ -469,23 +452,23 @@ def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> BrokenEnds
     inside = {*parts.starts, *begun, *_tokens_of_arguments(node)}
     broken = tuple(text for text in unclosed if text not in inside)
     if parts.exits or marks:
-        return BrokenEnds(unclosed, broken, Choice.of(*parts.exits, *map(head, marks)))
+        return BrokenEnds(unclosed, broken, n.Choice.of(*parts.exits, *map(head, marks)))
     return BrokenEnds(unclosed, broken)
 
 
 def _parted(marker: Node) -> tuple[Node, Node]:
     """A closer up to the place where the text is decided to be over, or an opener to where it has begun, and what may
     follow there."""
-    items = marker.items if isinstance(marker, Sequence) else (marker,)
+    items = marker.items if isinstance(marker, n.Sequence) else (marker,)
     last = next((at for at in range(len(items), 0, -1) if not items[at - 1].anywhere()), len(items))
-    return Sequence.of(*items[:last]), Sequence.of(*items[last:])
+    return n.Sequence.of(*items[:last]), n.Sequence.of(*items[last:])
 
 
 def _options(closer: Node) -> tuple[Node, ...]:
     """The ways in which the parser reads a closer."""
-    if isinstance(closer, Lenient):
+    if isinstance(closer, n.Lenient):
         closer = closer.inner(False)
-    return closer.options if isinstance(closer, Choice) else (closer,)
+    return closer.options if isinstance(closer, n.Choice) else (closer,)
 
 
 def _shown(closers: tuple[str, ...]) -> str:
@@ -500,12 +483,12 @@ def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
     started: set[str] = set()
     others: set[str] = set()
     for node in once(tree):
-        if isinstance(node, (Calls, EachTool)):
+        if isinstance(node, (n.Calls, n.EachTool)):
             closers.update(ending(node))
-        if isinstance(node, Think):
+        if isinstance(node, n.Think):
             openers.update(first(node.span.open))
             closers.update(ending(node.span.close) if node.span.close is not None else ())
-        elif isinstance(node, Body):
+        elif isinstance(node, n.Body):
             opens, closes = [span.open for span in node.spans], [span.close for span in node.spans]
             ended = (node.calls, node.start, node.marks, node.closers, *closes)
             closers.update(*(ending(part) for part in ended if part is not None))
@@ -529,27 +512,29 @@ def _tokens_of_arguments(tree: Node) -> set[str]:
     rest = [tree]
     while rest:
         node = rest.pop()
-        if isinstance(node, (EachArg, Args, Value)):
+        if isinstance(node, (n.EachArg, n.Args, n.Value)):
             inside.update(tokens(node))
-        elif isinstance(node, Token):
+        elif isinstance(node, n.Token):
             outside.update(node.names)
-        elif not isinstance(node, (Peek, Not)):
+        elif not isinstance(node, (n.Peek, n.Not)):
             rest.extend(children(node))
     return inside - outside
 
 
 def _either(markers: Iterable[str], before: Node) -> Node:
-    return Choice(tuple(Sequence.of(before, Token(text), Space("")) for text in dict.fromkeys(markers)))
+    return n.Choice(
+        tuple(n.Sequence.of(before, n.Token(text), n.Space("")) for text in dict.fromkeys(markers))
+    )
 
 
-UNDECLARED = Think(
+UNDECLARED = n.Think(
     Span(
-        _either((open for open, _ in THOUGHTS), Sequence(())),
-        _either((close for _, close in THOUGHTS), Choice.of("\n", "")),
+        _either((open for open, _ in THOUGHTS), n.Sequence(())),
+        _either((close for _, close in THOUGHTS), n.Choice.of("\n", "")),
     )
 )
 """The thought of a model whose format declares no reasoning: at the start, in any of the usual pairs of markers."""
 
 # The markdown fence that models put around a JSON answer. A JSON string holds no raw line break, so no data is lost.
-_FENCE = Many(Sequence.of(Space(""), "```", Many(Literal("json"), 0, 1), "\n"), 0, 1)
-_FENCE_END = Literal("\n```")
+_FENCE = n.Many(n.Sequence.of(n.Space(""), "```", n.Many(n.Literal("json"), 0, 1), "\n"), 0, 1)
+_FENCE_END = n.Literal("\n```")

@@ -20,48 +20,11 @@ from typing import Any
 from ...errors import DefinitionError
 from ...schema.tools import UNKNOWN
 from ...values import Json, NoObject, ObjectScanner, StringScanner, Syntax
+from ..definition import nodes as n
 from ..definition.features import Definition
 from ..definition.follows import Follows
 from ..definition.idioms import Options, escaped
-from ..definition.nodes import (
-    AnyChar,
-    Args,
-    Atomic,
-    Body,
-    Calls,
-    Chars,
-    Choice,
-    Cut,
-    Declared,
-    EachArg,
-    EachTool,
-    End,
-    Header,
-    Implied,
-    Inner,
-    JsonName,
-    JsonText,
-    JsonValue,
-    LineStart,
-    Literal,
-    Many,
-    Name,
-    Node,
-    Not,
-    Peek,
-    Ref,
-    Rule,
-    SameName,
-    Sequence,
-    Space,
-    Tag,
-    Tagged,
-    Think,
-    Token,
-    Until,
-    Value,
-    of_every_kind,
-)
+from ..definition.nodes import Node
 from ..definition.tree import begins, once, tokens
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
@@ -90,7 +53,7 @@ def program(
     tree = format.tree(options)
     whole = outline(tree, format.stops, options, inline)
     if whole.thought is UNDECLARED:
-        tree = Sequence.of(Tagged(Tag.THOUGHT, UNDECLARED), tree)
+        tree = n.Sequence.of(n.Tagged(n.Tag.THOUGHT, UNDECLARED), tree)
     code = Code(Alphabet(*alphabet))
     fallback = code.here()
     code.text(m.CONTENT, ())
@@ -114,12 +77,12 @@ class _Compiler:
         self.inline = outline.inline
         self.stops = code.spellings(outline.stops)
         whole = once(tree) if outline.loose is None else chain(once(tree), once(outline.loose))
-        self.rules = {node.name: node.node for node in whole if isinstance(node, Rule)}
+        self.rules = {node.name: node.node for node in whole if isinstance(node, n.Rule)}
         self.kinds: dict[tuple[Hashable, ...], int] = {}
         """The kinds of names, of which each spells names in one way."""
-        self.literals: dict[Literal | Token, list[tuple[str, str]]] = {}
+        self.literals: dict[n.Literal | n.Token, list[tuple[str, str]]] = {}
         """How the machine's text may spell each literal, and how a diagnostic names it."""
-        sections = [node.calls for node in once(tree) if isinstance(node, Body) and node.calls is not None]
+        sections = [node.calls for node in once(tree) if isinstance(node, n.Body) and node.calls is not None]
         spelt = code.spellings(text for part in sections for text in (*tokens(part), *_headers(part)))
         self.markers = tuple(dict.fromkeys([*code.alphabet.chars.values(), *spelt]))
         """The markers of calls as the machine's text spells them, and every special token."""
@@ -132,14 +95,14 @@ class _Compiler:
             raise DefinitionError(f"{self.format_name}: {type(node).__name__} cannot be parsed")
         compile(self, node, at)
 
-    def literal(self, node: Literal | Token, at: Place) -> None:
+    def literal(self, node: n.Literal | n.Token, at: Place) -> None:
         self._words(self._spelt_as(node), at)
 
-    def _spelt_as(self, node: Literal | Token) -> list[tuple[str, str]]:
+    def _spelt_as(self, node: n.Literal | n.Token) -> list[tuple[str, str]]:
         """How the machine's text may spell the literal, and how a diagnostic names it."""
         found = self.literals.get(node)
         if found is None:
-            names = node.names if isinstance(node, Token) else (node.text,)
+            names = node.names if isinstance(node, n.Token) else (node.text,)
             found = [(text, repr(name)) for name in names for text in self.code.alphabet.spellings(name)]
             self.literals[node] = found
         return found
@@ -153,11 +116,11 @@ class _Compiler:
 
     def _as_words(self, node: Node) -> list[tuple[str, str]] | None:
         """The words of which ``node`` reads the first that follows; None if it is no choice of words."""
-        while isinstance(node, Inner):
+        while isinstance(node, n.Inner):
             node = node.inner(False)
-        if isinstance(node, (Literal, Token)):
+        if isinstance(node, (n.Literal, n.Token)):
             return self._spelt_as(node)
-        if not isinstance(node, Choice):
+        if not isinstance(node, n.Choice):
             return None
         found: list[tuple[str, str]] = []
         for option in node.options:
@@ -167,23 +130,23 @@ class _Compiler:
             found += words
         return found
 
-    def sequence(self, node: Sequence, at: Place) -> None:
+    def sequence(self, node: n.Sequence, at: Place) -> None:
         region, markup, ends, after = at
         for index, item in enumerate(node.items, 1):
             self.node(item, Place(region, markup, ends, (*node.items[index:], *after)))
 
-    def choice(self, node: Choice, at: Place) -> None:
+    def choice(self, node: n.Choice, at: Place) -> None:
         words = self._as_words(node)
         if words is not None:
             self._words(words, at)
             return
         self.code.choice_of([partial(self.node, option, at) for option in node.options])
 
-    def inner(self, node: Inner, at: Place) -> None:
+    def inner(self, node: n.Inner, at: Place) -> None:
         self.node(node.inner(False), at)
 
-    def many(self, node: Many, at: Place) -> None:
-        at = at._replace(after=(Many(node.node), *at.after))
+    def many(self, node: n.Many, at: Place) -> None:
+        at = at._replace(after=(n.Many(node.node), *at.after))
         for _ in range(node.least):
             self.node(node.node, at)
         if node.most is None:
@@ -191,7 +154,7 @@ class _Compiler:
             return
         self.code.up_to(node.most - node.least, partial(self.node, node.node, at))
 
-    def chars(self, node: Chars, at: Place) -> None:
+    def chars(self, node: n.Chars, at: Place) -> None:
         one, shown = f"{self.code.alphabet.no_token}[{node.ranges}]", f"[{node.ranges}]"
         most = node.least if node.most is None else node.most
         # Running text becomes an event with each character, so none of them waits for the others.
@@ -202,35 +165,35 @@ class _Compiler:
         if node.most is None:
             self.emit(m.SPAN, at.region, re.compile(f"(?:{one})*").match)
 
-    def space(self, node: Space, at: Place) -> None:
+    def space(self, node: n.Space, at: Place) -> None:
         self.emit(m.SPAN, at.region, _white)
 
-    def any(self, node: AnyChar, at: Place) -> None:
+    def any(self, node: n.AnyChar, at: Place) -> None:
         self.code.any_character(at.region)
 
-    def end(self, node: End, at: Place) -> None:
+    def end(self, node: n.End, at: Place) -> None:
         self.emit(m.END)
 
-    def until(self, node: Until, at: Place) -> None:
+    def until(self, node: n.Until, at: Place) -> None:
         self.code.text(at.region, node.stops)
 
-    def peek(self, node: Peek, at: Place) -> None:
+    def peek(self, node: n.Peek, at: Place) -> None:
         done = Label()
         self.code.attempt(partial(self.node, node.node, at), done, m.BACK)
         self.emit(m.FAIL)
         self.code.place(done)
 
-    def negate(self, node: Not, at: Place) -> None:
+    def negate(self, node: n.Not, at: Place) -> None:
         absent = Label()
         self.emit(m.CHOICE, absent)
         self.node(node.node, at)
         self.emit(m.FAILTWICE)
         self.code.place(absent)
 
-    def rule(self, node: Rule, at: Place) -> None:
-        self.ref(Ref(node.name), at)
+    def rule(self, node: n.Rule, at: Place) -> None:
+        self.ref(n.Ref(node.name), at)
 
-    def ref(self, node: Ref, at: Place) -> None:
+    def ref(self, node: n.Ref, at: Place) -> None:
         at = at._replace(after=())
         self.code.called((node.name, at), partial(self.node, self.rules[node.name], at))
 
@@ -243,12 +206,12 @@ class _Compiler:
         key = (id(node), *at[:3], *map(id, at.after))
         self.code.called(key, partial(self.node, node, at))
 
-    def tagged(self, node: Tagged, at: Place) -> None:
-        if node.tag is Tag.THOUGHT:
+    def tagged(self, node: n.Tagged, at: Place) -> None:
+        if node.tag is n.Tag.THOUGHT:
             if self.inline:
                 at = Place(m.CONTENT, m.CONTENT, at.ends)
             self.node(node.node, at)
-        elif node.tag is Tag.CALL:
+        elif node.tag is n.Tag.CALL:
             self.emit(m.MARK, m.CALL_BEGIN, None)
             self.node(node.node, at)
             self.emit(m.MARK, m.CALL_END, None)
@@ -258,45 +221,45 @@ class _Compiler:
         else:
             self.node(node.node, at._replace(region=_REGIONS[node.tag]))
 
-    def atomic(self, node: Atomic, at: Place) -> None:
+    def atomic(self, node: n.Atomic, at: Place) -> None:
         whole = Label()
         self.code.attempt(partial(self.node, node.node, at), whole)
         self.emit(m.FAIL)
         self.code.place(whole)
 
-    def cut(self, node: Cut, at: Place) -> None:
+    def cut(self, node: n.Cut, at: Place) -> None:
         self.emit(m.CUT)
 
-    def implied(self, node: Implied, at: Place) -> None:
+    def implied(self, node: n.Implied, at: Place) -> None:
         self.emit(m.MARK, _ITEMS[node.tag], node.value)
 
-    def declared(self, node: Declared, at: Place) -> None:
+    def declared(self, node: n.Declared, at: Place) -> None:
         self.emit(m.DECLARED, node.lacks)
 
-    def line_start(self, node: LineStart, at: Place) -> None:
+    def line_start(self, node: n.LineStart, at: Place) -> None:
         self.emit(m.LINE)
 
-    def name(self, node: Name, at: Place) -> None:
+    def name(self, node: n.Name, at: Place) -> None:
         item = _ITEMS[node.tag]
         parts = partial(_alone, item, dict(node.escapes))
         self.captured(node.chars, parts, node.tag, partial(escaped, escapes=node.escapes), at, node.escapes)
 
-    def same_name(self, node: SameName, at: Place) -> None:
+    def same_name(self, node: n.SameName, at: Place) -> None:
         self.emit(m.SAME, at.region, "the argument's name", partial(self._spelt, str))
 
-    def json_name(self, node: JsonName, at: Place) -> None:
+    def json_name(self, node: n.JsonName, at: Place) -> None:
         self.captured(JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag, _inside, at)
 
-    def header(self, node: Header, at: Place) -> None:
+    def header(self, node: n.Header, at: Place) -> None:
         whole = re.compile(node.pattern, re.DOTALL).fullmatch
         parts = partial(_grouped, whole, self.code.alphabet.decode)
-        self.captured(node.chars, parts, Tag.NAME, str, None)
+        self.captured(node.chars, parts, n.Tag.NAME, str, None)
 
     def captured(
         self,
         chars: str,
         parts: Parts,
-        tag: Tag,
+        tag: n.Tag,
         spell: Callable[[str], str],
         at: Place | None,
         spelling: Hashable = None,
@@ -308,10 +271,10 @@ class _Compiler:
         """
         alone = None if chars == JSON_INSIDE else at
         run = re.compile(f"(?:{self.code.alphabet.no_token}{chars})*", re.DOTALL).match
-        what = "an argument's name" if tag is Tag.ARG_NAME else f"the {tag.value} of a call"
+        what = "an argument's name" if tag is n.Tag.ARG_NAME else f"the {tag.value} of a call"
         names = None
         # Without special tokens, a run of JSON holds every name that JSON can spell.
-        if tag is not Tag.ID and (chars != JSON_INSIDE or self.code.alphabet.chars):
+        if tag is not n.Tag.ID and (chars != JSON_INSIDE or self.code.alphabet.chars):
             follows = [] if at is None else self.code.spellings(begins(*at.after))
             kind = self.kinds.setdefault((tag, chars, spelling), len(self.kinds))
             key = (self.code.alphabet, kind)
@@ -328,14 +291,14 @@ class _Compiler:
 
     # calls
 
-    def each_tool(self, node: EachTool, at: Place) -> None:
+    def each_tool(self, node: n.EachTool, at: Place) -> None:
         self.node(node.any, at)
 
-    def each_arg(self, node: EachArg, at: Place) -> None:
+    def each_arg(self, node: n.EachArg, at: Place) -> None:
         code = self.code
-        separated = node.any if node.separator is None else Sequence.of(node.separator, node.any)
+        separated = node.any if node.separator is None else n.Sequence.of(node.separator, node.any)
         whole, over = Label(), Label()
-        one = partial(self._argument, node, at._replace(after=(Many(separated), *at.after)))
+        one = partial(self._argument, node, at._replace(after=(n.Many(separated), *at.after)))
         tagged = not any(text.startswith("{") for text in begins(node.any) or "{")
         self.emit(m.CUT)
         self.emit(m.MARK, m.ARGS_BEGIN, None)
@@ -355,7 +318,7 @@ class _Compiler:
             self.emit(m.SPAN, at.region, _white)
             code.place(over)
 
-    def _argument(self, node: EachArg, at: Place) -> None:
+    def _argument(self, node: n.EachArg, at: Place) -> None:
         """Reads an argument with its name, or one that stands by its place."""
         by_name = partial(self.node, node.any, at)
         self.code.choice_of(
@@ -368,7 +331,7 @@ class _Compiler:
         self.emit(m.CUT)
         self._value(syntax, False, ())
 
-    def args(self, node: Args, at: Place) -> None:
+    def args(self, node: n.Args, at: Place) -> None:
         code = self.code
         absent, over = Label(), Label()
         if node.commit:
@@ -384,7 +347,7 @@ class _Compiler:
             self.emit(m.VALUE, m.ARGUMENT, lambda machine: NoObject(), True)
             code.place(over)
 
-    def value(self, node: Value, at: Place) -> None:
+    def value(self, node: n.Value, at: Place) -> None:
         self.emit(m.CUT)
         self._value(node.syntax, True, at.after)
 
@@ -393,14 +356,14 @@ class _Compiler:
         read = syntax.value(self.code.alphabet.spellings, self.markers, follows)
         self.emit(m.VALUE, m.ARGUMENT, ArgumentValue(read, named), True)
 
-    def json_value(self, node: JsonValue, at: Place) -> None:
+    def json_value(self, node: n.JsonValue, at: Place) -> None:
         read = Json().value(self.code.alphabet.spellings)
         self.emit(m.VALUE, at.region, lambda machine: read(UNKNOWN, ""), False)
 
-    def json_text(self, node: JsonText, at: Place) -> None:
+    def json_text(self, node: n.JsonText, at: Place) -> None:
         quoted, done = Label(), Label()
         self.code.attempt(partial(self.emit, m.LIT, m.CONTENT, '"', "a JSON value"), quoted, m.BACK)
-        self.json_value(JsonValue(), at._replace(region=m.CONTENT))
+        self.json_value(n.JsonValue(), at._replace(region=m.CONTENT))
         self.emit(m.JUMP, done)
         self.code.place(quoted)
         self.emit(m.VALUE, m.CONTENT, lambda machine: StringScanner(), True)
@@ -408,13 +371,13 @@ class _Compiler:
 
     # the turn
 
-    def calls(self, node: Calls, at: Place) -> None:
+    def calls(self, node: n.Calls, at: Place) -> None:
         self.recovery.calls(node, at)
 
-    def think(self, node: Think, at: Place) -> None:
+    def think(self, node: n.Think, at: Place) -> None:
         self.turn.think(node, at)
 
-    def body(self, node: Body, at: Place) -> None:
+    def body(self, node: n.Body, at: Place) -> None:
         self.turn.body(node, at)
 
 
@@ -426,12 +389,12 @@ _LITERALS = [*"\"'[({+-.0123456789", "True", "False", "None", "true", "false", "
 
 _white = re.compile(r"[ \t\r\n]*").match
 _lone = re.compile("[\ud800-\udfff]")
-_REGIONS = {Tag.CONTENT: m.CONTENT, Tag.REASONING: m.REASONING}
+_REGIONS = {n.Tag.CONTENT: m.CONTENT, n.Tag.REASONING: m.REASONING}
 _NOTED = {
-    Tag.STRAY: ("stray-marker", 0, ""),
-    Tag.UNREAD: ("unread-member", 0, "no other member of the call"),
+    n.Tag.STRAY: ("stray-marker", 0, ""),
+    n.Tag.UNREAD: ("unread-member", 0, "no other member of the call"),
 }
-_ITEMS = {Tag.NAME: m.NAME, Tag.ARG_NAME: m.ARG_NAME, Tag.ID: m.ID}
+_ITEMS = {n.Tag.NAME: m.NAME, n.Tag.ARG_NAME: m.ARG_NAME, n.Tag.ID: m.ID}
 _GROUPS = {"id": m.ID, "name": m.NAME}
 
 
@@ -440,9 +403,9 @@ def _headers(calls: Node) -> list[str]:
     named = (
         node
         for node in once(calls)
-        if isinstance(node, Sequence)
+        if isinstance(node, n.Sequence)
         and any(
-            isinstance(item, Header) or (isinstance(item, Name) and item.tag is Tag.NAME)
+            isinstance(item, n.Header) or (isinstance(item, n.Name) and item.tag is n.Tag.NAME)
             for item in node.items
         )
     )
@@ -503,43 +466,43 @@ def _grouped(
     return [(m.CALL, run, None), *named]
 
 
-_COMPILERS: Mapping[type[Node], Callable[[_Compiler, Any, Place], None]] = of_every_kind(
+_COMPILERS: Mapping[type[Node], Callable[[_Compiler, Any, Place], None]] = n.of_every_kind(
     "core/parser/compile.py",
     {
-        Literal: _Compiler.literal,
-        Token: _Compiler.literal,
-        Chars: _Compiler.chars,
-        Space: _Compiler.space,
-        AnyChar: _Compiler.any,
-        End: _Compiler.end,
-        Until: _Compiler.until,
-        Sequence: _Compiler.sequence,
-        Choice: _Compiler.choice,
-        Many: _Compiler.many,
-        Peek: _Compiler.peek,
-        Not: _Compiler.negate,
-        Rule: _Compiler.rule,
-        Ref: _Compiler.ref,
-        Tagged: _Compiler.tagged,
-        Atomic: _Compiler.atomic,
-        Name: _Compiler.name,
-        SameName: _Compiler.same_name,
-        JsonName: _Compiler.json_name,
-        Header: _Compiler.header,
-        Implied: _Compiler.implied,
-        Declared: _Compiler.declared,
-        LineStart: _Compiler.line_start,
-        Cut: _Compiler.cut,
-        EachTool: _Compiler.each_tool,
-        EachArg: _Compiler.each_arg,
-        Args: _Compiler.args,
-        Value: _Compiler.value,
-        JsonValue: _Compiler.json_value,
-        JsonText: _Compiler.json_text,
-        Inner: _Compiler.inner,
-        Calls: _Compiler.calls,
-        Think: _Compiler.think,
-        Body: _Compiler.body,
+        n.Literal: _Compiler.literal,
+        n.Token: _Compiler.literal,
+        n.Chars: _Compiler.chars,
+        n.Space: _Compiler.space,
+        n.AnyChar: _Compiler.any,
+        n.End: _Compiler.end,
+        n.Until: _Compiler.until,
+        n.Sequence: _Compiler.sequence,
+        n.Choice: _Compiler.choice,
+        n.Many: _Compiler.many,
+        n.Peek: _Compiler.peek,
+        n.Not: _Compiler.negate,
+        n.Rule: _Compiler.rule,
+        n.Ref: _Compiler.ref,
+        n.Tagged: _Compiler.tagged,
+        n.Atomic: _Compiler.atomic,
+        n.Name: _Compiler.name,
+        n.SameName: _Compiler.same_name,
+        n.JsonName: _Compiler.json_name,
+        n.Header: _Compiler.header,
+        n.Implied: _Compiler.implied,
+        n.Declared: _Compiler.declared,
+        n.LineStart: _Compiler.line_start,
+        n.Cut: _Compiler.cut,
+        n.EachTool: _Compiler.each_tool,
+        n.EachArg: _Compiler.each_arg,
+        n.Args: _Compiler.args,
+        n.Value: _Compiler.value,
+        n.JsonValue: _Compiler.json_value,
+        n.JsonText: _Compiler.json_text,
+        n.Inner: _Compiler.inner,
+        n.Calls: _Compiler.calls,
+        n.Think: _Compiler.think,
+        n.Body: _Compiler.body,
     },
 )
 """How each kind of node is compiled."""

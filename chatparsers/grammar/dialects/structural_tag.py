@@ -18,22 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from ..ir import (
-    Alt,
-    Free,
-    Ir,
-    Lang,
-    Order,
-    Rep,
-    Seq,
-    Shared,
-    State,
-    Text,
-    TokenRef,
-    alt,
-    literal_text,
-    seq,
-)
+from .. import ir
 from ..reading.residual import residual
 from .closing import closing
 from .gbnf import WHITE, XgrammarWriter, literal, regex
@@ -55,16 +40,16 @@ _BEFORE_NAME = ' (= ["])'
 class _Writer(XgrammarWriter):
     """GBNF with xgrammar's own forms."""
 
-    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int], regexes: bool) -> None:
+    def __init__(self, rules: Mapping[str, ir.Ir], token_ids: Mapping[str, int], regexes: bool) -> None:
         super().__init__(rules, token_ids, regexes)
-        self.closings: dict[tuple[int, tuple[int, ...]], tuple[State, ...]] = {}
+        self.closings: dict[tuple[int, tuple[int, ...]], tuple[ir.State, ...]] = {}
         self.closed_names: dict[int, str] = {}
 
-    def by_id(self, node: Lang) -> bool:
+    def by_id(self, node: ir.Lang) -> bool:
         """Whether the text ends at a marker that is written by its id."""
         return bool(node.end) and node.end[-1].text in self.token_ids
 
-    def order(self, node: Order) -> str:
+    def order(self, node: ir.Order) -> str:
         """An order. A string at the end of an object's member takes in the comma (closing.py)."""
         names = [*map(self.shared, node.members)]
         closed: dict[int, str] = {}
@@ -81,31 +66,31 @@ class _Writer(XgrammarWriter):
             states = self.closings[key] = closing(node.states, len(names), tuple(closed))
         return self.in_order(node, [*names, *closed.values()], states)
 
-    def closed(self, node: Ir, comma: str) -> str:
+    def closed(self, node: ir.Ir, comma: str) -> str:
         """The right side of a member and the comma after it, if a string at its end can take in the comma; else ""."""
-        if isinstance(node, Lang):
+        if isinstance(node, ir.Lang):
             plain = node.nested and node.unconstrained and not node.end
             return self.rule("string", regex(_STRING + _COMMA) + _BEFORE_NAME) if plain else ""
-        if isinstance(node, Shared):
+        if isinstance(node, ir.Shared):
             name = self.closed_names.get(id(node))
             if name is None:
                 found = self.closed(node.node, comma)
                 name = self.closed_names[id(node)] = found and self.rule(node.hint.lower(), found)
                 self.alive.append(node)
             return name
-        if isinstance(node, Seq) and node.items:
+        if isinstance(node, ir.Seq) and node.items:
             last = self.closed(node.items[-1], comma)
-            if last and isinstance(node.items[-1], Alt):
+            if last and isinstance(node.items[-1], ir.Alt):
                 last = f"({last})"
             return last and " ".join([*self.atoms(node.items[:-1]), last])
-        if isinstance(node, Alt):
+        if isinstance(node, ir.Alt):
             each = [self.closed(option, comma) for option in node.options]
             if any(each):
                 options = zip(each, node.options, strict=True)
                 return " | ".join([one or f"{self.choice(option)} {comma}" for one, option in options])
         return ""
 
-    def new_lang(self, node: Lang) -> str:
+    def new_lang(self, node: ir.Lang) -> str:
         if node.unconstrained and not node.opened:
             if node.encoding != "raw" and self.regexes:
                 string = self.rule("string", regex(_STRING) + (_INSIDE if node.nested else ""))
@@ -117,7 +102,7 @@ class _Writer(XgrammarWriter):
         return super().new_lang(node)
 
 
-def _overlapping(node: Lang) -> bool:
+def _overlapping(node: ir.Lang) -> bool:
     """Whether text without a stop can form one with the beginning of the end marker."""
     end = node.end_text
     return any(
@@ -125,40 +110,42 @@ def _overlapping(node: Lang) -> bool:
     )
 
 
-def _holds(node: Ir, test: Callable[[Ir], bool]) -> bool:
+def _holds(node: ir.Ir, test: Callable[[ir.Ir], bool]) -> bool:
     """Whether ``test`` holds for ``node`` or for a node in it. Does not look into shared rules."""
-    if isinstance(node, Rep):
+    if isinstance(node, ir.Rep):
         return _holds(node.node, test)
-    items = node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ()
+    items = node.items if isinstance(node, ir.Seq) else node.options if isinstance(node, ir.Alt) else ()
     return test(node) or any(_holds(item, test) for item in items)
 
 
-def _native(node: Ir) -> bool:
+def _native(node: ir.Ir) -> bool:
     """Whether ``node`` holds a part with a native form: free text with calls, or text up to a marker."""
-    return _holds(node, lambda part: isinstance(part, Free) or (isinstance(part, Lang) and _plain(part)))
+    return _holds(
+        node, lambda part: isinstance(part, ir.Free) or (isinstance(part, ir.Lang) and _plain(part))
+    )
 
 
-def _plain(node: Lang) -> bool:
+def _plain(node: ir.Lang) -> bool:
     """Whether a language is only text up to a marker."""
     return node.encoding == "raw" and node.unconstrained and bool(node.stops or not node.end)
 
 
 class _Tags:
-    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int], regexes: bool) -> None:
+    def __init__(self, rules: Mapping[str, ir.Ir], token_ids: Mapping[str, int], regexes: bool) -> None:
         self.rules = rules
         self.token_ids = token_ids
         self.regexes = regexes
         self.grammars: list[str] = []
 
-    def format(self, node: Ir) -> dict[str, Any]:
+    def format(self, node: ir.Ir) -> dict[str, Any]:
         """``node`` as a format object."""
-        if isinstance(node, (Text, TokenRef)):
+        if isinstance(node, (ir.Text, ir.TokenRef)):
             return self.literal([node])
         if not _native(node):
             return self.grammar(node)
-        if isinstance(node, Free):
+        if isinstance(node, ir.Free):
             return self.free(node)
-        if isinstance(node, Lang):
+        if isinstance(node, ir.Lang):
             text: dict[str, Any] = {"type": "any_text", "excludes": list(node.stops)}
             if not node.end:
                 return text
@@ -167,42 +154,42 @@ class _Tags:
             if _overlapping(node):
                 return self.grammar(node)
             return {"type": "tag", "begin": "", "content": text, "end": node.end_text}
-        if isinstance(node, Alt):
+        if isinstance(node, ir.Alt):
             # Options without a native form are one grammar: in several, each would repeat the rules of all tools.
             native = [option for option in node.options if _native(option)]
             rest = [option for option in node.options if not _native(option)]
-            options = [*([alt(*rest)] if rest else []), *native]
+            options = [*([ir.alt(*rest)] if rest else []), *native]
             elements = [self.format(option) for option in options]
             return elements[0] if len(elements) == 1 else {"type": "or", "elements": elements}
-        if isinstance(node, Rep):
+        if isinstance(node, ir.Rep):
             return self.repeat(node)
-        assert isinstance(node, Seq)
+        assert isinstance(node, ir.Seq)
         return self.sequence(node.items)
 
-    def by_id(self, item: Ir) -> bool:
+    def by_id(self, item: ir.Ir) -> bool:
         """Whether a literal is a marker that is written by its id."""
-        return isinstance(item, TokenRef) and item.text in self.token_ids
+        return isinstance(item, ir.TokenRef) and item.text in self.token_ids
 
-    def literal(self, items: Iterable[Ir]) -> dict[str, Any]:
+    def literal(self, items: Iterable[ir.Ir]) -> dict[str, Any]:
         """A run of literals."""
         out: list[dict[str, Any]] = []
         for named, run in groupby(items, self.by_id):
             if named:
-                out += [{"type": "token", "token": self.token_ids[literal_text([item])]} for item in run]
+                out += [{"type": "token", "token": self.token_ids[ir.literal_text([item])]} for item in run]
             else:
-                out.append({"type": "const_string", "value": literal_text(run)})
+                out.append({"type": "const_string", "value": ir.literal_text(run)})
         return _sequence(out)
 
-    def sequence(self, items: tuple[Ir, ...]) -> dict[str, Any]:
+    def sequence(self, items: tuple[ir.Ir, ...]) -> dict[str, Any]:
         """A sequence. Neighbours without a native form become one piece; a marker and the text after it become one
         tag."""
         out: list[dict[str, Any]] = []
-        run: list[Ir] = []
+        run: list[ir.Ir] = []
 
         def flush() -> None:
             if run:
-                literals = all(isinstance(item, (Text, TokenRef)) for item in run)
-                out.append(self.literal(run) if literals else self.grammar(seq(*run)))
+                literals = all(isinstance(item, (ir.Text, ir.TokenRef)) for item in run)
+                out.append(self.literal(run) if literals else self.grammar(ir.seq(*run)))
                 run.clear()
 
         for item in items:
@@ -211,18 +198,18 @@ class _Tags:
                 continue
             made = self.format(item)
             if made["type"] == "tag" and run and all(map(self.plain, run)):
-                made = {**made, "begin": literal_text(run)}
+                made = {**made, "begin": ir.literal_text(run)}
                 run.clear()
             flush()
             out.append(made)
         flush()
         return _sequence(out)
 
-    def plain(self, item: Ir) -> bool:
+    def plain(self, item: ir.Ir) -> bool:
         """Whether a node is a literal that is written as text."""
-        return isinstance(item, (Text, TokenRef)) and not self.by_id(item)
+        return isinstance(item, (ir.Text, ir.TokenRef)) and not self.by_id(item)
 
-    def repeat(self, node: Rep) -> dict[str, Any]:
+    def repeat(self, node: ir.Rep) -> dict[str, Any]:
         content = self.format(node.node)
         if (node.least, node.most) == (0, 1):
             return {"type": "optional", "content": content}
@@ -235,11 +222,11 @@ class _Tags:
             "content": content,
         }
 
-    def grammar(self, node: Ir) -> dict[str, Any]:
+    def grammar(self, node: ir.Ir) -> dict[str, Any]:
         self.grammars.append(self.text(node))
         return {"type": "grammar", "grammar": self.grammars[-1]}
 
-    def free(self, node: Free) -> dict[str, Any]:
+    def free(self, node: ir.Free) -> dict[str, Any]:
         """Free text with calls."""
         counted = node.most is not None and (node.most > 1 or node.left)
         if counted or any(marker in trigger for trigger in node.triggers for marker in self.token_ids):
@@ -267,7 +254,7 @@ class _Tags:
             **({"excludes": excludes} if excludes else {}),
         }
 
-    def spelled_out(self, node: Free) -> dict[str, Any]:
+    def spelled_out(self, node: ir.Free) -> dict[str, Any]:
         """Free text with calls as a sequence of both."""
         text = {"type": "any_text", "excludes": [*node.triggers, *node.excludes]}
         call = _sequence([text, self.format(node.calls)])
@@ -277,18 +264,18 @@ class _Tags:
             return _sequence([{"type": "star", "content": call}, text])
         return _sequence([{"type": "repeat", "min": 0, "max": node.most, "content": call}, text])
 
-    def repeats(self, rests: list[Ir], calls: Ir) -> bool:
+    def repeats(self, rests: list[ir.Ir], calls: ir.Ir) -> bool:
         """Whether a tag for each trigger would repeat most of ``calls``: all end alike, with the calls that follow."""
-        last = [rest.items[-1] for rest in rests if isinstance(rest, Seq)]
+        last = [rest.items[-1] for rest in rests if isinstance(rest, ir.Seq)]
         if len(last) < 3 or len(last) < len(rests) or any(item is not last[0] for item in last):
             return False
         return self.size(last[0]) * len(last) > 2 * self.size(calls)
 
-    def size(self, node: Ir) -> int:
+    def size(self, node: ir.Ir) -> int:
         """The length of a grammar of ``node``, in characters."""
         return len(self.text(node))
 
-    def text(self, node: Ir) -> str:
+    def text(self, node: ir.Ir) -> str:
         """A grammar of ``node``."""
         return _Writer(self.rules, self.token_ids, self.regexes).write(node)
 
@@ -301,26 +288,26 @@ def _sequence(elements: list[dict[str, Any]]) -> dict[str, Any]:
     return flat[0] if len(flat) == 1 else {"type": "sequence", "elements": flat}
 
 
-def _without_end(node: Ir) -> tuple[Ir, str]:
+def _without_end(node: ir.Ir) -> tuple[ir.Ir, str]:
     """``node`` without the literals at its end, and their text."""
-    if isinstance(node, Shared):
+    if isinstance(node, ir.Shared):
         return _without_end(node.node)
-    if isinstance(node, Seq) and node.items:
+    if isinstance(node, ir.Seq) and node.items:
         size = len(node.items)
-        while size > 1 and isinstance(node.items[size - 1], (Text, TokenRef)):
+        while size > 1 and isinstance(node.items[size - 1], (ir.Text, ir.TokenRef)):
             size -= 1
-        return seq(*node.items[:size]), literal_text(node.items[size:])
+        return ir.seq(*node.items[:size]), ir.literal_text(node.items[size:])
     return node, ""
 
 
 def write_structural_tag(
-    root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, regexes: bool = True
+    root: ir.Ir, rules: Mapping[str, ir.Ir], token_ids: Mapping[str, int] | None = None, regexes: bool = True
 ) -> str:
     """The structural tag as JSON text. ``token_ids``: the markers that are written by their ids. ``regexes``: whether
     xgrammar reads regular expressions in rules."""
     tags = _Tags(rules, token_ids or {}, regexes)
     format = tags.format(root)
-    free = _holds(root, lambda part: isinstance(part, Free))  # a grammar has no form for these parts
+    free = _holds(root, lambda part: isinstance(part, ir.Free))  # a grammar has no form for these parts
     if len(tags.grammars) > 1 and not free:  # they share no rules: one grammar of all may be shorter
         whole = tags.text(root)
         if len(whole) < sum(map(len, tags.grammars)):

@@ -10,35 +10,21 @@ from __future__ import annotations
 import re
 
 from ...kept import Kept
-from ..ir import (
-    ANYTHING,
-    EMPTY,
-    NOTHING,
-    Alt,
-    Chars,
-    Ir,
-    Ranges,
-    Rep,
-    Seq,
-    Text,
-    alt,
-    charset,
-    complement,
-    never,
-    seq,
-)
+from .. import ir
 
-DIGITS = charset([(48, 57)])
-WORD = charset([(48, 57), (65, 90), "_", (97, 122)])
-SPACES = charset([(9, 13), 32, 160, 0x1680, (0x2000, 0x200A), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF])
-DOT = complement(charset([10, 13, 0x2028, 0x2029]))
-_CLASSES: dict[str, Ranges] = {
+DIGITS = ir.charset([(48, 57)])
+WORD = ir.charset([(48, 57), (65, 90), "_", (97, 122)])
+SPACES = ir.charset(
+    [(9, 13), 32, 160, 0x1680, (0x2000, 0x200A), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF]
+)
+DOT = ir.complement(ir.charset([10, 13, 0x2028, 0x2029]))
+_CLASSES: dict[str, ir.Ranges] = {
     "d": DIGITS,
-    "D": complement(DIGITS),
+    "D": ir.complement(DIGITS),
     "w": WORD,
-    "W": complement(WORD),
+    "W": ir.complement(WORD),
     "s": SPACES,
-    "S": complement(SPACES),
+    "S": ir.complement(SPACES),
 }
 _DEEPEST = 40
 """The deepest nesting of groups."""
@@ -57,7 +43,7 @@ class Invalid(ValueError):
     """The expression is not a regular expression; the message says where."""
 
 
-class _Anchor(Ir):
+class _Anchor(ir.Ir):
     __slots__ = ("end",)
 
     def __init__(self, end: bool) -> None:
@@ -87,7 +73,7 @@ class _Reader:
             return True
         return False
 
-    def alternatives(self) -> Ir:
+    def alternatives(self) -> ir.Ir:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise Unsupported(f"groups nested deeper than {_DEEPEST}")
@@ -95,15 +81,15 @@ class _Reader:
         while self.take("|"):
             options.append(self.sequence())
         self.depth -= 1
-        return alt(*options)
+        return ir.alt(*options)
 
-    def sequence(self) -> Ir:
-        items: list[Ir] = []
+    def sequence(self) -> ir.Ir:
+        items: list[ir.Ir] = []
         while (char := self.peek()) and char not in "|)":
             items.append(self.quantified())
-        return NOTHING if any(map(never, items)) else seq(*items)
+        return ir.NOTHING if any(map(ir.never, items)) else ir.seq(*items)
 
-    def quantified(self) -> Ir:
+    def quantified(self) -> ir.Ir:
         node = self.atom()
         for _ in range(_MOST_QUANTIFIERS):
             low: int
@@ -121,7 +107,7 @@ class _Reader:
             if isinstance(node, _Anchor):
                 raise self.invalid("something to repeat")
             self.take("?")
-            node = (NOTHING if low else EMPTY) if never(node) else Rep(node, low, high)
+            node = (ir.NOTHING if low else ir.EMPTY) if ir.never(node) else ir.Rep(node, low, high)
         raise Unsupported("repeats of repeats of repeats")
 
     def bounds(self) -> tuple[int, int | None] | None:
@@ -137,7 +123,7 @@ class _Reader:
         self.at = found.end()
         return low, high
 
-    def atom(self) -> Ir:
+    def atom(self) -> ir.Ir:
         char = self.text[self.at]
         if char == "(":
             self.at += 1
@@ -146,24 +132,24 @@ class _Reader:
             inner = self.alternatives()
             if not self.take(")"):
                 raise self.invalid("')'")
-            return Alt((inner,)) if isinstance(inner, Seq) and len(inner.items) != 1 else inner
+            return ir.Alt((inner,)) if isinstance(inner, ir.Seq) and len(inner.items) != 1 else inner
         self.at += 1
         if char == "[":
             found = self.char_class()
-            return Chars(found) if found else NOTHING
+            return ir.Chars(found) if found else ir.NOTHING
         if char == ".":
-            return Chars(DOT)
+            return ir.Chars(DOT)
         if char == "^":
             return _START
         if char == "$":
             return _END
         if char == "\\":
             escaped = self.escape(False)
-            return Chars(escaped) if not isinstance(escaped, int) else Text(chr(escaped))
+            return ir.Chars(escaped) if not isinstance(escaped, int) else ir.Text(chr(escaped))
         if char in "*+?":
             self.at -= 1
             raise self.invalid("something to repeat")
-        return Text(char)
+        return ir.Text(char)
 
     def group(self) -> None:
         """Reads the text after ``(?``, up to the group's inside."""
@@ -176,7 +162,7 @@ class _Reader:
         if found["flags"]:
             raise Unsupported(f"the flags (?{found['flags']})")
 
-    def escape(self, inside: bool) -> int | Ranges:
+    def escape(self, inside: bool) -> int | ir.Ranges:
         """Reads an escape after its backslash: one code point, or a class."""
         char = self.peek()
         if not char:
@@ -220,7 +206,7 @@ class _Reader:
             return code
         return ord(char)
 
-    def char_class(self) -> Ranges:
+    def char_class(self) -> ir.Ranges:
         negated = self.take("^")
         found: list[int | tuple[int, int]] = []
         while True:
@@ -250,46 +236,46 @@ class _Reader:
                 found.append(low)
             else:
                 found.extend(low)
-        ranges = charset(found)
-        return complement(ranges) if negated else ranges
+        ranges = ir.charset(found)
+        return ir.complement(ranges) if negated else ranges
 
 
-def _branches(node: Ir, end: bool) -> list[tuple[bool, Ir]]:
+def _branches(node: ir.Ir, end: bool) -> list[tuple[bool, ir.Ir]]:
     """The alternatives of ``node`` without their anchor at that end, by whether they had it."""
     if isinstance(node, _Anchor) and node.end is end:
-        return [(True, EMPTY)]
-    if isinstance(node, Alt):
+        return [(True, ir.EMPTY)]
+    if isinstance(node, ir.Alt):
         return [found for option in node.options for found in _branches(option, end)]
-    if isinstance(node, Seq) and node.items:
+    if isinstance(node, ir.Seq) and node.items:
         edge = node.items[-1] if end else node.items[0]
         if _has_anchor(edge):
             rest = node.items[:-1] if end else node.items[1:]
             return [
-                (anchored, Seq((*rest, part)) if end else Seq((part, *rest)))
+                (anchored, ir.Seq((*rest, part)) if end else ir.Seq((part, *rest)))
                 for anchored, part in _branches(edge, end)
             ]
     return [(False, node)]
 
 
-def _has_anchor(node: Ir) -> bool:
+def _has_anchor(node: ir.Ir) -> bool:
     if isinstance(node, _Anchor):
         return True
-    if isinstance(node, Rep):
+    if isinstance(node, ir.Rep):
         return _has_anchor(node.node)
     return any(
         map(
             _has_anchor,
-            node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else (),
+            node.items if isinstance(node, ir.Seq) else node.options if isinstance(node, ir.Alt) else (),
         )
     )
 
 
-_KNOWN: Kept[Ir] = Kept(16_000_000)
+_KNOWN: Kept[ir.Ir] = Kept(16_000_000)
 _NODE = 300
 """The bytes of a node, of which an expression has about one for each character."""
 
 
-def read_regex(text: str) -> Ir:
+def read_regex(text: str) -> ir.Ir:
     """The strings in which the regular expression ``text`` finds a match.
 
     Raises ValueError if it is not a regular expression, `Unsupported` if it is one that no grammar can say.
@@ -301,37 +287,41 @@ def read_regex(text: str) -> Ir:
     return found
 
 
-def _read(text: str) -> Ir:
+def _read(text: str) -> ir.Ir:
     reader = _Reader(text)
     node = reader.alternatives()
     if reader.at < len(text):
         raise reader.invalid("the end")
-    found: dict[tuple[bool, bool], list[Ir]] = {}
+    found: dict[tuple[bool, bool], list[ir.Ir]] = {}
     for at_start, left in _branches(node, False):
         for at_end, inner in _branches(left, True):
             if _has_anchor(inner):
                 raise Unsupported("an anchor inside the expression")
             found.setdefault((at_start, at_end), []).append(inner)
-    return alt(*(_beside_any(alt(*inner), at_start, at_end) for (at_start, at_end), inner in found.items()))
+    return ir.alt(
+        *(_beside_any(ir.alt(*inner), at_start, at_end) for (at_start, at_end), inner in found.items())
+    )
 
 
-def _beside_any(node: Ir, at_start: bool, at_end: bool) -> Ir:
+def _beside_any(node: ir.Ir, at_start: bool, at_end: bool) -> ir.Ir:
     """A branch with any text before and after it, unless it has an anchor there."""
     if not at_end:
-        node = seq(_fewest(node, True), ANYTHING)
-    return seq(node) if at_start else seq(ANYTHING, _fewest(node, False))
+        node = ir.seq(_fewest(node, True), ir.ANYTHING)
+    return ir.seq(node) if at_start else ir.seq(ir.ANYTHING, _fewest(node, False))
 
 
-def _fewest(node: Ir, end: bool) -> Ir:
+def _fewest(node: ir.Ir, end: bool) -> ir.Ir:
     """A node beside any text, without what any text says as well: ``X{2,9}`` is ``X{2}`` there."""
-    if isinstance(node, Alt):
-        return alt(*(_fewest(option, end) for option in node.options))
-    if isinstance(node, Seq) and node.items:
+    if isinstance(node, ir.Alt):
+        return ir.alt(*(_fewest(option, end) for option in node.options))
+    if isinstance(node, ir.Seq) and node.items:
         rest, edge = (node.items[:-1], node.items[-1]) if end else (node.items[1:], node.items[0])
         short = _fewest(edge, end)
-        if isinstance(short, Seq) and not short.items:
-            return _fewest(seq(*rest), end)
-        return seq(*rest, short) if end else seq(short, *rest)
-    if isinstance(node, Rep) and node.least != node.most:
-        return seq(*[node.node] * node.least) if node.least < 2 else Rep(node.node, node.least, node.least)
+        if isinstance(short, ir.Seq) and not short.items:
+            return _fewest(ir.seq(*rest), end)
+        return ir.seq(*rest, short) if end else ir.seq(short, *rest)
+    if isinstance(node, ir.Rep) and node.least != node.most:
+        return (
+            ir.seq(*[node.node] * node.least) if node.least < 2 else ir.Rep(node.node, node.least, node.least)
+        )
     return node

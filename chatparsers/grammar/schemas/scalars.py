@@ -5,18 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from math import lcm
 
-from ..ir import (
-    EMPTY,
-    NOTHING,
-    Ir,
-    Lang,
-    Part,
-    Rep,
-    Shared,
-    Text,
-    seq,
-    texts,
-)
+from .. import ir
 from ..regular import numbers as n
 from ..regular.regex import Unsupported, read_regex
 from ..syntaxes import Syntax
@@ -25,13 +14,13 @@ from .written import Output
 
 # strings
 
-Parts = tuple[Part, ...]
+Parts = tuple[ir.Part, ...]
 
 _MOST_COUNTED = 256
 """The most states for counting the characters of text up to a marker."""
 
 
-def regex(expression: str, path: str, keyword: str, output: Output) -> Ir | None:
+def regex(expression: str, path: str, keyword: str, output: Output) -> ir.Ir | None:
     """The strings in which the regular expression finds a match. If a grammar cannot say them, reports it and returns
     None."""
     try:
@@ -44,21 +33,21 @@ def regex(expression: str, path: str, keyword: str, output: Output) -> Ir | None
 def string_parts(case: Case, output: Output) -> Parts:
     """The patterns of a string."""
     nodes = (regex(expression, path, keyword, output) for expression, path, keyword in case.patterns)
-    return tuple(Part(node) for node in nodes if node is not None)
+    return tuple(ir.Part(node) for node in nodes if node is not None)
 
 
-def string(case: Case, syntax: Syntax, depth: int, output: Output) -> Ir:
+def string(case: Case, syntax: Syntax, depth: int, output: Output) -> ir.Ir:
     """The strings of a case."""
     if case.most is not None and case.most < case.least:
-        return NOTHING
+        return ir.NOTHING
     parts = string_parts(case, output)
     found = borne(case, parts, syntax.stops, output, output.target.most_counted)
-    return NOTHING if found is None else syntax.string(found.parts, found.least, found.most, depth > 0)
+    return ir.NOTHING if found is None else syntax.string(found.parts, found.least, found.most, depth > 0)
 
 
 def borne(
     case: Case, parts: Parts, stops: tuple[str, ...], output: Output, most_counted: int | None = None
-) -> Lang | None:
+) -> ir.Lang | None:
     """The strings of a case with these constraints, as far as engines bear them; None if there are none. ``stops``:
     the texts that end a string. ``most_counted``: the longest ones that are counted, of those without a stop."""
     least, most = case.least, case.most
@@ -67,7 +56,7 @@ def borne(
             case, output.target.counts_text, "before a marker take the engine too many states", output
         )
     if parts:
-        size = output.states(Lang(parts, least, most, stops=stops))
+        size = output.states(ir.Lang(parts, least, most, stops=stops))
         if size == 0:
             return None
         if size is None:
@@ -82,12 +71,12 @@ def borne(
     elif not stops and most_counted is not None:
         why = "are not counted: each character takes the engine 30 ms to compile"
         least, most = _count(case, most_counted, why, output)
-    return Lang(parts, least, most)
+    return ir.Lang(parts, least, most)
 
 
 def _few(parts: Parts, stops: tuple[str, ...], path: str, keyword: str, output: Output) -> Parts:
     """As many of the constraints as fit into an automaton of limited size."""
-    while parts and output.states(Lang(parts, stops=stops)) is None:
+    while parts and output.states(ir.Lang(parts, stops=stops)) is None:
         output.tell(path, keyword, "the regular expression takes too many states")
         parts = parts[:-1]
     return parts
@@ -129,8 +118,8 @@ def _count(case: Case, limit: int, why: str, output: Output) -> tuple[int, int |
 
 # numbers
 
-INTEGER = Shared("integer", n.INTEGER, True)
-NUMBER = Shared("number", n.NUMBER, True)
+INTEGER = ir.Shared("integer", n.INTEGER, True)
+NUMBER = ir.Shared("number", n.NUMBER, True)
 
 _MOST_DIVISOR = 200
 _MOST_MULTIPLES = 256
@@ -138,7 +127,7 @@ _MOST_MULTIPLES = 256
 _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
 
 
-def number(case: Case, integer: bool, output: Output, beside_text: bool = False) -> Ir:
+def number(case: Case, integer: bool, output: Output, beside_text: bool = False) -> ir.Ir:
     """The numbers of a case. ``beside_text``: text up to a marker may stand in their place."""
     step, integer = _step(case, integer, output)
     if integer:
@@ -146,8 +135,8 @@ def number(case: Case, integer: bool, output: Output, beside_text: bool = False)
         if (
             beside_text
             and output.target.counts_text
-            and isinstance(made, Shared)
-            and isinstance(made.node, Lang)
+            and isinstance(made, ir.Shared)
+            and isinstance(made.node, ir.Lang)
         ):
             output.tell(
                 case.divisors[0][1], "multipleOf", "the engine reads no divisor beside text up to a marker"
@@ -156,8 +145,8 @@ def number(case: Case, integer: bool, output: Output, beside_text: bool = False)
         return made
     low, high = case.low, case.high
     if crossed(low, high):
-        return NOTHING
-    found: tuple[Part, ...] = ()
+        return ir.NOTHING
+    found: tuple[ir.Part, ...] = ()
     if low is not None or high is not None:
         found = n.number_parts(
             low[0] if low else None,
@@ -167,11 +156,11 @@ def number(case: Case, integer: bool, output: Output, beside_text: bool = False)
         )
     if step:
         places = -int(step.as_tuple().exponent)
-        tail = Rep(seq(Text("."), Rep(n.DIGIT, 1, places), n.zeros(places)), 0, 1)
-        found += (Part(seq(n.SIGN, n.NATURAL, tail)),)
+        tail = ir.Rep(ir.seq(ir.Text("."), ir.Rep(n.DIGIT, 1, places), n.zeros(places)), 0, 1)
+        found += (ir.Part(ir.seq(n.SIGN, n.NATURAL, tail)),)
     if not found:
         return NUMBER
-    return Shared("num", found[0].node if len(found) == 1 else Lang(found), True)
+    return ir.Shared("num", found[0].node if len(found) == 1 else ir.Lang(found), True)
 
 
 def _step(case: Case, integer: bool, output: Output) -> tuple[Decimal, bool]:
@@ -192,21 +181,21 @@ def _step(case: Case, integer: bool, output: Output) -> tuple[Decimal, bool]:
     return step, integer
 
 
-def _integer(case: Case, step: int) -> Ir:
+def _integer(case: Case, step: int) -> ir.Ir:
     first = None if case.low is None else _ceiling(case.low)
     last = None if case.high is None else -_ceiling((-case.high[0], case.high[1]))
     if first is not None and last is not None and first > last:
-        return NOTHING
+        return ir.NOTHING
     if step <= 1:
         if first is None and last is None:
             return INTEGER
-        return Shared("int", n.integer_range(first, last), True)
+        return ir.Shared("int", n.integer_range(first, last), True)
     if first is not None and last is not None and (last - first) // step <= _MOST_MULTIPLES:
         values = range(first + -first % step, last + 1, step)
-        return Shared("int", texts(map(str, values)), True) if values else NOTHING
+        return ir.Shared("int", ir.texts(map(str, values)), True) if values else ir.NOTHING
     # Digits are not counted beside a divisor: the automaton would have a state for each remainder and count.
-    divided = Part(EMPTY, divisor=step, bounds=(first, last))
-    return Shared("int", Lang((Part(n.integer_range(first, last, None)), divided)), True)
+    divided = ir.Part(ir.EMPTY, divisor=step, bounds=(first, last))
+    return ir.Shared("int", ir.Lang((ir.Part(n.integer_range(first, last, None)), divided)), True)
 
 
 def _ceiling(bound: Bound) -> int:
