@@ -262,11 +262,13 @@ class _Walk:
                 yield None, place
             return
         if not stops and not node.unconstrained:  # what follows decides where it ends
+            left: ir.Lang | None = node
             for place in range(at, len(text)):
-                if _after(node, text[at:place]) is None:
-                    break
-                if _holds(node, text[at:place]):
+                if left is None:
+                    return
+                if _over(left):
                     yield None, place
+                left = _after(left, text[place])
         for begun in range(1, min(len(end), len(text) - at + 1)):
             if text.endswith(end[:begun]) and _holds(node, text[at : len(text) - begun]):
                 yield _rest(node, begun), len(text)
@@ -319,7 +321,12 @@ def _not_after(rest: str) -> Part:
 def _holds(node: ir.Lang, text: str) -> bool:
     """Whether the constraints of a language hold for the whole text."""
     left = _after(node, text)
-    return left is not None and not left.least and all(_met(part) for part in left.parts)
+    return left is not None and _over(left)
+
+
+def _over(node: ir.Lang) -> bool:
+    """Whether a text of the language may be over."""
+    return not node.least and all(map(_met, node.parts))
 
 
 def _met(part: Part) -> bool:
