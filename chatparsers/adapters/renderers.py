@@ -23,7 +23,7 @@ from renderers.base import (
 from ..chat.bridge import stand_in
 from ..chat.bridges import is_proved
 from ..chat.chat import Chat
-from ..chat.ends import behind_answer
+from ..chat.ends import after_answer
 from ..chat.request import Request
 from ..chat.sample import Kind
 from ..chat.shapes import shape_of
@@ -146,7 +146,7 @@ class Renderer:
         delta = stand_in(request, answer, list(new_messages), system=False)
         if delta is None:
             return None
-        part, _ = behind_answer(request, spoken, delta, tuple(enumerate(new_messages)), False)
+        part, _ = after_answer(request, spoken, delta, tuple(enumerate(new_messages)), False)
         before = [*previous_prompt_ids, *previous_completion_ids]
         column = part.column()
         kinds = [-1] * len(part.ids)

@@ -95,7 +95,7 @@ def generated(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]
 
 
 def is_header(request: Request, calls: bool, stop: str) -> bool:
-    """Whether the stop behind an answer is the next message's header: a conversation that ends there has no stop, or
+    """Whether the stop after an answer is the next message's header: a conversation that ends there has no stop, or
     the stop opens each result."""
     alone = request.around.alone(calls)
     if not stop or alone is None:

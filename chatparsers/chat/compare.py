@@ -41,7 +41,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where the ids are not what the template would write, and stay so. ``what``: ``stop``, ``dropped`` (ids behind
+    """Where the ids are not what the template would write, and stay so. ``what``: ``stop``, ``dropped`` (ids after
     it), ``order`` (of results), ``prompt`` (a generation prompt's text that the history lacks), or with
     ``history="exact"`` the reason of a break. ``message``: its index. ``held``, ``shown``: the two texts."""
 
@@ -163,7 +163,7 @@ def _spaces(text: str, at: int) -> int:
 
 
 def _beside(text: str, start: int, end: int) -> bool:
-    """Whether a marker stands before or behind this white space."""
+    """Whether a marker stands before or after this white space."""
     before = text[:start].rstrip()[-1:]
     return before in tuple(">]") or text[end : end + 1] in tuple("<[") or not text[end:]
 

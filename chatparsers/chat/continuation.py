@@ -30,7 +30,7 @@ def continued(
     wanted = "content" if final.get("content") or not reasoning_of(final) else "reasoning"
     try:
         prompt = template.render(given.messages, tools=given.tools, continue_final_message=True, **variables)
-        prefix = _behind_header(fmt, template, given, prompt, variables)
+        prefix = _after_header(fmt, template, given, prompt, variables)
         if _region(fmt, prefix) == wanted:
             return prompt, prefix
     except TemplateError as error:
@@ -67,8 +67,8 @@ def _written(
         rest = reasoning if begun else wire
     elif begun or reasoning:
         thought = {"role": "assistant", "content": text + _END, "reasoning_content": _THOUGHT + reasoning}
-        before, _, behind = fmt.render(thought).partition(_END)[0].partition(_THOUGHT)
-        rest = behind if begun else before + behind
+        before, _, after = fmt.render(thought).partition(_END)[0].partition(_THOUGHT)
+        rest = after if begun else before + after
     else:
         rest = fmt.render({"role": "assistant", "content": text + _END}).partition(_END)[0]
     if not begun and opened and rest.startswith(opened):
@@ -80,7 +80,7 @@ def _written(
     return base + rest, opened + rest
 
 
-def _behind_header(
+def _after_header(
     fmt: Format, template: Template, given: Rewritten, prompt: str, variables: Mapping[str, Any]
 ) -> str:
     """The last message in ``prompt``: everything after its role header. Raises `TemplateError`."""
@@ -95,5 +95,5 @@ def _behind_header(
     header = template.generation_prompt(history, tools=tools, **variables) if history else ""
     opened = opening(fmt, header)
     header = header[: len(header) - len(opened)]
-    behind = prompt[len(plain) :]
-    return behind[len(header) :] if behind.startswith(header) else opening(fmt, behind) or behind
+    after = prompt[len(plain) :]
+    return after[len(header) :] if after.startswith(header) else opening(fmt, after) or after

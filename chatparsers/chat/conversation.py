@@ -6,9 +6,9 @@ templates only add text; some rewrite (they drop reasoning of earlier turns, or 
 
 Strategy. An answer that is given as ids stays as it was sampled, by the mechanism of `Rollout`: it is read by ids, what
 was given and sampled up to there is compared with each new rendering, answers as messages (`compare`), and only the
-text behind it is encoded (`following`). If the comparison fails, what stands up to an earlier answer is kept.
+text after it is encoded (`following`). If the comparison fails, what stands up to an earlier answer is kept.
 
-Invariant: the text and the ids up to each mark are a beginning of the conversation's own; behind the last mark, they
+Invariant: the text and the ids up to each mark are a beginning of the conversation's own; after the last mark, they
 are the rendering's.
 """
 
@@ -64,8 +64,8 @@ class _Mark:
     """An answer that was given as ids. ``index``: of its message. ``segment``: what was given and sampled up to its
     end; None if the ids do not say the message. ``chars``, ``tokens``: how much of the text and the ids that is.
 
-    ``place``: where the rendering goes on behind it; None as long as that is not known. ``stop``: what the rendering
-    has behind the answer and before that place. ``closer``: what closes a thought in which the answer was cut off.
+    ``place``: where the rendering goes on after it; None as long as that is not known. ``stop``: what the rendering
+    has after the answer and before that place. ``closer``: what closes a thought in which the answer was cut off.
     ``rest``: the ids of the text from the place on.
     """
 
@@ -159,7 +159,7 @@ class Conversation:
         >>> conversation.replace([{"role": "user", "content": "Is it warm?"}]).rewritten
         True
         """
-        while self._marks and self._marks[-1].place is None:  # an answer behind which nothing stood
+        while self._marks and self._marks[-1].place is None:  # an answer after which nothing stood
             self._marks.pop()
         self._wrote = ""
         return self._step(list(map(own, messages)), "", add_generation_prompt)
@@ -185,7 +185,7 @@ class Conversation:
             had = [*self.ids, *(encoded(tokenizer, wrote, "")[0] if isinstance(wrote, str) else wrote)]
             if wrote and not isinstance(wrote, str):
                 self._sampled(wrote, spoken, messages, len(held), len(had))
-            if self._wrote and len(messages) == self._marks[-1].index + 1:  # nothing stands behind it yet
+            if self._wrote and len(messages) == self._marks[-1].index + 1:  # nothing stands after it yet
                 text, self.ids = held, had
             else:
                 quoted = quoted_markers(self._request, messages, **options)
@@ -212,8 +212,8 @@ class Conversation:
             said = Said(Spoken(self.turn).heard(Chunk.of(wrote, None, None, None), None), index)
             if not said.spoken.dropped and same_message(said.spoken.message, messages[index]):
                 segment, stop = self._asked(self.turn).answered(said), said.spoken.stop_text(tokenizer)
-        behind = GrowingIds(tokenizer, spelt(tokenizer, wrote[-1:]).strip())
-        self._marks.append(_Mark(index, segment, chars, tokens, stop, behind))
+        after = GrowingIds(tokenizer, spelt(tokenizer, wrote[-1:]).strip())
+        self._marks.append(_Mark(index, segment, chars, tokens, stop, after))
         self._wrote += text
 
     def _asked(self, turn: Turn) -> Segment:
@@ -257,8 +257,8 @@ class Conversation:
         assert mark.place is not None  # marks without a place were found or taken away
         rest = rendered[mark.place :]
         ids = had[: mark.tokens] + encoded(self._request.chat.tokenizer, mark.closer, "")[0]
-        behind = [(start - mark.place, end - mark.place) for start, end in quoted if start >= mark.place]
-        ids += mark.rest.update(rest, common(mark.rest.text, rest), behind)
+        after = [(start - mark.place, end - mark.place) for start, end in quoted if start >= mark.place]
+        ids += mark.rest.update(rest, common(mark.rest.text, rest), after)
         return held[: mark.chars] + mark.closer + rest, ids
 
     def _found(self, mark: _Mark, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> int:

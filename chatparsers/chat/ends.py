@@ -1,8 +1,8 @@
-"""What is put behind a sampled answer: closers, its stop if the engine left it out, and what the template adds.
+"""What is put after a sampled answer: closers, its stop if the engine left it out, and what the template adds.
 
-- A stop that was sampled stays, and the text behind the template's follows. If it is another stop than the template's,
+- A stop that was sampled stays, and the text after the template's follows. If it is another stop than the template's,
   and that one is the next message's header, the header is written too.
-- A stop that is missing is added. It counts only if it is asked for, and never behind an answer that was cut off.
+- A stop that is missing is added. It counts only if it is asked for, and never after an answer that was cut off.
 - An answer that was cut off inside a thought or a channel is closed as the format writes it. A call or a character is
   not completed.
 """
@@ -25,7 +25,7 @@ from .spoken import Spoken
 
 
 class Following(NamedTuple):
-    """The text that is put behind an answer. ``closer``: of what it was cut off in. ``text``: what the
+    """The text that is put after an answer. ``closer``: of what it was cut off in. ``text``: what the
     template writes from there on, of which the answer's stop takes the first ``stop`` characters. ``before``: the stop
     that was sampled; ``wanted``: the template's, if it is another."""
 
@@ -37,7 +37,7 @@ class Following(NamedTuple):
 
 
 def following(request: Request, spoken: Spoken, delta: Delta) -> Following:
-    """The text behind the answer."""
+    """The text after the answer."""
     wanted = delta.text[: delta.stop]
     if spoken.stop:
         sampled = spoken.stop_text(request.chat.tokenizer)
@@ -51,14 +51,14 @@ def following(request: Request, spoken: Spoken, delta: Delta) -> Following:
     return Following(closer, delta.text, delta.stop, "")
 
 
-def behind_answer(
+def after_answer(
     request: Request,
     spoken: Spoken,
     delta: Delta,
     messages: Sequence[tuple[int, Mapping[str, Any]]],
     count_stop: bool,
 ) -> tuple[Given, list[tuple[str, str]]]:
-    """The part behind the answer, and what differs from the template's text: what is held, what it would write."""
+    """The part after the answer, and what differs from the template's text: what is held, what it would write."""
     closer, text, stop, before, wanted = following(request, spoken, delta)
     skipped = len(delta.trace.text) - len(text)
     first = len(delta.messages) - len(messages)  # the index of the first new message there
@@ -80,7 +80,7 @@ def closing(fmt: Format, spoken: Spoken) -> str:
 
 
 def joined_message(begun: Mapping[str, Any] | None, message: Message) -> dict[str, Any]:
-    """The message that was read, behind the beginning that the prompt wrote."""
+    """The message that was read, after the beginning that the prompt wrote."""
     found = message.to_openai()
     if begun is None:
         return found

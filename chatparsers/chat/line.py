@@ -1,7 +1,7 @@
-"""How a rollout goes on: answers are closed, messages are put behind them, and segments begin.
+"""How a rollout goes on: answers are closed, messages are put after them, and segments begin.
 
 Invariants: inside a segment, ids are only added. Parts and answers never change, so copies share them. The mark is the
-state right behind the last sampled answer: messages that come after others start there again.
+state right after the last sampled answer: messages that come after others start there again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..errors import warn_user
 from ..tokens.growing import common_ids
 from .bridge import Delta, History, in_order, stand_in
 from .compare import Break, Difference, Verdict, compare
-from .ends import behind_answer, joined_message
+from .ends import after_answer, joined_message
 from .parts import Said
 from .request import Request
 from .segment import Lead, Segment, Step, opened
@@ -28,7 +28,7 @@ _READING = frozenset(
 
 
 class _Mark(NamedTuple):
-    """A state right behind a sampled answer."""
+    """A state right after a sampled answer."""
 
     segments: tuple[Segment, ...]
     messages: int
@@ -65,7 +65,7 @@ class Line:
         self._kind: History
         self._mark: _Mark | None = None
         self._pending: list[Mapping[str, Any]] = []
-        self._changed = False  # whether messages behind the mark came with other options
+        self._changed = False  # whether messages after the mark came with other options
         self._begin(messages)
 
     def rebased(
@@ -100,7 +100,7 @@ class Line:
         )
 
     def append(self, new: list[Mapping[str, Any]], changes: Mapping[str, Any]) -> None:
-        """Puts messages behind the last answer. Raises the errors of `Chat.prepare`."""
+        """Puts messages after the last answer. Raises the errors of `Chat.prepare`."""
         if self._mark is None:
             self._change(changes)
             self._begin([*self.messages, *new])
@@ -189,10 +189,10 @@ class Line:
         return Verdict(None if reason == "thought" else reason, delta)
 
     def _add(self, delta: Delta, new: Sequence[Mapping[str, Any]]) -> None:
-        """Puts the text behind the answer."""
+        """Puts the text after the answer."""
         assert self._mark is not None
         indexed = tuple(enumerate(new, len(self.messages)))
-        part, notes = behind_answer(self.request, self._mark.last, delta, indexed, self.count_stop)
+        part, notes = after_answer(self.request, self._mark.last, delta, indexed, self.count_stop)
         for held, shown in notes:
             self.differ("stop", len(self.messages) - 1, held, shown)
         segment = self.segments[-1].added(Step(part, Lead(delta.text, delta.generated, delta.turn.prefix)))

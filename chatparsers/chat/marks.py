@@ -66,8 +66,8 @@ def _with_names(message: Message) -> Iterator[tuple[Region, int]]:
 
 
 def _named(text: str, name: str) -> int:
-    """Where a name ends in a region that begins with it, as it is or behind its namespace (``functions.find``); 0 if
-    the region is something else. Gemma writes arguments right behind the name."""
+    """Where a name ends in a region that begins with it, as it is or after its namespace (``functions.find``); 0 if
+    the region is something else. Gemma writes arguments right after the name."""
     bare = text.strip("\"' ")
     if bare == name or bare.rpartition(".")[2] == name:
         return len(text)

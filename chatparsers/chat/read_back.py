@@ -30,7 +30,7 @@ class PromptMessage:
     """A message of a rendered conversation.
 
     ``message``: OpenAI-shaped. ``start``, ``end``: the span of its content in the text. An assistant's span begins
-    behind the generation prompt and includes the text that ends its turn: all that the model writes, and so all that a
+    after the generation prompt and includes the text that ends its turn: all that the model writes, and so all that a
     loss counts. ``tokens``: the same in tokens, None without a tokenizer.
     """
 
@@ -113,7 +113,7 @@ def read_back(
 
 
 def _over_a_stop(fmt: Format, answer: str) -> bool:
-    """Whether the text holds a stop: then a message behind the answer was not found."""
+    """Whether the text holds a stop: then a message after the answer was not found."""
     return any(stop in answer for stop in fmt.stops)
 
 

@@ -3,7 +3,7 @@
     Chat.rollout ──> ids ──engine──> sampled(ids) ──> Message ──host──> append(results) ──> ids ──> … ──> samples()
 
 Strategy. A segment begins with the rendering of some messages. Each step adds an answer's ids as they were sampled, and
-behind it only the text that the template writes between this answer's end and the next generation prompt (`bridge`).
+after it only the text that the template writes between this answer's end and the next generation prompt (`bridge`).
 Where the template rewrites what was given or sampled, a new segment begins, and `Rollout.breaks` says why.
 
 `Line` has the state between answers, and the steps. Here are what a user asks, and the answer that is being sampled.
@@ -21,7 +21,7 @@ from ..core.shown import Shown
 from ..errors import RequestError, warn_user
 from ..public import public
 from ..templates.messages import own
-from ..tokens.pieces import encode_behind
+from ..tokens.pieces import encode_after
 from .compare import Break, Difference
 from .ends import joined_message
 from .line import Line
@@ -116,7 +116,7 @@ class Rollout(Shown):
     ) -> Message:
         """Takes what the engine sampled, as it is, and returns the message.
 
-        Once more without `append`, it goes on with the same answer. Ids behind the first stop are dropped, and
+        Once more without `append`, it goes on with the same answer. Ids after the first stop are dropped, and
         `differs` says how many. ``logprobs``: one for each id. ``finish_reason``: ``"length"`` if it was cut off.
         ``counted``: for each id or for all, whether a loss may count it; False for what the host forced. ``version``:
         of the weights. Raises `RequestError` if a column has another length than the ids.
@@ -131,7 +131,7 @@ class Rollout(Shown):
         spoken = (self._spoken or Spoken(self._numbered())).heard(chunk, finish_reason)
         dropped = spoken.dropped - (self._spoken.dropped if self._spoken is not None else 0)
         if dropped:
-            self._line.differ("dropped", len(self._line.messages), f"{dropped} ids behind the stop", "")
+            self._line.differ("dropped", len(self._line.messages), f"{dropped} ids after the stop", "")
         self._spoken = spoken
         return spoken.message
 
@@ -154,7 +154,7 @@ class Rollout(Shown):
         if message.get("role", "assistant") != "assistant":
             raise RequestError(f"said: expected an assistant's message, found the role {message['role']!r}")
         turn = self._numbered()
-        ids = encode_behind(turn.tokenizer, written(self._line.request, turn, message))[0]
+        ids = encode_after(turn.tokenizer, written(self._line.request, turn, message))[0]
         marks = [counted] * len(ids)
         for region in () if reasoning else turn.parse(ids).regions:
             if region.kind == "reasoning":
@@ -163,7 +163,7 @@ class Rollout(Shown):
         return self.sampled(ids, counted=marks)
 
     def append(self, *messages: Mapping[str, Any], **changes: Unpack[PrepareOptions]) -> None:
-        """Adds messages of other roles behind the answer; only their text is encoded.
+        """Adds messages of other roles after the answer; only their text is encoded.
 
         ``changes``: keywords of `prepare` that are other from here on, such as ``tools``; they begin a segment. Raises
         `RequestError` for an assistant's message, and the errors of `prepare`; then nothing is added.

@@ -20,7 +20,7 @@ from ..public import public
 from .placeholders import Placeholder
 
 Run = tuple[int, int, int]
-"""First place, place behind the last, value."""
+"""First place, place after the last, value."""
 
 
 @public
@@ -207,7 +207,7 @@ class Sample(Shown):
         return other
 
     def padded(self, length: int, id: int = 0) -> Sample:
-        """The sample with ``id`` behind it up to ``length`` ids, of the kind `PADDING`. Raises `RequestError` if the
+        """The sample with ``id`` after it up to ``length`` ids, of the kind `PADDING`. Raises `RequestError` if the
         sample is longer.
 
         >>> sample = chat.encode(messages)

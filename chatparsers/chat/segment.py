@@ -1,4 +1,4 @@
-"""A segment of a rollout: a rendering, and behind it answers and steps, as immutable parts."""
+"""A segment of a rollout: a rendering, and after it answers and steps, as immutable parts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """An answer as it was sampled: its ids as they are, read up to the first stop.
 
-Strategy. One stream reads all ids of an answer, also if they come in several goes (partial rollouts). Ids behind the
+Strategy. One stream reads all ids of an answer, also if they come in several goes (partial rollouts). Ids after the
 first stop are not taken. The message is read by a fork of the stream, so that the answer can go on.
 """
 
@@ -71,7 +71,7 @@ def _listed(name: str, values: Any) -> list[Any]:
 
 class Spoken:
     """One answer. ``stop``: the ids of the stop that was sampled, ``()`` if none was. ``cut``: it was cut off by
-    length. ``dropped``: how many ids behind the stop were not taken."""
+    length. ``dropped``: how many ids after the stop were not taken."""
 
     __slots__ = ("_stream", "chunks", "cut", "dropped", "message", "region", "stop", "turn")
 

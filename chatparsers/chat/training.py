@@ -88,7 +88,7 @@ class Training:
     ) -> Sample | list[Sample]:
         """A finished conversation as ids with their loss mask: for supervised data, and for scoring.
 
-        The mask is 1 for what a model would have to write: each answer, from behind its generation prompt to the end of
+        The mask is 1 for what a model would have to write: each answer, from after its generation prompt to the end of
         its stop. An answer that the template does not show as the model wrote it is context: `Sample.left_out` names
         it, and ``rewritten=True`` counts it nevertheless.
 

@@ -42,12 +42,13 @@ from ..templates.probe.edges import opening as prompt_prefix
 from ..templates.probe.stand_ins import ANSWER, TOOLS
 from ..tokens.loaders import is_template_text, read_model
 from .contest import Contest, reads, writes
+from .described import describes, unread_forms
 from .limits import Limit
 from .shown import (
     CALL,
     CONTENT_ONLY,
     Probe,
-    behind_thoughts,
+    after_thoughts,
     context_of,
     cut_out,
     probes_of,
@@ -55,7 +56,6 @@ from .shown import (
     turn_of,
     without_end,
 )
-from .told import tells, untold
 
 __all__ = ["CONTENT_ONLY", "Detection", "analysed", "by_name", "detect", "detect_in", "prompt_prefix"]
 
@@ -131,7 +131,7 @@ def detect_in(template: Template, response_template: Mapping[str, Any] | None = 
     with account(template.limits, template.name):
         found = _found(template, response_template)
         fmt = found.format or (get_format(found.name) if found.name else None)
-        return found if fmt is None else _with_limits(found, untold(template, fmt))
+        return found if fmt is None else _with_limits(found, unread_forms(template, fmt))
 
 
 def by_name(template: Template, found: Detection, name: str, model: str) -> Detection:
@@ -152,7 +152,7 @@ def by_name(template: Template, found: Detection, name: str, model: str) -> Dete
         by = Detection(name, 0.5, (*found.evidence, f"the model's name: {model}"))
         other = [probe for probe in probes if not writes(fmt, probe)][:1]
         limits = tuple(Limit("grammar", f"{name} does not write {probe.wire!r:.200}") for probe in other)
-        return _with_limits(by, (*limits, *untold(template, fmt)))
+        return _with_limits(by, (*limits, *unread_forms(template, fmt)))
 
 
 def _with_limits(found: Detection, limits: tuple[Limit, ...]) -> Detection:
@@ -172,7 +172,7 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
     cuts: tuple[str, ...] = ()
     if hidden is not None:
         cuts = (f"the template cuts reasoning between {hidden[0]} and {hidden[1]} out of past answers",)
-        probes += behind_thoughts(probes, hidden)
+        probes += after_thoughts(probes, hidden)
     shown = [probe.prompt + probe.wire for probe in probes] + list(context_of(template))
     contest = Contest("\n".join((*shown, *(hidden or ()), "")), probes)
     for info in list_formats():
@@ -192,7 +192,7 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         if other is None:
             return Detection(best.name, 0.5 if unseen else 1.0, evidence)
         why = f"{best.name} reads {other.what}, but does not write {other.wire!r:.200}"
-        if tells(template, best):
+        if describes(template, best):
             return Detection(
                 best.name, 1.0, (*evidence, f"{why}; the prompt tells to write as {best.name} does")
             )
@@ -226,7 +226,7 @@ def _by_prompt(template: Template, contest: Contest) -> Detection | None:
         with suppress(Exception):  # a broken format must not stop the others
             fmt = info.load()
             wrong = [probe for probe in contest.probes if not reads(fmt, probe)]
-            if all("tool_calls" in probe.message for probe in wrong) and tells(template, fmt):
+            if all("tool_calls" in probe.message for probe in wrong) and describes(template, fmt):
                 why = "; ".join(f"{fmt.name} does not read {probe.wire!r:.200}" for probe in wrong[:1])
                 evidence = (
                     f"markers in the rendering: {', '.join(map(repr, info.markers))}",

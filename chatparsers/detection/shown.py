@@ -42,12 +42,12 @@ def probes_of(template: Template) -> Iterator[Probe]:
     can = template.can
     wanted = [("an answer", answer())]
     if can.reasoning:
-        wanted.append(("an answer behind reasoning", answer(thought=THOUGHT)))
+        wanted.append(("an answer after reasoning", answer(thought=THOUGHT)))
     if can.tool_calls:
         if can.bare_calls:
             wanted.append(("a call", answer("", calls=1)))
         if can.reasoning_with_calls:
-            wanted.append(("a call behind reasoning", answer("", thought=THOUGHT, calls=1)))
+            wanted.append(("a call after reasoning", answer("", thought=THOUGHT, calls=1)))
     for what, message in wanted:
         probe = turn_of(template, what, message)
         if probe is not None:
@@ -71,7 +71,7 @@ def several_calls(template: Template) -> list[Probe]:
     if not can.parallel_calls:
         return []
     both = answer("", thought="" if can.bare_calls else THOUGHT, calls=2)
-    probe = turn_of(template, "two calls" if can.bare_calls else "two calls behind reasoning", both)
+    probe = turn_of(template, "two calls" if can.bare_calls else "two calls after reasoning", both)
     return [] if probe is None else [probe]
 
 
@@ -113,7 +113,7 @@ def knows_reasoning(template: Template, format: Format) -> bool:
     return any(marker and marker in prompt for marker in markers) or cut_out(template) is not None
 
 
-def behind_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe]:
+def after_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe]:
     """The answer after a thought between these markers, which the prompt may have opened but not closed."""
     begin, end = markers
     found = []
@@ -121,7 +121,7 @@ def behind_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe
         if probe.what == "an answer" and end not in probe.opening:
             thought = ("" if begin in probe.opening else begin) + THOUGHT + end
             message = {**probe.message, "reasoning_content": THOUGHT}
-            what = "an answer behind reasoning that the template cuts out"
+            what = "an answer after reasoning that the template cuts out"
             found.append(replace(probe, what=what, message=message, wire=thought + probe.wire))
     return found
 

@@ -109,7 +109,7 @@ MORE = """
   background-repeat: no-repeat;
   background-attachment: local, local, scroll, scroll;
 """
-"""Shades an edge behind which more can be scrolled to; ``--paper`` is the colour behind the text."""
+"""Shades an edge after which more can be scrolled to; ``--paper`` is the colour after the text."""
 STYLE = f"""
 .cp {{ color-scheme: light dark; font: 14px/1.9 ui-monospace, monospace; color: canvastext; background: canvas; }}
 [data-jp-theme-light=true] .cp, .vscode-light .cp {{ color-scheme: light; }} /* a notebook's theme, not the system's */

@@ -73,9 +73,9 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     also = (pad + "</function>",) if pad else ()
     tag_ends = dict.fromkeys((">" + pad, ">"))
     named = ((pad + "</parameter=", ">"), *(((pad or gap) + "<parameter=", end) for end in tag_ends))
-    header, behind = open + gap + "<function=", (">", gap, ("<parameter=", "</function>"))
+    header, after = open + gap + "<function=", (">", gap, ("<parameter=", "</function>"))
     ends = ((pad or gap) + end for end in (close, "</function>" + gap + close))
-    seams = tuple(seam for end in ends for seam in _seams(end, header, *behind))
+    seams = tuple(seam for end in ends for seam in _seams(end, header, *after))
     raw = Raw(until=pad + "</parameter>", also=also, python=True, named=named, seams=seams)
     begun = p.reads(">", p.space() + ">", p.peek("\n")) + p.trim(pad)
     tags = p.choice("<parameter=", "<parameter name=", "</function>")
@@ -108,7 +108,7 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
 
 
 def _no_other(p: Builder, header: Node | str) -> Node:
-    """Behind the header of a call: a header that comes twice is not a call without arguments and another call."""
+    """After the header of a call: a header that comes twice is not a call without arguments and another call."""
     return p.reads("", p.negate(p.space() + header))
 
 
@@ -215,8 +215,8 @@ def headed_call(p: Builder, call: str = "tool_call") -> Node:
 def keyed_value(
     call: str = "tool_call", arg: str = "arg", *suffixes: str, line: str = "", after: str = "", sep: str = ""
 ) -> Raw:
-    """The value of a `keyed_call`. ``suffixes``: what the tags of a checkpoint have behind their names; ``sep``: the
-    name of the tag behind the call's name, if there is one."""
+    """The value of a `keyed_call`. ``suffixes``: what the tags of a checkpoint have after their names; ``sep``: the
+    name of the tag after the call's name, if there is one."""
 
     def tags(name: str) -> tuple[str, ...]:
         return tuple(f"<{name}{suffix}>" for suffix in (*suffixes, ""))
@@ -231,12 +231,12 @@ def keyed_value(
 
 
 def _seams(close: str, open: str, end: str, gap: str, tags: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """What stands between two calls, where it ends a value whose closer is missing: the texts before and behind the
-    name of a tool. ``end``: the end of the header; ``gap``: the white space behind it; ``tags``: those of which one
+    """What stands between two calls, where it ends a value whose closer is missing: the texts before and after the
+    name of a tool. ``end``: the end of the header; ``gap``: the white space after it; ``tags``: those of which one
     follows."""
     before = [close + space + open for space in ("", "\n")]
-    behind = [end + space + tag for space in dict.fromkeys((gap, "")) for tag in tags]
-    return tuple((one, other) for one in before for other in behind)
+    after = [end + space + tag for space in dict.fromkeys((gap, "")) for tag in tags]
+    return tuple((one, other) for one in before for other in after)
 
 
 def invoke(
@@ -258,10 +258,10 @@ def invoke(
     end = f"</{space}invoke>"
 
     another = f'<{space}invoke name="'
-    behind = ('">', gap, (f"<{space}parameter name=", end))
-    seams = _seams(gap + end, another, *behind)
+    after = ('">', gap, (f"<{space}parameter name=", end))
+    seams = _seams(gap + end, another, *after)
     if section:
-        seams += _seams(gap + end + gap + section, "<" + section[2:] + gap + another, *behind)
+        seams += _seams(gap + end + gap + section, "<" + section[2:] + gap + another, *after)
 
     def argument(arg: Argument) -> Node:
         begin = f"<{space}parameter name="
@@ -315,7 +315,7 @@ def python_list(p: Builder) -> Node:
 
 
 def _in_line(p: Builder, end: str) -> Node:
-    """Behind the name of a call in a line that nothing marks: the tool is declared, its arguments are named, and
+    """After the name of a call in a line that nothing marks: the tool is declared, its arguments are named, and
     ``end`` ends the line."""
     ended = end + p.chars(r" \t\r", 0) + ("\n" | p.end())
     line = p.many(p.chars(r"^)\n") | p.negate(ended) + ")") + ended

@@ -11,7 +11,7 @@
     ]```
 
 Quirks:
-- A newline behind the fence is the call's; most texts of the template end before it.
+- A newline after the fence is the call's; most texts of the template end before it.
 - The tool `directly-answer` is no call: the answer follows as content.
 - Seen in the wild: `Action: ```json` on one line, `]` on a line of its own, `<|CHATBOT_TOKEN|>` first,
   reasoning as text (`Plan: …`) before it.

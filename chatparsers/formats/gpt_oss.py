@@ -27,7 +27,7 @@ def build(p: Builder) -> Node:
     header = channel + p.optional(channels) + to_nobody + kind
     void = p.repeat(header + p.peek(channel), 0, 2)
     words = p.chars("^<", 0) + p.optional(constrain + p.chars("^<", 0))
-    behind = words + p.repeat(channel + words, 0, 2)
+    after = words + p.repeat(channel + words, 0, 2)
     filler = p.optional(p.choice("assistant", "commentary", "analysis") + p.peek(channel | begin))
     to_itself = " to=assistant" + channel + "commentary"
 
@@ -42,10 +42,10 @@ def build(p: Builder) -> Node:
         to = p.space(" ") + "to=" + name
         in_channel = channel + "commentary" + to + " " + constrain + "json"
         in_role = to + channel + "commentary json"
-        anywhere = to_nobody + p.repeat(header, 1, 3) + to + behind | to + kind + p.repeat(header, 1, 3)
+        anywhere = to_nobody + p.repeat(header, 1, 3) + to + after | to + kind + p.repeat(header, 1, 3)
         written = start + p.reads(in_channel | in_role, anywhere)
-        marked = begin + "assistant" + to_nobody + to + behind
-        dashed = begin + "assistant" + p.chars("–—-", 1, 4) + channels + kind + to + behind
+        marked = begin + "assistant" + to_nobody + to + after
+        dashed = begin + "assistant" + p.chars("–—-", 1, 4) + channels + kind + to + after
         place = p.choice(start + channel + p.negate(channels), begin)
         in_place = place + name + p.declared() + kind + p.optional(header)
         return p.reads(written, marked, written, dashed, in_place) + message + p.space() + p.args(tool)
@@ -57,7 +57,7 @@ def build(p: Builder) -> Node:
     said_to_it = to_model + kind + message + p.cut() + p.until("<|end|>", "<|call|>", "<|return|>")
     invented = p.tag(Tag.STRAY, said_to_it + p.optional(end))
     # Without tools, the header of a call is content with all its markers.
-    addressed = start + p.choice(" to=", "to=") + names + behind + message
+    addressed = start + p.choice(" to=", "to=") + names + after + message
     unread = () if p.options.tools else (p.tag(Tag.CONTENT, addressed),)
     said = p.optional(channels + p.peek(end | begin)) + p.tag(Tag.REASONING, p.chars("^<", 0))
     more = p.repeat(p.choice(channel, constrain) + said, 0, 3)

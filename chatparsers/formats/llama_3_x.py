@@ -1,4 +1,4 @@
-"""Llama 3.1, 3.2, 3.3: a bare JSON call, or built-in tools behind a python tag.
+"""Llama 3.1, 3.2, 3.3: a bare JSON call, or built-in tools after a python tag.
 
     {"name": "get_weather", "parameters": {"city": "Oslo"}}
 

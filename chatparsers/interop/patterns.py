@@ -1,7 +1,7 @@
 """Regular expressions as a format's author would write them: literals, white space, classes, named groups.
 
 A regular expression says more than a format can generate. `read_pattern` takes the part that has one meaning for a
-parser that streams and for a grammar, and refuses the rest by name: look-behind, and repeats of anything but one class.
+parser that streams and for a grammar, and refuses the rest by name: look-after, and repeats of anything but one class.
 Only the group ``value`` may hold such a rest: what reads values knows their syntax. A look-ahead is read and not
 generated. The standard library's own parser of regular expressions reads them.
 """

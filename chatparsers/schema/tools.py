@@ -274,7 +274,7 @@ _SPELT = tuple(
     ).search
     for size in sorted({*map(len, SPELLINGS)})
 )
-"""Searches for other names of types in dumped tools, where a text stands behind its length. Each begins with one byte,
+"""Searches for other names of types in dumped tools, where a text stands after its length. Each begins with one byte,
 because such a search runs to that byte at once."""
 
 

@@ -180,10 +180,10 @@ class Template:
         """
         known = self.tail(messages[-1] if messages else {}, tools, variables)
         if known is not None:
-            behind, generated = known
+            after, generated = known
             text = messages[-1].get("content")
-            if isinstance(text, str) and text and prompt.endswith(behind):
-                at = len(prompt) - len(behind)
+            if isinstance(text, str) and text and prompt.endswith(after):
+                at = len(prompt) - len(after)
                 if prompt[max(at - 256, 0) : at].rstrip().endswith(text[-256:].strip()[-64:]):
                     return generated
         return self.generation_prompt(messages, tools=tools, **variables)
@@ -232,15 +232,15 @@ class Template:
         history = [question()]
         last, followed = self._followed(history, self.can.plain, None, {})
         tail = trailer(last, followed)
-        between, behind, before, asking = "", "", "", ""
+        between, after, before, asking = "", "", "", ""
         if last is not None and NEEDLE in last:
             asked = self.probed(history).removesuffix(tail)
-            before, behind = last[: last.rindex(NEEDLE)], last[last.rindex(NEEDLE) + len(NEEDLE) :]
+            before, after = last[: last.rindex(NEEDLE)], last[last.rindex(NEEDLE) + len(NEEDLE) :]
             before = before[len(asked) :] if before.startswith(asked) else ""
-            behind = behind[: len(behind) - len(tail)] if behind.endswith(tail) else behind
+            after = after[: len(after) - len(tail)] if after.endswith(tail) else after
         if followed is not None and NEEDLE in followed:
             between, _, asking = followed[followed.rindex(NEEDLE) + len(NEEDLE) :].partition(FOLLOW_UP)
-        return end_marker(fmt, behind, between, before, asking.removesuffix(tail))
+        return end_marker(fmt, after, between, before, asking.removesuffix(tail))
 
     @limited
     def exchange(self, message: Mapping[str, Any], **request: Any) -> tuple[str, str, str]:

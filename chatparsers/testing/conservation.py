@@ -253,12 +253,12 @@ def _ends(call: ToolCall, regions: list[str], start: int, spelling: _ValueSpelli
         text = regions[at][read:]
         groups = _groups(text, spelling)
         for size in _named(text, call.name, spelling):
-            open.append((_behind(at, read, size, text), True, identified, argued))
+            open.append((_after(at, read, size, text), True, identified, argued))
         written = groups.get("id") == call.id
         if _means(groups.get("name", ""), call.name) and (written or identified or "id" not in groups):
             open.append(((at + 1, 0), True, identified or written, argued))
         for size in _beginnings(text, call.id, spelling):
-            open.append((_behind(at, read, size, text), named, True, argued))
+            open.append((_after(at, read, size, text), named, True, argued))
         if written or (identified and _WORD.fullmatch(text)):
             open.append(((at + 1, 0), named, True, argued))
         if not argued and _is_object(text, call, spelling, whole):
@@ -274,7 +274,7 @@ def _beginnings(text: str, value: str, spelling: _ValueSpelling) -> Iterator[int
         yield len(text)
 
 
-def _behind(at: int, read: int, size: int, text: str) -> _Place:
+def _after(at: int, read: int, size: int, text: str) -> _Place:
     return (at, read + size) if size < len(text) else (at + 1, 0)
 
 

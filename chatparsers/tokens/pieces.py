@@ -46,7 +46,7 @@ class Offsets(Sequence[tuple[int, int]]):
         return iter(self._encoding.offsets)
 
 
-def encode_behind(tokenizer: Any, text: str, before: str = "") -> tuple[list[int], Spans]:
+def encode_after(tokenizer: Any, text: str, before: str = "") -> tuple[list[int], Spans]:
     """The ids of ``text`` after other text, without a merge over the border, and the span of each.
 
     ``before``: the added token that is there; then its flags decide what becomes of white space after it.
@@ -59,19 +59,19 @@ def encode_behind(tokenizer: Any, text: str, before: str = "") -> tuple[list[int
     ids: list[int] = encoded.ids
     if not anchor:
         return ids, encoded.offsets
-    ids, spans = _behind(encoded, len(anchor))
+    ids, spans = _after(encoded, len(anchor))
     if ids and not text.startswith(" ") and str(vocabulary.pieces[ids[0]]).startswith(" "):
         # The tokenizer writes a space after each added token; after a line break it writes none.
-        other, places = _behind(tokenizer.encode("\n" + text, add_special_tokens=False), 1)
+        other, places = _after(tokenizer.encode("\n" + text, add_special_tokens=False), 1)
         if other and not str(vocabulary.pieces[other[0]]).startswith(" "):
             return other, places
     return ids, spans
 
 
 def encoded(tokenizer: Any, text: str, before: str | None) -> tuple[list[int], Spans]:
-    """The ids of a text and their spans. ``before``: as in `encode_behind`; None at the beginning of all."""
+    """The ids of a text and their spans. ``before``: as in `encode_after`; None at the beginning of all."""
     if before is not None:
-        return encode_behind(tokenizer, text, before)
+        return encode_after(tokenizer, text, before)
     found = tokenizer.encode(text, add_special_tokens=False)
     return found.ids, found.offsets
 
@@ -103,7 +103,7 @@ def _apart(tokenizer: Any, text: str, span: tuple[int, int], cut: int) -> tuple[
     for borders in ((span[0], cut, span[1]), range(span[0], span[1] + 1)):
         ids, spans = [], []
         for first, last in pairwise(borders):
-            some, places = encode_behind(tokenizer, text[first:last])
+            some, places = encode_after(tokenizer, text[first:last])
             ids += some
             spans += ((first + start, first + end) for start, end in places)
         if not any(id in added and text[slice(*where)].strip() for id, where in zip(ids, spans, strict=True)):
@@ -111,7 +111,7 @@ def _apart(tokenizer: Any, text: str, span: tuple[int, int], cut: int) -> tuple[
     return ids, spans
 
 
-def _behind(encoded: Any, size: int) -> tuple[list[int], Spans]:
+def _after(encoded: Any, size: int) -> tuple[list[int], Spans]:
     """The ids after the first characters, and their spans from there on."""
     spans: Spans = encoded.offsets
     first = next((place for place, (_, end) in enumerate(spans) if end > size), len(spans))

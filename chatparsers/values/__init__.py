@@ -218,11 +218,11 @@ class Elements(Syntax):
         from .elements import ElementScanner
 
         prefixes, shown, item = spellings(self.prefix), self.prefix, self.item
-        behind = look.near(f"{prefixes[0]}</{NAME}>")
+        after = look.near(f"{prefixes[0]}</{NAME}>")
 
         def read(argument: Argument, name: str) -> Transcoder:
             return ElementScanner(
-                prefixes, shown, markers, argument.document, argument.schema, name, item, behind
+                prefixes, shown, markers, argument.document, argument.schema, name, item, after
             )
 
         return read
@@ -241,7 +241,7 @@ class Raw(Syntax):
     character and its spelling in strings, such as ``("<", "&lt;")``. ``end``: the end of the turn ends the value too.
     ``named``: pairs of the texts around the name of an argument, such as ``("<parameter=", ">")``. For the parser only,
     they end the value with a name between them that the tool declares and the call has not given yet, where a value may
-    begin behind them: text that goes on there quotes the tag. White space at their outer ends is what the format writes
+    begin after them: text that goes on there quotes the tag. White space at their outer ends is what the format writes
     there; that at the beginning is as in ``until``, and that at the end counts only with all of it. If the first text
     begins with ``</``, the name is the value's own; if the second is empty, what follows is any name, a quote or ``>``.
     ``seams``: such pairs around the name of a tool that the request declares; the second text goes on to the first tag
@@ -319,10 +319,10 @@ def _around(pairs: tuple[tuple[str, str], ...], spellings: Spellings) -> Iterabl
     """Pairs of texts in all spellings, also with less white space at their beginning and then none at their end."""
     found = [
         (text, close)
-        for before, behind in pairs
+        for before, after in pairs
         for less in _with_less_space(before)
         for text in spellings(less)
-        for end in ((behind, behind.rstrip()) if less == before else (behind.rstrip(),))
+        for end in ((after, after.rstrip()) if less == before else (after.rstrip(),))
         for close in spellings(end)
     ]
     return dict.fromkeys(found)

@@ -56,9 +56,9 @@ def _closer(prefixes: tuple[str, ...], shown: str, name: str, markers: tuple[str
 
 
 @lru_cache(maxsize=1024)
-def _closes(prefixes: tuple[str, ...], name: str, behind: tuple[str, ...]) -> Closers:
+def _closes(prefixes: tuple[str, ...], name: str, after: tuple[str, ...]) -> Closers:
     """The closing tags of an element, and the texts that may follow them."""
-    return of_texts({f"{prefix}</{name}>": behind for prefix in prefixes})
+    return of_texts({f"{prefix}</{name}>": after for prefix in prefixes})
 
 
 @lru_cache(maxsize=1024)
@@ -72,11 +72,11 @@ class ElementScanner(Transcoder):
 
     ``prefixes``: the forms of the marker before every tag in the text; ``shown``: the form for diagnostics. ``item``:
     the name of the elements of an array.
-    ``markers``: those of calls, as for raw text. ``behind``: the texts that may follow the element's closing tag.
+    ``markers``: those of calls, as for raw text. ``after``: the texts that may follow the element's closing tag.
     """
 
     __slots__ = (
-        "behind",
+        "after",
         "document",
         "inner",
         "item",
@@ -97,14 +97,14 @@ class ElementScanner(Transcoder):
         schema: Any,
         name: str,
         item: str = "item",
-        behind: tuple[str, ...] = (),
+        after: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
         self.prefixes = prefixes
         self.shown = shown
         self.item = item
         self.markers = markers
-        self.behind = behind
+        self.after = after
         self.document = document
         self.stack: list[_Element] = [(name, schema, "", 0)]
         self.state = _VALUE
@@ -196,8 +196,8 @@ class ElementScanner(Transcoder):
         inner = raw_transcoder(finder, types)
         if "string" in types:
             nested = len(self.stack) > 1 and self.stack[-2][2] != "+"
-            name, behind = self.stack[-1][0], self.prefixes if nested else self.behind
-            inner.closers = _closes(self.prefixes, name, behind)
+            name, follows = self.stack[-1][0], self.prefixes if nested else self.after
+            inner.closers = _closes(self.prefixes, name, follows)
         self.inner = inner
         self.state = _TEXT
         return i

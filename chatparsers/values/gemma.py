@@ -37,7 +37,7 @@ _NO_ARGUMENTS: Mapping[str, Argument] = {}
 
 _key_run = re.compile(r"[^:,{}= \t\r\n]*").match
 
-# Behind a key, in place of its colon: what begins a value and stands in no key.
+# After a key, in place of its colon: what begins a value and stands in no key.
 _assigns = re.compile(rf"""=(?:['"\[{{]|(?:{NUMBER}|[Tt]rue|[Ff]alse|[Nn]one|null)[,\]}})])""").match
 _assigns_begun = re.compile(r"=[-+.0-9A-Za-z]{0,32}\Z").match
 
@@ -106,7 +106,7 @@ class GemmaScanner(Transcoder):
         self.key = False
         """True while a key is being read."""
         self.sign = ":"
-        """What the model writes behind a key."""
+        """What the model writes after a key."""
         self.bare: list[str] = []
         """The value without quotes that is being read."""
         self.comma: list[str] = []
@@ -135,7 +135,7 @@ class GemmaScanner(Transcoder):
         self.waiting = False
         while i < n or (final and self.state == _JSON):
             if self.comma and text[i] not in " \t\r\n":
-                self._behind_comma(text, i, parts)
+                self._after_comma(text, i, parts)
             state = self.state
             if state == _STRING:
                 i = self._string(text, i, final, parts)
@@ -214,7 +214,7 @@ class GemmaScanner(Transcoder):
         else:
             self.done = True
 
-    def _behind_comma(self, text: str, i: int, parts: list[str]) -> None:
+    def _after_comma(self, text: str, i: int, parts: list[str]) -> None:
         """Puts out the comma before what stands at ``i``; not before a closing bracket."""
         if text[i] == _CLOSE[self.stack[-1]]:
             self.notes.append((i, _EXPECTED[self.state], text[i]))
@@ -296,7 +296,7 @@ class GemmaScanner(Transcoder):
         tell."""
         if not self.stack or not self.closers:
             return 1
-        found = self.patterns.behind(self.stack[-1])
+        found = self.patterns.after(self.stack[-1])
         if found.whole(text, end):
             return 1
         return -1 if found.begun(text, end) else 0
@@ -317,7 +317,7 @@ class GemmaScanner(Transcoder):
         """Where the marker that ends the call, or the next call, ends the string, before the next quote at ``end`` (-1:
         not yet there), and whether more text cannot change that.
 
-        It does not if the string's own quote follows: a near one, and behind it a comma or a bracket. The next quote
+        It does not if the string's own quote follows: a near one, and after it a comma or a bracket. The next quote
         after a string that was cut short begins one of another call. With prose after the marker, the next call must
         be near, or the brackets before it and the end of the turn.
         """
@@ -468,15 +468,15 @@ class GemmaScanner(Transcoder):
     def _equals(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         """Reads an equals sign: in place of the colon if a value follows, else part of the key."""
         quote = self.quote
-        behind = text[i + 1 : i + 1 + len(quote)]
-        if _assigns(text, i) or behind == quote:
+        quoted = text[i + 1 : i + 1 + len(quote)]
+        if _assigns(text, i) or quoted == quote:
             self.notes.append((i, "':'", "="))
             parts.append('":')
             self.sign = "="
             self.state = _VALUE
             self.key = False
         elif not final and (
-            _assigns_begun(text, i) or (len(behind) < len(quote) and quote.startswith(behind))
+            _assigns_begun(text, i) or (len(quoted) < len(quote) and quote.startswith(quoted))
         ):
             self.waiting = True
             return i

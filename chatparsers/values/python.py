@@ -73,7 +73,7 @@ _ARGUMENT = r"[A-Za-z_]\w{0,63}=(?:['\"\[{(0-9-]|True|False|None)"
 _apostrophe = re.compile(rf"'(?=\w)(?!{_PREFIX}['\"]|{_ARGUMENT})").match
 _apostrophe_begun = re.compile(rf"'(?:{_PREFIX}|[A-Za-z_]\w{{0,63}}(?:=[A-Za-z]{{0,4}})?)\Z").match
 
-# Behind the quote of an argument's string: the next argument, or the end of its call. In brackets: what is neither.
+# After the quote of an argument's string: the next argument, or the end of its call. In brackets: what is neither.
 _SPACE = r"[ \t\r\n]{0,64}"
 _NAME = r"[A-Za-z_]\w{0,63}"
 _next_argument = re.compile(
@@ -166,7 +166,7 @@ _MODES = {
 
 
 def _respelt(text: str) -> tuple[str, list[tuple[int, int]], int]:
-    """The text with the quotes and words of JSON; behind which places it is longer, and by how much; and the first
+    """The text with the quotes and words of JSON; after which places it is longer, and by how much; and the first
     quote that begins no whole string, or the end."""
     longer: list[tuple[int, int]] = []
     odd: list[int] = []
@@ -196,15 +196,15 @@ def _whole(text: str, start: int) -> tuple[int, str]:
         more = start + size < len(text)
         out, longer, odd = _respelt(part)
         end = judge(out, 0, more)
-        if more and not end and odd < len(part):  # perhaps a string that goes on behind this part
+        if more and not end and odd < len(part):  # perhaps a string that goes on after this part
             match = (_single if part[odd] == "'" else _double)(part, odd + 1)
             end = -1 if match and match.end() > len(part) - _LONGEST_ESCAPE else 0
         if end >= 0:
             break
         size *= 4
     shift = 0
-    for behind, by in longer:
-        if behind + shift + by > end:
+    for place, by in longer:
+        if place + shift + by > end:
             break
         shift += by
     return (start + end - shift, out[:end]) if end and end - shift <= odd else (0, "")

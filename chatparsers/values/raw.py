@@ -18,7 +18,7 @@ before, it closed the value, and what follows it does not belong there.
 
 Where a model leaves the closing tag out, the tag of another argument ends the value, if its tool declares the argument
 and the call has not given it yet (``named``); so does what stands between two calls, up to the first tag in the call of
-a declared tool (``seams``). A text may also quote such a tag: it does so where text goes on behind it and no value
+a declared tool (``seams``). A text may also quote such a tag: it does so where text goes on after it and no value
 begins (`_text_goes_on`), or where the same tag follows the next closing tag and gives the argument there. Then all
 that follow it in the value are quoted too. A quoted tag that is written as the format writes it has its closing tag in
 the text (``depth``), unless the call, or the turn, ends with that.
@@ -139,7 +139,7 @@ class StopFinder:
         self.shown = None if shown is None else _longest_first(shown)
         self.stops = _longest_first(stops)
         self.markers = _longest_first(set(markers) - set(self.stops))
-        # What decides is the longest text behind the name.
+        # What decides is the longest text after the name.
         self.named = tuple(sorted(named, key=lambda pair: -len(pair[1])))
         self.seams = tuple(seams)
         tags = [pair for pair in self.named if pair[1] and not pair[0].lstrip().startswith("</")]
@@ -311,10 +311,10 @@ class _Raw(Transcoder):
         """The same for the tag of an argument that the call has not given, at ``at`` after white space."""
         rest = squeezed(text[at : at + _AHEAD])
         begun = 0
-        for before, behind in self.stops.named:
+        for before, after in self.stops.named:
             opener = squeezed(before)
             if rest.startswith(opener):
-                begun = _tag_at(self.names[1:], squeezed(behind), rest, len(opener), False) or begun
+                begun = _tag_at(self.names[1:], squeezed(after), rest, len(opener), False) or begun
                 if begun > 0:
                     return 1
             elif opener.startswith(rest):
@@ -324,16 +324,16 @@ class _Raw(Transcoder):
     def _named(self, text: str, end: int, final: bool) -> int:
         """1 if what stands at ``end`` is no closing tag and ends the value; -1 if more text must tell, else 0."""
         follows = 0
-        for before, behind in self.stops.named:
+        for before, after in self.stops.named:
             if not follows and text.startswith(before, end):
-                follows = self._follows(before, behind, text, end + len(before), final)
-                if follows > 0 and behind and self.depth < 0 and self.closers is not NO_CLOSERS:
-                    follows = self._only(before, behind, text, end, final)
+                follows = self._follows(before, after, text, end + len(before), final)
+                if follows > 0 and after and self.depth < 0 and self.closers is not NO_CLOSERS:
+                    follows = self._only(before, after, text, end, final)
         if self.tools is not None and (self.depth < 0 or (self.passed and not self.depth)):
-            for before, behind in self.stops.seams:
+            for before, after in self.stops.seams:
                 if follows <= 0 and text.startswith(before, end):
                     names = self.tools.names()
-                    follows = _tag_at(names, behind, text, end + len(before), final) or follows
+                    follows = _tag_at(names, after, text, end + len(before), final) or follows
         if follows > 0:
             self.notes = [*self.notes, (end, self.stops.expected, "")]
         elif not follows:
@@ -343,10 +343,10 @@ class _Raw(Transcoder):
             self.depth = max(self.depth, 0) + opened  # the value is about markup
         return follows
 
-    def _only(self, before: str, behind: str, text: str, begin: int, final: bool) -> int:
+    def _only(self, before: str, after: str, text: str, begin: int, final: bool) -> int:
         """1 if the tag of another argument at ``begin`` gives it, 0 if that tag comes again after the next closing tag,
         so that this one is text; -1 if more text must tell."""
-        end = _tag_at(self.names[1:], behind, text, begin + len(before), final)
+        end = _tag_at(self.names[1:], after, text, begin + len(before), final)
         if end <= 0:
             return 1  # the value's own closing tag
         later = self._next_closer(text, end, final)
@@ -362,37 +362,37 @@ class _Raw(Transcoder):
 
     def _opens(self, text: str, end: int, final: bool) -> int:
         """1 if a tag of any argument stands at ``end`` as the format writes it; -1 if more text must tell, else 0."""
-        for before, behind in self.stops.tags:
+        for before, after in self.stops.tags:
             if not text.startswith(before, end):
                 continue
             at = end + len(before)
             found = _any_name(text, at)
             over = found.end() if found else at
-            if text.startswith(behind, over):
-                over += len(behind)
-                if behind[-1] in _WHITE:
+            if text.startswith(after, over):
+                over += len(after)
+                if after[-1] in _WHITE:
                     return 1
                 if len(text) < over + 2 and not final:
                     return -1
                 return 0 if _text_goes_on(text, over) else 1
-            if not final and behind.startswith(text[over:]) and over - at < _LONGEST_NAME:
+            if not final and after.startswith(text[over:]) and over - at < _LONGEST_NAME:
                 return -1
         return 0
 
-    def _follows(self, before: str, behind: str, text: str, at: int, final: bool) -> int:
+    def _follows(self, before: str, after: str, text: str, at: int, final: bool) -> int:
         """The same for one pair of texts, the first of which ends at ``at``."""
-        if not behind:
+        if not after:
             if at == len(text):
                 return 0 if final else -1
             return 1 if _tag_goes_on(text[at]) and self.depth < 0 else 0
         # A closing tag has the name of the value itself, an opening tag that of another one.
         if before.lstrip().startswith("</"):
-            return _tag_at(self.names[:1], behind, text, at, final)
+            return _tag_at(self.names[:1], after, text, at, final)
         names = self.names[1:] if self.depth < 0 else ()
-        end = _tag_at(names, behind, text, at, final)
+        end = _tag_at(names, after, text, at, final)
         if end <= 0:
             return end
-        if behind[-1] in _WHITE:
+        if after[-1] in _WHITE:
             return 1  # all of it is as the format writes it
         if len(text) < end + 2 and not text[end:].isalnum():
             return 0 if final else -1
@@ -414,14 +414,14 @@ def _first(texts: tuple[str, ...], text: str, at: int) -> str:
     return one
 
 
-def _tag_at(names: tuple[str, ...], behind: str, text: str, at: int, final: bool) -> int:
-    """Where the tag ends that is at ``at`` one of ``names`` and then ``behind``; -1 if more text must tell, else 0."""
+def _tag_at(names: tuple[str, ...], after: str, text: str, at: int, final: bool) -> int:
+    """Where the tag ends that is at ``at`` one of ``names`` and then ``after``; -1 if more text must tell, else 0."""
     begun = 0
     for name in names:
-        end = at + len(name) + len(behind)
-        if text.startswith(name + behind, at):
+        end = at + len(name) + len(after)
+        if text.startswith(name + after, at):
             return end
-        if not final and len(text) < end and (name + behind).startswith(text[at:]):
+        if not final and len(text) < end and (name + after).startswith(text[at:]):
             begun = -1
     return begun
 

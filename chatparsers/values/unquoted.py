@@ -23,10 +23,10 @@ HELD = 128
 MOST = 8
 """The most brackets, and the most white space, before the marker."""
 NEAR = 1024
-"""How many characters behind such a marker its string's own quote may stand, so that the marker is text."""
+"""How many characters after such a marker its string's own quote may stand, so that the marker is text."""
 _WS = rf"[ \t\r\n]{{0,{MOST}}}"
 _KEYS = {":": r",[A-Za-z_]\w{0,63}:", "=": rf",{_WS}[A-Za-z_]\w{{0,63}}[:=]"}
-"""The next key, by the sign behind the value's own."""
+"""The next key, by the sign after the value's own."""
 _SPACED_KEY = rf",{_WS}[A-Za-z_]\w{{0,63}}{_WS}[:=]"
 _LONGEST_NAME = 100
 _WIDE = 64
@@ -86,7 +86,7 @@ class StringPatterns:
     def __reduce__(self) -> tuple[object, ...]:
         return string_patterns, self.given
 
-    def behind(self, open: str) -> Behind:
+    def after(self, open: str) -> Behind:
         """What may stand after a string in the bracket ``open``; compiled when it is first asked for."""
         found = self.known.get(open)
         if found is None:

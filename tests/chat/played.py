@@ -20,7 +20,7 @@ from chatparsers import Chat, Kind, Rollout, Turn
 from chatparsers.chat.spoken import spelt
 from chatparsers.errors import ChatParsersError
 from chatparsers.templates.probe.turns import common
-from chatparsers.tokens.pieces import encode_behind
+from chatparsers.tokens.pieces import encode_after
 
 NOW = datetime(2025, 1, 1)
 
@@ -102,7 +102,7 @@ def play(
             count["unwritten"] += 1
             return None
         given = rollout.ids
-        ids = encode_behind(tokenizer, wire)[0]
+        ids = encode_after(tokenizer, wire)[0]
         if spelt(tokenizer, ids) != wire:
             count["the tokenizer cannot spell the answer"] += 1
             return None

@@ -12,7 +12,7 @@ import pytest
 
 import chatparsers
 from chatparsers import Format, Message
-from chatparsers.core.definition.headless import behind_names, ending, headless
+from chatparsers.core.definition.headless import after_names, ending, headless
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Node
 from chatparsers.core.definition.tree import first, head, tokens, walk
@@ -144,7 +144,7 @@ def test_a_line_that_is_a_call_without_its_opener(format: Format) -> None:
     )
     written = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
     _, name, behind = written.rpartition("get_weather")
-    if bare is None or not behind.lstrip().startswith(behind_names(bare)):
+    if bare is None or not behind.lstrip().startswith(after_names(bare)):
         return
     text = "I call\nget_weatherman, or\n" + name + behind
     turn = format.bind(tools=TOOLS)

@@ -82,7 +82,7 @@ def test_reasoning_that_the_template_cuts_out_of_past_answers() -> None:
     found = detect(source.replace(KEPT, CUT))
     assert (found.name, found.score) == ("deepseek-r1", 1.0)
     assert "the template cuts reasoning between <think> and </think> out of past answers" in found.evidence
-    assert "an answer behind reasoning that the template cuts out" in found.evidence[1]
+    assert "an answer after reasoning that the template cuts out" in found.evidence[1]
 
 
 def test_reasoning_that_the_template_shows_is_declared_by_the_format() -> None:
@@ -99,7 +99,7 @@ def test_reasoning_that_the_template_shows_is_declared_by_the_format() -> None:
     )
     found = detect(thinking)
     assert (found.name, found.score) == ("qwen3", 1.0), found
-    assert "a call behind reasoning" in found.evidence[1]
+    assert "a call after reasoning" in found.evidence[1]
 
 
 @pytest.mark.parametrize(

@@ -39,21 +39,23 @@ class Follows:
     def near(self, closer: str) -> tuple[str, ...]:
         """The texts, without white space, as far as they tell what follows; none if any text may."""
         found = _Found(squeezed(closer), self.spell, False)
-        texts = found.behind(found.read(self.after, {""}) | found.told)
+        texts = found.following(found.read(self.after, {""}) | found.told)
         return () if found.many or not texts or "" in texts else (*texts, *self.stops)
 
     def reaches(self, closer: str) -> bool:
         """Whether the tag may come next at all."""
         found = _Found(squeezed(closer), self.spell, False)
-        return bool(found.behind(found.read(self.after, {""}) | found.told))
+        return bool(found.following(found.read(self.after, {""}) | found.told))
 
     def far(self, closer: str) -> AfterTag:
         """What stands between the tag and the end of the calls."""
         found = _Found(squeezed(closer), self.spell, True)
-        over = found.behind(found.read(self.after, {""}), True)
+        over = found.following(found.read(self.after, {""}), True)
         over += [text + stop for text in over for stop in self.stops]
         return (
-            AfterTag((), ()) if found.many else AfterTag(tuple(over), tuple(found.behind(found.calls, True)))
+            AfterTag((), ())
+            if found.many
+            else AfterTag(tuple(over), tuple(found.following(found.calls, True)))
         )
 
 
@@ -69,7 +71,7 @@ class _Found:
         self.calls: set[str] = set()
         self.many = False
 
-    def behind(self, found: Iterable[str], once: bool = False) -> list[str]:
+    def following(self, found: Iterable[str], once: bool = False) -> list[str]:
         """What stands after the closing tag in the texts; ``once``: of those that do not repeat the tag."""
         texts = sorted(text[len(self.closer) :] for text in found if text.startswith(self.closer))
         return [text for text in texts if not (once and text.startswith(self.closer))]
@@ -98,9 +100,9 @@ class _Found:
                 found = found | begun
             return found
         if isinstance(node, Peek):
-            behind = {text for text in begun if text.startswith(self.closer)}
-            self.told |= self.read(node.node, behind)
-            return begun - behind
+            ended = {text for text in begun if text.startswith(self.closer)}
+            self.told |= self.read(node.node, ended)
+            return begun - ended
         inner = node.stands_for(False)
         return self.read(inner, begun) if inner is not None else self._unknown(node, begun)
 

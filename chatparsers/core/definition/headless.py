@@ -12,7 +12,7 @@ _NO_RUN = "(?!)"
 
 
 def headless(section: Node, inner: Collection[str]) -> Node | None:
-    """A section of calls from the first call's name on. None if no token of ``inner`` stands behind the name."""
+    """A section of calls from the first call's name on. None if no token of ``inner`` stands after the name."""
     if isinstance(section, Choice):
         found = [part for option in section.options if (part := headless(option, inner)) is not None]
         return Choice.of(*dict.fromkeys(found)) if found else None
@@ -36,8 +36,8 @@ def headless(section: Node, inner: Collection[str]) -> Node | None:
     return None
 
 
-def behind_names(node: Node) -> tuple[str, ...]:
-    """The tokens that `headless` found behind names that stand alone, without more of a header."""
+def after_names(node: Node) -> tuple[str, ...]:
+    """The tokens that `headless` found after names that stand alone, without more of a header."""
     found = [
         text
         for item in once(node)

@@ -91,7 +91,7 @@ def _followed(way: _Hollow, part: _Hollow, item: Node) -> _Hollow:
     if way.holed and not way.closed and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
         item = item.node  # models may leave out this closer; without a call it must be there
     if way.closed and isinstance(item, Many) and not tokens(item):
-        return way  # what may stand behind the closer and is no marker repeats the calls
+        return way  # what may stand after the closer and is no marker repeats the calls
     closed = way.closed or (way.holed and not nullable(item))
     opened = way.opened or not (way.holed or nullable(item) or _blank(item))
     return _Hollow(Sequence.of(way.node, item), way.holed, opened, closed)

@@ -93,7 +93,7 @@ def _taken(argument: Node, closer: str) -> str:
 
 
 def _goes_on(after: list[Node], left: str, begun: bool) -> bool:
-    """Whether the parser reads ``after``, which stands behind a name, in ``left``, the rest of a closer.
+    """Whether the parser reads ``after``, which stands after a name, in ``left``, the rest of a closer.
 
     ``begun``: a text stands before the name; without one, any word looks like a name, so only the text after it tells.
     """

@@ -297,27 +297,27 @@ def _object(text: str) -> Iterator[tuple[str, str]]:
     """The members of a JSON object, each value as ``text`` spells it. Raises ValueError if it is not an object."""
     if not isinstance(json.loads(text), dict):
         raise ValueError("it is no object")
-    at = _behind(text, text.index("{") + 1)
+    at = _after(text, text.index("{") + 1)
     while text[at] != "}":
         key, end = _decoder.raw_decode(text, at)
-        at = _behind(text, _behind(text, end) + 1)
+        at = _after(text, _after(text, end) + 1)
         _, end = _decoder.raw_decode(text, at)
         yield key, text[at:end]
-        at = _behind(text, end)
-        at = _behind(text, at + 1) if text[at] == "," else at
+        at = _after(text, end)
+        at = _after(text, at + 1) if text[at] == "," else at
 
 
 def _array(text: str) -> Iterator[str]:
     """The items of a JSON array, each as ``text`` spells it."""
-    at = _behind(text, text.index("[") + 1)
+    at = _after(text, text.index("[") + 1)
     while text[at] != "]":
         _, end = _decoder.raw_decode(text, at)
         yield text[at:end]
-        at = _behind(text, end)
-        at = _behind(text, at + 1) if text[at] == "," else at
+        at = _after(text, end)
+        at = _after(text, at + 1) if text[at] == "," else at
 
 
-def _behind(text: str, at: int) -> int:
+def _after(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return found.end() if found else at
 

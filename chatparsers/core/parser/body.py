@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ...values import AnswerScanner
 from ...values.raw import StopFinder
 from ..definition import nodes as n
-from ..definition.headless import behind_names, ending, headless
+from ..definition.headless import after_names, ending, headless
 from ..definition.hollow import hollow
 from ..definition.idioms import Options
 from ..definition.nodes import Node, Span
@@ -186,7 +186,7 @@ class BodyCompiler:
         code.place(inner)
         self._answer(m.CONTENT, loop.top)
         stops = (*parts.stops, *self._begins(m.CONTENT))
-        if bare is not None and (marks := behind_names(bare)):
+        if bare is not None and (marks := after_names(bare)):
             lines = Lines(code.spellings(stops), code.spellings(marks))
             self._lines(
                 lines, node.lead, plain, loop.top, partial(guarded, partial(self.recovery.called, bare, at))

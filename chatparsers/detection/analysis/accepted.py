@@ -66,7 +66,7 @@ def reading_of(turn: Turn, marker_ids: Mapping[str, int] | None = None) -> Readi
 
 def _takes(reading: Reading | None, texts: Iterable[str], signs: Mapping[str, str]) -> bool:
     return reading is None or any(
-        len(text) in _Matcher(reading, text, signs).behind(reading.root, 0) for text in texts
+        len(text) in _Matcher(reading, text, signs).after(reading.root, 0) for text in texts
     )
 
 
@@ -77,7 +77,7 @@ class _Matcher:
         self.signs = signs
         self.known: dict[tuple[int, int], set[int]] = {}
 
-    def behind(self, node: Ir, at: int) -> set[int]:
+    def after(self, node: Ir, at: int) -> set[int]:
         """The positions at which ``node`` can end if it begins at ``at``."""
         if isinstance(node, (ir.Text, ir.TokenRef)):
             text = self._spelt(node)
@@ -93,28 +93,28 @@ class _Matcher:
         key = (id(node), at)
         if key not in self.known:
             self.known[key] = set()  # what calls itself at the same place adds nothing
-            self.known[key] = self._behind(node, at)
+            self.known[key] = self._after(node, at)
         return self.known[key]
 
     def _spelt(self, node: ir.Text | ir.TokenRef) -> str:
         return self.signs.get(node.text, node.text) if isinstance(node, ir.TokenRef) else node.text
 
-    def _behind(self, node: Ir, at: int) -> set[int]:
+    def _after(self, node: Ir, at: int) -> set[int]:
         if isinstance(node, ir.Seq):
             places = {at}
             for item in node.items:
-                places = {end for place in places for end in self.behind(item, place)}
+                places = {end for place in places for end in self.after(item, place)}
             return places
         if isinstance(node, ir.Alt):
-            return {end for option in node.options for end in self.behind(option, at)}
+            return {end for option in node.options for end in self.after(option, at)}
         if isinstance(node, ir.Rep):
             return self._repeated(node, at)
         if isinstance(node, ir.Shared):
-            return self.behind(node.node, at)
+            return self.after(node.node, at)
         if isinstance(node, ir.Ref):
-            return self.behind(self.rules[node.name], at)
+            return self.after(self.rules[node.name], at)
         if isinstance(node, ir.Order):
-            return self.behind(_unfolded(node), at)
+            return self.after(_unfolded(node), at)
         if isinstance(node, ir.Lang):
             return self._string(node, at)
         assert isinstance(node, ir.Free)
@@ -125,7 +125,7 @@ class _Matcher:
         seen = set(places)
         while places and (node.most is None or count < node.most):
             count += 1
-            places = {end for place in places for end in self.behind(node.node, place)}
+            places = {end for place in places for end in self.after(node.node, place)}
             if count >= node.least:
                 found |= places
             if count > node.least:

@@ -82,7 +82,7 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
         levels.append(("content", str(error)))
         return
     if outline.reasoning is not None and not asker.template.can.bare_calls:
-        asker.behind = outline.reasoning.close.strip()
+        asker.after = outline.reasoning.close.strip()
     base = _base(asker, outline)
     try:
         found = find_calls(asker, outline)
@@ -149,9 +149,9 @@ def _with_calls(
 def _ends(
     outline: Outline, stops: tuple[str, ...], calls: CallMarkers
 ) -> tuple[CallMarkers, tuple[str, ...]]:
-    """The calls, and the stops of the turn with what ends the turn behind a call."""
-    if outline.block and not calls.parallel and calls.behind.strip():
-        stops = tuple(dict.fromkeys((*stops, *_stops(calls.behind))))
+    """The calls, and the stops of the turn with what ends the turn after a call."""
+    if outline.block and not calls.parallel and calls.after.strip():
+        stops = tuple(dict.fromkeys((*stops, *_stops(calls.after))))
         calls = replace(calls, end_optional=True)
     opening, closing = calls.section
     if closing.strip() and not opening.strip() and calls.array is None:

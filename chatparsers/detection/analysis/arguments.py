@@ -42,7 +42,7 @@ class Separate:
     the last one to the name of the next call (None if two calls are never shown)."""
 
     arguments: Arguments
-    name_behind: str
+    name_after: str
     closing: str
     between: str | None
 
@@ -51,7 +51,7 @@ def separate(asker: Asker, asked: Asked, rest: str) -> Separate:
     """``rest``: the text after the name in a call with one argument."""
     key, other, text = ASKED.keys[0], ASKED.keys[1], ASKED.texts[0]
     before_key, _, tail = rest.partition(key)
-    key_behind, _, closing = tail.partition(text)
+    key_after, _, closing = tail.partition(text)
     closing = closing.replace(key, _NAME)
     if asked.more is None or asked.none is None:
         raise Refused("calls: the template shows no call with two arguments, or none without any")
@@ -59,37 +59,37 @@ def separate(asker: Asker, asked: Asked, rest: str) -> Separate:
     if not 0 <= wire.find(text) < wire.find(other):
         raise Refused("calls: two arguments are not written in the order in which they were given")
     between_args = wire[wire.index(text) + len(text) : wire.index(other)].replace(key, _NAME)
-    quote, key_behind = _quoted(asker, key_behind, between_args, closing)
+    quote, key_after = _quoted(asker, key_after, between_args, closing)
     between_args, closing = between_args[len(quote) :], closing[len(quote) :]
     empty = asked.none.wire.partition(ASKED.names[0])[2]
-    behind = _closer(between_args, closing)
-    left = between_args[len(behind) :]
-    if not behind.strip() and not quote:
-        raise Refused("calls: nothing stands behind an argument's value")
+    after = _closer(between_args, closing)
+    left = between_args[len(after) :]
+    if not after.strip() and not quote:
+        raise Refused("calls: nothing stands after an argument's value")
     key_before = shared_end(left, before_key)
     separator = minus(left, key_before)
-    name_behind = minus(before_key, key_before)
+    name_after = minus(before_key, key_before)
     between = None
     if asked.two is not None:
         texts = asked.two.wire
         between = texts[texts.index(text) + len(text) + len(quote) : texts.index(ASKED.names[1])]
         between = between.replace(key, _NAME)
-        if not between.startswith(behind):
+        if not between.startswith(after):
             raise Refused("calls: two calls are not written as one is")
-        between = between[len(behind) :].replace(_NAME, key)
-    closing = closing[len(behind) :].replace(_NAME, key)
-    if not empty.startswith(name_behind) and not name_behind.startswith(empty[:1] or "\0"):
+        between = between[len(after) :].replace(_NAME, key)
+    closing = closing[len(after) :].replace(_NAME, key)
+    if not empty.startswith(name_after) and not name_after.startswith(empty[:1] or "\0"):
         raise Refused("calls: a call without arguments is not written as one with arguments is")
-    again, _, behind = behind.rpartition(_NAME)
+    again, _, after = after.rpartition(_NAME)
     if _NAME in again:
-        raise Refused("calls: the text behind a value names the argument more than once")
+        raise Refused("calls: the text after a value names the argument more than once")
     if quote and quote not in _QUOTED:
-        found = (name_behind[-1:], key_before, key_behind, behind, separator)
-        return _bare_object(found, name_behind, closing, between, quote)
-    until = (again or behind).rstrip()
+        found = (name_after[-1:], key_before, key_after, after, separator)
+        return _bare_object(found, name_after, closing, between, quote)
+    until = (again or after).rstrip()
     syntax = _QUOTED[quote] if quote else Raw(until)
-    arguments = Arguments(syntax, False, key_before, key_behind, again, behind, separator)
-    return Separate(_typed(asker, arguments, name_behind), name_behind, closing, between)
+    arguments = Arguments(syntax, False, key_before, key_after, again, after, separator)
+    return Separate(_typed(asker, arguments, name_after), name_after, closing, between)
 
 
 _QUOTED: dict[str, Syntax] = {'"': Json(), "'": Python()}
@@ -99,33 +99,33 @@ _QUOTED: dict[str, Syntax] = {'"': Json(), "'": Python()}
 def _closer(between: str, closing: str) -> str:
     """The text that closes a value: what both texts begin with. If the closer names the argument, it ends with the
     marker that has the name in it, and with the white space after that."""
-    behind = shared_start(between, closing)
-    if _NAME not in behind:
-        return behind
-    named, _, rest = behind.rpartition(_NAME)
+    after = shared_start(between, closing)
+    if _NAME not in after:
+        return after
+    named, _, rest = after.rpartition(_NAME)
     found = units("<" + rest)[0][1:] if rest[:1] not in "<[" else ""
     left = rest[len(found) :]
     return named + _NAME + found + left[: len(left) - len(left.lstrip())]
 
 
-def _quoted(asker: Asker, key_behind: str, between: str, closing: str) -> tuple[str, str]:
+def _quoted(asker: Asker, key_after: str, between: str, closing: str) -> tuple[str, str]:
     """The quote around strings, which numbers do not have; and the text after a key without that quote."""
     number = ASKED.number
     answer = asker.calling("a number", calls=[call_of(0, {ASKED.keys[0]: number})])
     if answer is None or str(number) not in answer.wire:
         raise Refused("calls: a number is not written as it is")
     bare = answer.wire.partition(ASKED.keys[0])[2].partition(str(number))[0]
-    if bare == key_behind:
-        return "", key_behind
-    if key_behind.startswith(bare):
-        quote = key_behind[len(bare) :]
+    if bare == key_after:
+        return "", key_after
+    if key_after.startswith(bare):
+        quote = key_after[len(bare) :]
         if between.startswith(quote) and closing.startswith(quote):
             return quote, bare
-    return "", key_behind
+    return "", key_after
 
 
 def _bare_object(
-    found: tuple[str, ...], name_behind: str, closing: str, between: str | None, quote: str
+    found: tuple[str, ...], name_after: str, closing: str, between: str | None, quote: str
 ) -> Separate:
     """One object with bare keys and strings between two equal markers: ``{key:"value",key:7}``."""
     if found != ("{", "", ":", "", ",") or not closing.startswith("}"):
@@ -134,10 +134,10 @@ def _bare_object(
         )
     if between is not None:
         between = between[1:]
-    return Separate(Arguments(Gemma(quote)), name_behind[:-1], closing[1:], between)
+    return Separate(Arguments(Gemma(quote)), name_after[:-1], closing[1:], between)
 
 
-def _typed(asker: Asker, arguments: Arguments, name_behind: str) -> Arguments:
+def _typed(asker: Asker, arguments: Arguments, name_after: str) -> Arguments:
     """How values other than strings are spelt, and whether the markup around them names their type."""
     python, elements = False, ""
     forms: dict[str, tuple[str, str, str]] = {}
@@ -157,15 +157,15 @@ def _typed(asker: Asker, arguments: Arguments, name_behind: str) -> Arguments:
         if spelt:
             text, at = spelt[0]
             python |= text == as_python != as_json
-            forms[kind] = (before.removeprefix(name_behind), tail[:at], "")
+            forms[kind] = (before.removeprefix(name_after), tail[:at], "")
         elif marks := _marks(tail, (as_json, as_python), arguments):
             opener, close, text = marks
-            if opener.startswith(arguments.key_behind.strip()):
+            if opener.startswith(arguments.key_after.strip()):
                 wraps.setdefault(
-                    (opener.removeprefix(arguments.key_behind.strip()).strip(), close), []
+                    (opener.removeprefix(arguments.key_after.strip()).strip(), close), []
                 ).append(kind)
             else:
-                forms[kind] = (before.removeprefix(name_behind), opener, close)
+                forms[kind] = (before.removeprefix(name_after), opener, close)
             python |= text == as_python != as_json
         elif kind == "object":
             elements = _prefix(tail, arguments)
@@ -191,7 +191,7 @@ def _typed(asker: Asker, arguments: Arguments, name_behind: str) -> Arguments:
 def _marks(tail: str, spellings: tuple[str, ...], arguments: Arguments) -> tuple[str, str, str] | None:
     """The text between an argument's name and its value, the mark between the value and the closer, and the value as it
     is spelt; None if no mark is there."""
-    after = (arguments.again + ASKED.keys[0] if arguments.again else arguments.behind).strip()
+    after = (arguments.again + ASKED.keys[0] if arguments.again else arguments.after).strip()
     for text in spellings:
         at = tail.find(text)
         end = tail.find(after, at + len(text))
@@ -202,9 +202,9 @@ def _marks(tail: str, spellings: tuple[str, ...], arguments: Arguments) -> tuple
     return None
 
 
-def _behind_key(opener: str, arguments: Arguments) -> str | None:
-    """The mark between the text behind an argument's name and its value; None if there is none, or another text."""
-    known = arguments.key_behind.strip()
+def _after_key(opener: str, arguments: Arguments) -> str | None:
+    """The mark between the text after an argument's name and its value; None if there is none, or another text."""
+    known = arguments.key_after.strip()
     return opener.strip().removeprefix(known).strip() or None if opener.strip().startswith(known) else None
 
 
@@ -219,7 +219,7 @@ def _wrapped_strings(asker: Asker, arguments: Arguments, answer: Rendering | Non
     marks = _marks(tail, (SPECIAL,), arguments)
     if marks is None:
         return []
-    opener, close, plain = _behind_key(marks[0], arguments), marks[1], ""
+    opener, close, plain = _after_key(marks[0], arguments), marks[1], ""
     for char in re.findall(r"\W", SPECIAL):
         text = f"moss{char}fern"
         one = asker.calling(f"a value with {char!r}", calls=[call_of(0, {ASKED.keys[0]: text})])
@@ -246,7 +246,7 @@ def _escapes(answer: Rendering | None, asked: str) -> tuple[tuple[str, str], ...
 
 def _spelt_at(tail: str, text: str, arguments: Arguments) -> int:
     """Where a value stands after its name, if it is spelt so; -1 if not."""
-    closer = arguments.behind
+    closer = arguments.after
     if arguments.again:
         closer = arguments.again + ASKED.keys[0] + closer
     at = tail.find(text + closer)
@@ -264,7 +264,7 @@ def _kinds(
     syntax: Syntax = Python() if python else arguments.syntax
     if raw is not None:
         syntax = replace(raw, python=python, escapes=escapes)
-    own = (arguments.key_before, arguments.key_behind, "")
+    own = (arguments.key_before, arguments.key_after, "")
     found = set(forms.values())
     if found <= {own}:
         return replace(arguments, syntax=syntax)
@@ -295,7 +295,7 @@ def _prefix(tail: str, arguments: Arguments) -> str:
         pieces.append(tail[at:found])
         at = found + len(word)
     begin, inner, opened, close, closes = pieces
-    begin = begin.removeprefix(arguments.key_behind)
+    begin = begin.removeprefix(arguments.key_after)
     prefix = begin.removesuffix("<")
     tags = (begin, inner, opened, close, closes, tail[at : at + 1])
     if tags != (f"{prefix}<", f">{prefix}<", ">", f"{prefix}</", f">{prefix}</", ">"):
@@ -304,9 +304,9 @@ def _prefix(tail: str, arguments: Arguments) -> str:
         )
     around = (
         arguments.key_before[-len(begin) :],
-        arguments.key_behind,
+        arguments.key_after,
         arguments.again,
-        arguments.behind[:1],
+        arguments.after[:1],
     )
     if around != (begin, ">", close, ">"):
         raise Refused("calls: an argument stands in other tags than the elements that are nested in it")

@@ -19,7 +19,7 @@ class Around:
 
     section: tuple[str, str]
     before: str
-    behind: str
+    after: str
     separator: str
     lead: str
     block: str
@@ -30,7 +30,7 @@ class Around:
             calls,
             section=self.section,
             before=self.before,
-            behind=self.behind,
+            after=self.after,
             separator=self.separator,
             lead=self.lead,
         )
@@ -68,15 +68,15 @@ def divide(
     opening = opening.lstrip()
     closing = _without_end(closing, outline.end)
     if between is None:
-        behind = closing
-        return Around(("", ""), opening, behind, "", lead, block)
-    behind = shared_start(between, closing, marks=marks)
+        after = closing
+        return Around(("", ""), opening, after, "", lead, block)
+    after = shared_start(between, closing, marks=marks)
     for mark in marks:
-        behind = behind.removesuffix(mark)
-    rest = between[len(behind) :]
+        after = after.removesuffix(mark)
+    rest = between[len(after) :]
     before = shared_end(rest, opening, marks=marks)
     separator = minus(rest, before)
-    return Around((minus(opening, before), closing[len(behind) :]), before, behind, separator, lead, block)
+    return Around((minus(opening, before), closing[len(after) :]), before, after, separator, lead, block)
 
 
 def minus(text: str, end: str) -> str:

@@ -37,19 +37,19 @@ def find_calls(asker: Asker, outline: Outline) -> tuple[Variant, CallMarkers, tu
         for use, marker in (
             ("calls, opened by", calls.section[0]),
             ("a call, begun by", calls.before.replace(ADDRESSEE, name)),
-            ("id, followed by", calls.id_behind),
-            ("name, followed by", calls.name_behind),
+            ("id, followed by", calls.id_after),
+            ("name, followed by", calls.name_after),
             ("argument's name, begun by", given.key_before),
-            ("argument's name, followed by", given.key_behind),
+            ("argument's name, followed by", given.key_after),
             *(
-                (f"value of type {kind.type}, begun by", kind.before + "…" + kind.behind)
+                (f"value of type {kind.type}, begun by", kind.before + "…" + kind.after)
                 for kind in given.kinds
             ),
             ("argument's value, then its name again, begun by", given.again),
             *((f"in names, {char!r} is spelt", spelling) for char, spelling in given.escapes),
             *((f"in values, {char!r} is spelt", spelling) for char, spelling in given.value_escapes),
-            ("argument's value, followed by", given.behind),
-            ("a call, ended by", calls.behind.replace(CLOSED, name)),
+            ("argument's value, followed by", given.after),
+            ("a call, ended by", calls.after.replace(CLOSED, name)),
             ("calls, closed by", calls.section[1]),
         )
         if marker.strip()

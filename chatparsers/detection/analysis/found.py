@@ -73,12 +73,12 @@ class ContentMarkers:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The markers of an argument whose value has this JSON type: ``before`` KEY ``behind`` VALUE ``close``. The type
+    """The markers of an argument whose value has this JSON type: ``before`` KEY ``after`` VALUE ``close``. The type
     ``json`` is any type but a string."""
 
     type: str
     before: str
-    behind: str
+    after: str
     close: str = ""
 
 
@@ -101,18 +101,18 @@ class Arguments:
     """How the arguments stand in a call.
 
     ``syntax``: how values are spelt, in the builder's words. ``whole``: all arguments are one object in this syntax.
-    Otherwise each argument is ``key_before`` KEY ``key_behind`` VALUE ``behind``, with ``separator`` between two
+    Otherwise each argument is ``key_before`` KEY ``key_after`` VALUE ``after``, with ``separator`` between two
     arguments. ``again``: the text between a value and the argument's name, if the closer names the argument once more;
-    ``behind`` follows that name. ``escapes``: the characters that a name spells in another way, each with its spelling.
+    ``after`` follows that name. ``escapes``: the characters that a name spells in another way, each with its spelling.
     ``kinds``: the markers for each type, if an attribute names the value's type. ``wraps``: marks around some values.
     """
 
     syntax: Syntax = field(default_factory=Json)
     whole: bool = True
     key_before: str = ""
-    key_behind: str = ""
+    key_after: str = ""
     again: str = ""
-    behind: str = ""
+    after: str = ""
     separator: str = ""
     escapes: tuple[tuple[str, str], ...] = ()
     kinds: tuple[Kind, ...] = ()
@@ -133,9 +133,9 @@ class Arguments:
 class CallMarkers:
     """How calls are written.
 
-    ``section`` opens and closes all calls of a turn. ``before`` and ``behind`` stand around each call, ``separator``
+    ``section`` opens and closes all calls of a turn. ``before`` and ``after`` stand around each call, ``separator``
     between two, ``lead`` is the white space between content and calls. A call in markup is ``before`` NAME
-    ``name_behind`` ARGUMENTS ``behind``; `ADDRESSEE` in ``before`` and `CLOSED` in ``behind`` are the name too. A call
+    ``name_after`` ARGUMENTS ``after``; `ADDRESSEE` in ``before`` and `CLOSED` in ``after`` are the name too. A call
     that is a JSON object has
     ``members`` in their order, each a kind and a key. The kinds are ``name``, ``args``, ``id``, and ``=`` with the JSON
     of a constant. ``nested`` is the key of the object that holds name and arguments, ``gap`` the white space after a
@@ -143,7 +143,7 @@ class CallMarkers:
 
     ``array``: the calls are one JSON array with this white space: after ``[``, before and after the comma,
     before ``]``. ``id_form`` is ``""`` (no id), ``counter``, ``short`` (nine letters and digits) or ``any``. In a
-    header the id follows ``id_before``, or it stands before the name, and ``id_behind`` between them. ``counted``: a
+    header the id follows ``id_before``, or it stands before the name, and ``id_after`` between them. ``counted``: a
     counter in the header follows this text. ``block``: the part of the first call's ``before`` that the prompt has
     already written. ``end_optional``: the closer may be missing at the end of the turn. ``parallel``: a turn may have
     several calls. ``alone``: no marker opens a call, so calls can only begin the turn. ``led``: calls follow the white
@@ -153,9 +153,9 @@ class CallMarkers:
 
     section: tuple[str, str] = ("", "")
     before: str = ""
-    behind: str = ""
+    after: str = ""
     separator: str = ""
-    name_behind: str = ""
+    name_after: str = ""
     arguments: Arguments = Arguments()
     members: tuple[tuple[str, str], ...] = ()
     nested: str = ""
@@ -164,7 +164,7 @@ class CallMarkers:
     array: tuple[str, str, str, str] | None = None
     id_form: Literal["", "counter", "short", "any"] = ""
     id_before: str = ""
-    id_behind: str = ""
+    id_after: str = ""
     counted: str = ""
     parallel: bool = True
     alone: bool = False

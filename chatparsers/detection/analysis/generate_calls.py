@@ -34,14 +34,14 @@ def section_of(m: Markup, calls: CallMarkers, block: str = "") -> Node:
         )
     else:
         items = call
-    before, behind = calls.section
+    before, after = calls.section
     gap = p.space()
-    opener, closer = m.lenient(before.removeprefix(block)), m.lenient(behind)
+    opener, closer = m.lenient(before.removeprefix(block)), m.lenient(after)
     if before and not before[-1:].isspace():
         opener = opener + gap
-    if behind and not behind[:1].isspace():
+    if after and not after[:1].isspace():
         closer = gap + closer
-    if calls.end_optional and behind:
+    if calls.end_optional and after:
         closer = p.expected(closer)
     if block and not each:
         lead = "" if before.startswith(block) else calls.lead
@@ -88,12 +88,12 @@ def _json_call(m: Markup, calls: CallMarkers) -> Node:
         elif calls.nested or len(keys) < len(calls.members):
             call = p.reads(_spelt_out(m, calls), call)
     before = m.lenient(calls.before.partition(ADDRESSEE)[0])
-    behind = m.lenient(calls.behind)
+    after = m.lenient(calls.after)
     if calls.before.strip() and not calls.before[-1:].isspace() and ADDRESSEE not in calls.before:
         before = before + gap
-    if calls.behind.strip() and not calls.behind[:1].isspace():
-        behind = gap + behind
-    return before + call + behind
+    if calls.after.strip() and not calls.after[:1].isspace():
+        after = gap + after
+    return before + call + after
 
 
 _ADDRESSED = r"a-zA-Z0-9_.\-"
@@ -163,9 +163,9 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
         before = before[: len(before) - len(prefix)]
 
     given = calls.arguments
-    gap = p.literal("") if calls.behind[:1].isspace() else p.space()
-    behind, named, rest = calls.behind.partition(CLOSED)
-    closer: Node = gap + m.lenient(behind)
+    gap = p.literal("") if calls.after[:1].isspace() else p.space()
+    after, named, rest = calls.after.partition(CLOSED)
+    closer: Node = gap + m.lenient(after)
     if calls.end_optional and not calls.section[1]:
         closer = p.expected(closer)
 
@@ -188,15 +188,15 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
 
 
 def _tool_name(m: Markup, calls: CallMarkers, tool: Tool) -> Node:
-    """A tool's name, without the sign that begins the markup behind it, or its own closing tag."""
-    behind = (calls.counted or calls.id_before or calls.name_behind).strip()[:1]
-    if not re.fullmatch(NAME_CHARS, behind) or re.fullmatch(r"[\w.\-:/\\\]^]", behind):
-        behind = ""  # its usual characters end there, or the sign may stand in a name
-    closer, named, _ = calls.behind.partition(CLOSED)
+    """A tool's name, without the sign that begins the markup after it, or its own closing tag."""
+    after = (calls.counted or calls.id_before or calls.name_after).strip()[:1]
+    if not re.fullmatch(NAME_CHARS, after) or re.fullmatch(r"[\w.\-:/\\\]^]", after):
+        after = ""  # its usual characters end there, or the sign may stand in a name
+    closer, named, _ = calls.after.partition(CLOSED)
     sign = closer.strip().removeprefix(calls.before.strip())[:1] if named else ""
     if re.fullmatch(r"[\w.\-:\\\]^]", sign):
         sign = ""
-    return m.p.name(tool, NAME_CHARS[:-1] + behind + sign + "]") if behind + sign else m.p.name(tool)
+    return m.p.name(tool, NAME_CHARS[:-1] + after + sign + "]") if after + sign else m.p.name(tool)
 
 
 def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
@@ -209,21 +209,21 @@ def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
         name = _tool_name(m, calls, tool) + m.lenient(calls.counted) + p.chars("0-9", 1, 4)
     else:
         name = _tool_name(m, calls, tool)
-    if CLOSED in calls.behind and len(calls.before.strip()) < 2 and not calls.section[0].strip():
+    if CLOSED in calls.after and len(calls.before.strip()) < 2 and not calls.section[0].strip():
         name = name + p.declared()  # any other tag looks like a call
-    if calls.id_behind:
-        name = p.id(_id(m, calls)) + m.lenient(calls.id_behind) + name
+    if calls.id_after:
+        name = p.id(_id(m, calls)) + m.lenient(calls.id_after) + name
     if calls.id_before:
         name = name + m.lenient(calls.id_before) + p.id(_id(m, calls))
-    behind = calls.name_behind
-    end = calls.behind.partition(CLOSED)[0]
+    after = calls.name_after
+    end = calls.after.partition(CLOSED)[0]
     known = [end] if calls.arguments.whole else [calls.arguments.key_before, end]
     starts = ["".join(units(text.split()[0])[:2]) for text in known if text.strip()]
     if not calls.arguments.whole and len(starts) < 2:
-        return name + m.lenient(behind)
+        return name + m.lenient(after)
     told = [text for text in starts if not any(text != one and text.startswith(one) for one in starts)]
     follows = p.peek(p.space() + p.choice(*(m.literal(text) for text in dict.fromkeys(told)), "{"))
-    strict = m.lenient(behind)
+    strict = m.lenient(after)
     gap = p.space() if calls.arguments.whole else ""
     return name + p.reads(strict, strict + follows) + gap
 
@@ -243,18 +243,16 @@ def _argument(m: Markup, calls: CallMarkers, arg: Argument) -> Node:
         return _raw_argument(m, calls, given.syntax, arg)
     name = _key(m, given.key_before, calls, arg)
     if isinstance(given.syntax, Elements):
-        return name + m.literal(given.key_behind) + p.value(arg, given.syntax) + _closer(m, given, arg)
-    opener = p.space() + m.lenient(given.key_behind) + p.space()
-    return name + opener + p.value(arg, given.syntax) + m.lenient(given.behind)
+        return name + m.literal(given.key_after) + p.value(arg, given.syntax) + _closer(m, given, arg)
+    opener = p.space() + m.lenient(given.key_after) + p.space()
+    return name + opener + p.value(arg, given.syntax) + m.lenient(given.after)
 
 
 def _key(m: Markup, before: str, calls: CallMarkers, arg: Argument) -> Node:
     """The argument's name and the markup before it."""
     p, given = m.p, calls.arguments
-    end = calls.behind.strip()
-    chars = _name_chars(
-        given.key_behind, end[len(before.strip()) :] if end.startswith(before.strip()) else ""
-    )
+    end = calls.after.strip()
+    chars = _name_chars(given.key_after, end[len(before.strip()) :] if end.startswith(before.strip()) else "")
     name = p.arg_name(arg, chars, dict(given.escapes)) if given.escapes else p.arg_name(arg, chars)
     return m.lenient(before) + name
 
@@ -263,28 +261,28 @@ def _raw_argument(m: Markup, calls: CallMarkers, raw: Raw, arg: Argument) -> Nod
     """An argument whose value is raw text; each kind of value in an option of its own."""
     p, given = m.p, calls.arguments
     closer = _closer(m, given, arg)
-    begun, name_end = given.key_before.strip(), given.key_behind.lstrip()
+    begun, name_end = given.key_before.strip(), given.key_after.lstrip()
     if begun[:1] in ("<", "[") and name_end and not (given.kinds or given.wraps or given.again):
-        space = given.behind[len(given.behind.rstrip()) :]
+        space = given.after[len(given.after.rstrip()) :]
         ends = dict.fromkeys((name_end, "".join(name_end.split()), name_end.split()[0]))
         raw = replace(raw, named=tuple((space + begun, end) for end in ends))  # models leave the closer out
         again = _closer(m, given, arg)  # not the same node, for which the source would have a name
         closer = p.reads(closer, again, p.space() + p.peek(m.literal(begun)))
 
-    def value(key_behind: str, type: str | None, close: str = "") -> Node:
-        pad = key_behind[len(key_behind.rstrip()) :]
+    def value(key_after: str, type: str | None, close: str = "") -> Node:
+        pad = key_after[len(key_after.rstrip()) :]
         plain: Node = p.value(arg, replace(raw, type=type, until=close or raw.until)) + close
         if given.wraps:
             plain = _wrapped(m, given, raw, arg)
-        return m.lenient(key_behind.rstrip()) + p.trim(pad) + plain
+        return m.lenient(key_after.rstrip()) + p.trim(pad) + plain
 
     if not given.kinds:
-        return _key(m, given.key_before, calls, arg) + value(given.key_behind, None) + closer
+        return _key(m, given.key_before, calls, arg) + value(given.key_after, None) + closer
     if {kind.before for kind in given.kinds} == {given.key_before}:
-        values = p.choice(*(value(kind.behind, kind.type, kind.close) for kind in given.kinds))
+        values = p.choice(*(value(kind.after, kind.type, kind.close) for kind in given.kinds))
         return _key(m, given.key_before, calls, arg) + values + closer
     typed = [
-        _key(m, kind.before, calls, arg) + value(kind.behind, kind.type, kind.close) for kind in given.kinds
+        _key(m, kind.before, calls, arg) + value(kind.after, kind.type, kind.close) for kind in given.kinds
     ]
     return p.choice(*typed) + closer
 
@@ -308,19 +306,19 @@ def _wrapped(m: Markup, given: Arguments, raw: Raw, arg: Argument) -> Node:
 def _closer(m: Markup, given: Arguments, arg: Argument) -> Node:
     """The markup after a value. White space before it may be missing."""
     p = m.p
-    text = given.again or given.behind
+    text = given.again or given.after
     core = text.strip()
     before, _, after = text.partition(core)
     closer = p.trim(before) + m.literal(core)
     if given.again:
-        return closer + m.lenient(after) + p.same_name(arg) + m.lenient(given.behind)
+        return closer + m.lenient(after) + p.same_name(arg) + m.lenient(given.after)
     return closer + p.space(after)
 
 
-def _name_chars(behind: str, end: str) -> str:
+def _name_chars(after: str, end: str) -> str:
     """The characters of an argument's name: all except those that follow it, tags, quotes and white space. ``end``: the
     text that would be read as a name at the end of a call, if the markup before a name also begins that end."""
-    tagged = behind[:1] in "<>\"'"
+    tagged = after[:1] in "<>\"'"
     known = "<>\"'\n" if tagged else "<>\"'\n[](){}=,|｜"
-    extra = "".join(re.escape(char) for char in dict.fromkeys(behind[:1] + end[:1]) if char not in known)
+    extra = "".join(re.escape(char) for char in dict.fromkeys(after[:1] + end[:1]) if char not in known)
     return rf"""[^<>"'\n{extra}]""" if tagged else rf"""[^\s"'<>\[\](){{}}=,|｜{extra}]"""

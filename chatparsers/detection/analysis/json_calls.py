@@ -47,9 +47,9 @@ def json_calls(asked: Asked, outline: Outline, span: Span) -> tuple[Variant, Cal
     if array is not None:
         around = replace(
             around,
-            section=(around.section[0] + around.before, around.behind + around.section[1]),
+            section=(around.section[0] + around.before, around.after + around.section[1]),
             before="",
-            behind="",
+            after="",
             separator="",
         )
     calls = replace(around.put(shape), array=array, parallel=asked.two is not None)
@@ -68,9 +68,9 @@ def _before_json(answer: Rendering | None) -> str | None:
     """The text between content and the first call."""
     if answer is None:
         return None
-    behind = answer.wire.partition(ASKED.content)[2]
-    span = json_with(behind, ASKED.names[0])
-    return None if span is None else behind[: span.start]
+    after = answer.wire.partition(ASKED.content)[2]
+    span = json_with(after, ASKED.names[0])
+    return None if span is None else after[: span.start]
 
 
 def _white_space(text: str, span: Span) -> tuple[str, str, str, str]:

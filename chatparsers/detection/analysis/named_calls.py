@@ -26,22 +26,22 @@ def named_calls(asker: Asker, asked: Asked, outline: Outline) -> tuple[Variant, 
     opening, rest = wire[:at], wire[at + len(name) :]
     beside = None
     if asked.beside is not None:
-        behind = asked.beside.wire.partition(ASKED.content)[2]
-        if name in behind:
-            beside = behind.partition(name)[0]
+        after = asked.beside.wire.partition(ASKED.content)[2]
+        if name in after:
+            beside = after.partition(name)[0]
     whole = _object(rest)
     if whole is not None:
         found = Separate(Arguments(), rest[: whole.start], rest[whole.end :], _between_objects(asked))
     else:
         found = separate(asker, asked, rest)
     closing, optional = _closed(asked, found.closing)
-    calls = CallMarkers(name_behind=found.name_behind, arguments=found.arguments, end_optional=optional)
+    calls = CallMarkers(name_after=found.name_after, arguments=found.arguments, end_optional=optional)
     id, between = asked.one.calls[0].id, found.between
     if id in opening:
-        opening, _, behind = opening.partition(id)
+        opening, _, after = opening.partition(id)
         beside = None if beside is None else beside.partition(id)[0]
         between = None if between is None else between.partition(ASKED.ids[1])[0]
-        calls = replace(calls, id_behind=behind, id_form=form_of_id(id))
+        calls = replace(calls, id_after=after, id_form=form_of_id(id))
     else:
         calls, between = _identified(asked, calls, between)
     marks = found.arguments.syntax.tokens
@@ -87,10 +87,10 @@ def _object(text: str) -> Span | None:
 
 def _identified(asked: Asked, calls: CallMarkers, between: str | None) -> tuple[CallMarkers, str | None]:
     """Takes an id or a counter out of the header."""
-    header, id = calls.name_behind, asked.one.calls[0].id
+    header, id = calls.name_after, asked.one.calls[0].id
     if id in header:
-        before, _, behind = header.partition(id)
-        return replace(calls, id_before=before, name_behind=behind, id_form=form_of_id(id)), between
+        before, _, after = header.partition(id)
+        return replace(calls, id_before=before, name_after=after, id_form=form_of_id(id)), between
     if asked.two is None:
         number = re.match(r"(\W{0,2})\d+", header)
         if number is not None:  # one call shows no more than that it is a number
@@ -108,16 +108,16 @@ def _identified(asked: Asked, calls: CallMarkers, between: str | None) -> tuple[
         or other is None
         or not first[len(shared) + len(number[0]) :].startswith(second[len(shared) + len(other[0]) :][:1])
     ):
-        raise Refused("calls: what stands behind the name differs from call to call, and is no counter")
-    behind = header[len(shared) + len(number[0]) :]
-    return _counted(calls, shared, behind), between
+        raise Refused("calls: what stands after the name differs from call to call, and is no counter")
+    after = header[len(shared) + len(number[0]) :]
+    return _counted(calls, shared, after), between
 
 
-def _counted(calls: CallMarkers, counted: str, behind: str) -> CallMarkers:
+def _counted(calls: CallMarkers, counted: str, after: str) -> CallMarkers:
     """A counter after ``counted``. If nothing else is between them, name and counter together are the call's id."""
     if re.search(r"""[\s"'<>\[\](){}=,|]""", counted):
-        return replace(calls, counted=counted, name_behind=behind)
-    return replace(calls, counted=counted, name_behind=behind, id_form="counter")
+        return replace(calls, counted=counted, name_after=after)
+    return replace(calls, counted=counted, name_after=after, id_form="counter")
 
 
 def _variant(calls: CallMarkers) -> Variant:
@@ -129,14 +129,14 @@ def _variant(calls: CallMarkers) -> Variant:
     if isinstance(given.syntax, Elements):
         return "nested-elements"
     if given.whole:
-        if "```" in calls.name_behind:
+        if "```" in calls.name_after:
             return "markdown-block"
         if calls.id_form == "counter":
             return "prefixed-indexed"
-        opener, sep = calls.before.strip(), calls.name_behind.strip()
+        opener, sep = calls.before.strip(), calls.name_after.strip()
         if opener.endswith("]") and sep.endswith("]"):
             return "bracket-tag"
         return "tagged-json"
-    if calls.name_behind.strip() == "(" and calls.behind.strip().startswith(")"):
+    if calls.name_after.strip() == "(" and calls.after.strip().startswith(")"):
         return "python-call"
     return "tagged-args"

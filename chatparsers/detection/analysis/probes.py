@@ -19,7 +19,7 @@ from ...templates.probe.differences import is_marker, shared_start, units
 ADDRESSEE = "\x01"
 """Stands for a tool's name in the header of a message that is addressed to it, if the call itself names it again."""
 CLOSED = "\x02"
-"""Stands for a tool's name in the markup behind the call's arguments."""
+"""Stands for a tool's name in the markup after the call's arguments."""
 _USER = "Quagga, please."
 _THOUGHT = "Slate hums low."
 _HISTORY = [{"role": "user", "content": _USER}]
@@ -101,9 +101,9 @@ class Rendering:
         for call in self.calls:
             if wire.count(call.name) == 2:
                 first, _, second = wire.partition(call.name)
-                arguments, _, behind = second.partition(call.name)
+                arguments, _, after = second.partition(call.name)
                 if closed or any(str(value) in arguments for value in call.arguments.values()):
-                    wire = first + call.name + arguments + CLOSED + behind
+                    wire = first + call.name + arguments + CLOSED + after
                 else:
                     wire = first + ADDRESSEE + second
         return replace(self, wire=wire)
@@ -145,12 +145,12 @@ def _schema(value: object) -> dict[str, Any]:
 class Asker:
     """Asks one template each question once, and keeps the answers.
 
-    ``behind``: the closer of reasoning, if the template shows calls only behind it. Then each call that is asked for
-    stands behind a thought, which counts as written by the prompt. ``closed``: calls end with the tool's name.
+    ``after``: the closer of reasoning, if the template shows calls only after it. Then each call that is asked for
+    stands after a thought, which counts as written by the prompt. ``closed``: calls end with the tool's name.
     """
 
     template: Template
-    behind: str = ""
+    after: str = ""
     closed: bool = False
     asked: dict[Any, Rendering | None] = field(default_factory=dict)
     _openings: dict[Any, tuple[int, str]] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class Asker:
         """
         spelt = tuple((call.name, json.dumps(call.arguments), call.id) for call in calls)
         tools = tools_for([*calls, *offered]) or None
-        key = (content, reasoning, spelt, bool(tools), thinking, bool(calls and self.behind))
+        key = (content, reasoning, spelt, bool(tools), thinking, bool(calls and self.after))
         if key not in self.asked:
             self.asked[key] = self._ask(what, content, reasoning, tuple(calls), tools, thinking)
         return self.asked[key]
@@ -202,7 +202,7 @@ class Asker:
         thinking: bool | None,
     ) -> Rendering | None:
         message: dict[str, Any] = {"role": "assistant", "content": content}
-        thought = _THOUGHT if calls and self.behind and not reasoning else ""
+        thought = _THOUGHT if calls and self.after and not reasoning else ""
         if reasoning or thought:
             message["reasoning_content"] = reasoning or thought
         if calls:
@@ -227,10 +227,10 @@ class Asker:
         kept = max(len(opening) - (length - len(prompt)), 0)
         opening = opening[:kept]
         if thought:
-            closed = wire.find(self.behind, wire.find(thought) + len(thought)) if thought in wire else -1
+            closed = wire.find(self.after, wire.find(thought) + len(thought)) if thought in wire else -1
             if closed < 0:
                 return None
-            said = wire[: closed + len(self.behind)]
+            said = wire[: closed + len(self.after)]
             wire = wire[len(said) :].lstrip()
             opening += said
         return Rendering(what, content or "", reasoning, calls, tools, thinking, opening, wire)

@@ -169,8 +169,8 @@ def _questions(words: Words, shown: _Shown) -> Iterator[dict[str, Any]]:
     yield {"what": "an answer, with tools", "content": words.content, "offered": (one,)}
     thought = {"reasoning": words.reasoning, "thinking": True}
     if shown.reasoning:
-        yield {"what": "an answer behind reasoning", "content": words.content, **thought}
-        yield {"what": "an answer behind reasoning", "content": words.content, **thought, "thinking": None}
+        yield {"what": "an answer after reasoning", "content": words.content, **thought}
+        yield {"what": "an answer after reasoning", "content": words.content, **thought, "thinking": None}
     if not shown.calls:
         return
     none = Call(words.names[1], {}, words.ids[1])
@@ -189,7 +189,7 @@ def _questions(words: Words, shown: _Shown) -> Iterator[dict[str, Any]]:
     if shown.beside:
         yield {"what": "text beside a call", "content": words.content, "calls": (one,)}
     if shown.reasoning:
-        yield {"what": "a call behind reasoning", "calls": (one,), **thought}
+        yield {"what": "a call after reasoning", "calls": (one,), **thought}
         if shown.beside:
             yield {"what": "all three", "content": words.content, "calls": (one,), **thought}
 
@@ -286,5 +286,5 @@ def _generated(wire: str, analysis: Analysis) -> set[str]:
         without = {other.lstrip().removeprefix(reasoning.close.strip()) for other in found}
         found |= without | {other.lstrip() for other in without}
     if calls is not None and calls.end_optional:
-        found |= {other + calls.section[1] for other in found} | {other + calls.behind for other in found}
+        found |= {other + calls.section[1] for other in found} | {other + calls.after for other in found}
     return found

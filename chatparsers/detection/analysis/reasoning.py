@@ -55,16 +55,16 @@ def find_outline(asker: Asker) -> Outline:
         raise Refused("the template shows no answer's text")
     thoughts, refused = list(_thoughts(asker)), []
     if thoughts and ASKED.content in thoughts[0].wire.partition(ASKED.reasoning)[0]:
-        thoughts, refused = [], ["reasoning: it stands behind the answer's text"]
+        thoughts, refused = [], ["reasoning: it stands after the answer's text"]
     calling = asker.shown("a call", calls=one_call())
     header = asker.header()
     seen: list[Marker] = []
     befores = [turn_of(answer, header).partition(ASKED.content)[0] for answer in answers]
-    behind = answers[0].wire.partition(ASKED.content)[2]
-    end = _end(behind, calling, asker.user_turn())
-    close = behind[: len(behind) - len(end)].rstrip() if end else ""
+    after = answers[0].wire.partition(ASKED.content)[2]
+    end = _end(after, calling, asker.user_turn())
+    close = after[: len(after) - len(end)].rstrip() if end else ""
     if not close:
-        end = behind
+        end = after
     opener, closers, between = _around(thoughts, header, seen)
     usual = (asker.opening(None) or "").strip()
     if usual and usual in opener:  # the prompts with thinking on and off differ before the role too
@@ -98,8 +98,8 @@ def _thoughts(asker: Asker) -> list[Rendering]:
     found = []
     for thinking in (True, None):
         for what, content, calls in (
-            ("an answer behind reasoning", ASKED.content, ()),
-            ("a call behind reasoning", "", one_call()),
+            ("an answer after reasoning", ASKED.content, ()),
+            ("a call after reasoning", "", one_call()),
             ("reasoning alone", "", ()),
         ):
             answer = asker.shown(
@@ -112,17 +112,17 @@ def _thoughts(asker: Asker) -> list[Rendering]:
     return found
 
 
-def _end(behind: str, calling: Rendering | None, user: tuple[str, str] | None) -> str:
+def _end(after: str, calling: Rendering | None, user: tuple[str, str] | None) -> str:
     """The end of the turn: the part of the text after content that also follows a call or a user's text."""
     others = [calling.wire] if calling is not None else []
     if user is not None:
         others.append(user[1].rstrip())
     for other in others:
-        for text in (behind, behind.rstrip()):
+        for text in (after, after.rstrip()):
             end = shared_end(text, other)
             if end.strip():
-                return behind[len(text) - len(end) :]
-    return behind
+                return after[len(text) - len(end) :]
+    return after
 
 
 def _marker(use: str, marker: str, answer: Rendering) -> Marker:
@@ -134,15 +134,15 @@ def _around(thoughts: list[Rendering], header: str, seen: list[Marker]) -> tuple
     """The texts before reasoning; after it, at the end or before a call; and between it and content."""
     opener, closers, between = "", [], ""
     for answer in thoughts:
-        before, _, behind = turn_of(answer, header).partition(ASKED.reasoning)
+        before, _, after = turn_of(answer, header).partition(ASKED.reasoning)
         if answer is thoughts[0]:
             opener = before
             seen.append(_marker("reasoning, opened by", before, answer))
         if answer.content:
-            between = behind.partition(ASKED.content)[0]
+            between = after.partition(ASKED.content)[0]
             seen.append(_marker("reasoning, closed by", between, answer))
         else:
-            closers.append(behind)
+            closers.append(after)
     return opener, closers, between
 
 
@@ -191,10 +191,10 @@ def _content(
 
 def _beside_reasoning(answer: Rendering, end: str, between: str, closers: list[str]) -> ContentMarkers | None:
     """The markers that content has only after reasoning."""
-    behind = answer.wire.partition(ASKED.content)[2]
-    if not behind.endswith(end) or behind == end or not closers:
+    after = answer.wire.partition(ASKED.content)[2]
+    if not after.endswith(end) or after == end or not closers:
         return None
-    close = behind[: len(behind) - len(end)].strip()
+    close = after[: len(after) - len(end)].strip()
     opener = between[len(shared_start(between, closers[0])) :]
     return ContentMarkers(opener, close) if close and opener.strip() else None
 
@@ -254,7 +254,7 @@ def _closer(opener: str, closers: list[str], texts: list[str], content: ContentM
             rest = text.strip()[len(opener.strip()) :]
             if content.open and rest.endswith(content.open.rstrip()):
                 rest = rest[: -len(content.open.rstrip())]
-            if rest.strip() and all(rest.strip() in behind for behind in closers):
+            if rest.strip() and all(rest.strip() in after for after in closers):
                 return rest
     return ""
 

@@ -206,18 +206,18 @@ def _alike(options: list[_Code]) -> tuple[list[str], str] | None:
             terms.append(codes[0])
             continue
         before = _common(codes)
-        behind = _common([code[len(before) :][::-1] for code in codes])[::-1]
+        after = _common([code[len(before) :][::-1] for code in codes])[::-1]
         if all(literal for _, literal in column):
-            before, behind = "", ""
+            before, after = "", ""
         else:  # up to the quotes of the text that differs
-            before, behind = before[: before.rfind('"')], behind[behind.find('"') + 1 :]
-        texts = [code[len(before) : len(code) - len(behind)] for code in codes]
+            before, after = before[: before.rfind('"')], after[after.find('"') + 1 :]
+        texts = [code[len(before) : len(code) - len(after)] for code in codes]
         if not all(re.fullmatch(r'"[^"\\]*"|\'[^\'\\]*\'', text) for text in texts):
             return None
         word = "text" if not before else re.split(r"\W+", before.rstrip("="))[-1]
         name = next(n for n in (word, *(f"{word}_{i}" for i in range(2, 9))) if n not in dict(columns))
         columns.append((name, texts))
-        terms.append(before + name + behind)
+        terms.append(before + name + after)
     rows = list(zip(*(texts for _, texts in columns), strict=True))
     names = ", ".join(name for name, _ in columns)
     table = [" " * 8 + "(" + ", ".join(row) + ("," if len(row) == 1 else "") + ")," for row in rows]

@@ -56,5 +56,5 @@ class OtherName:
         after = items[at + 1] if at + 1 < len(items) and isinstance(items[at + 1], Text) else EMPTY
         parts = tuple(Part(seq(before, part.node, after), part.positive) for part in self.node.parts)
         begin = at - (before is not EMPTY)
-        behind = at + 1 + (after is not EMPTY)
-        return Seq((*items[:begin], Lang(parts), *items[behind:]))
+        following = at + 1 + (after is not EMPTY)
+        return Seq((*items[:begin], Lang(parts), *items[following:]))

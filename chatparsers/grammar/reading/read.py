@@ -110,7 +110,7 @@ class Reader:
         return ir.Ref(name)
 
     def _named(self, node: n.Ref, at: At) -> Node:
-        """The node of a rule, which may stand behind ``node``: in the same call, or outside of all."""
+        """The node of a rule, which may stand after ``node``: in the same call, or outside of all."""
         trees = [tree for tree in (at.call, self.request.tree) if tree is not None]
         below = (below for tree in trees for below in once(tree, partial(children, generated=True)))
         return next(rule.node for rule in below if isinstance(rule, n.Rule) and rule.name == node.name)

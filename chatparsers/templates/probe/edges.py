@@ -60,20 +60,20 @@ def _openings(fmt: Format) -> frozenset[str]:
     return frozenset(text.strip() for text in found if len(text.strip()) > 2)
 
 
-def end_marker(fmt: Format, behind: str, between: str, before: str = "", asking: str = "") -> tuple[str, ...]:
+def end_marker(fmt: Format, after: str, between: str, before: str = "", asking: str = "") -> tuple[str, ...]:
     """The texts that end a turn; ``()`` if nothing ends it.
 
     They are a marker and, before it in the tuple, the marker with the white space that the template writes before it.
 
-    ``behind``: the text after the content of the last answer. ``between``: the text between an answer and the user's
+    ``after``: the text after the content of the last answer. ``between``: the text between an answer and the user's
     next message; if nothing marks the end of a turn, the header of the next one ends it. The format's own markers,
     such as the closer of its content, are skipped. ``before``: the turn's text before its content. A marker that
     occurs there ends no turn; then the end is the text up to the last marker that does not occur there.
     ``asking``: the text after a user's content. If the marker that it begins with comes later in the answer's end, that
     one ends turns, and the first only closes the content (``<|END_RESPONSE|>`` of Cohere).
     """
-    marked = bool(behind.strip())
-    text = behind if marked else between
+    marked = bool(after.strip())
+    text = after if marked else between
     inner = [token for token in fmt.preserved_tokens if token not in fmt.stops]
     rest = text.lstrip()
     while closer := next((token for token in inner if rest.startswith(token)), ""):

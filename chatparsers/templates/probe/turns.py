@@ -85,12 +85,12 @@ def trailer(needle: str | None, followed: str | None) -> str:
     latest = common(needle, followed)
     earliest = len(needle) - common(needle[::-1], followed[::-1])
     starts = [found for found in MARKER.finditer(needle, earliest) if found.start() <= latest]
-    ends = {_marker_behind(needle, NEEDLE), _marker_behind(followed, FOLLOW_UP)}
+    ends = {_marker_after(needle, NEEDLE), _marker_after(followed, FOLLOW_UP)}
     begin = next((found for found in starts if found[0] not in ends), starts[0] if starts else None)
     return needle[begin.start() :] if begin else ""
 
 
-def _marker_behind(text: str, content: str) -> str:
+def _marker_after(text: str, content: str) -> str:
     at = text.rfind(content)
     found = re.compile(rf"\s*({MARKER.pattern})").match(text, at + len(content)) if at >= 0 else None
     return found[1] if found else ""
@@ -137,7 +137,7 @@ def cut(texts: Renderings, content: str, reasoning: str) -> tuple[str, str]:
         wire = body[at:]
         if at < len(base):
             role, prefill = reference[len(base) : role_end], reference[role_end:]
-            wire = _behind_last_header(body, needle, role)
+            wire = _after_last_header(body, needle, role)
             resumes = bool(prefill) and wire.startswith(prefill)
             at, wire = (len(reference), wire[len(prefill) :]) if resumes else (role_end, wire)
         elif at == role_end and reasoning.strip() and wire.startswith(reasoning.strip()):
@@ -147,9 +147,9 @@ def cut(texts: Renderings, content: str, reasoning: str) -> tuple[str, str]:
 
 
 def as_prompted(text: str, reference: str, base: int) -> str:
-    """``text`` with the white space that ``reference`` has, as far as they differ only in it behind ``base``.
+    """``text`` with the white space that ``reference`` has, as far as they differ only in it after ``base``.
 
-    White space behind the last marker or word that both have stays: it may be the answer's.
+    White space after the last marker or word that both have stays: it may be the answer's.
     """
     if text.startswith(reference) or not text.startswith(reference[:base]):
         return text
@@ -159,8 +159,8 @@ def as_prompted(text: str, reference: str, base: int) -> str:
         if reference[at] == text[here]:
             at, here = at + 1, here + 1
         elif reference[at].isspace() or text[here].isspace():
-            at = _behind_space(reference, at)
-            here = _behind_space(text, here)
+            at = _after_space(reference, at)
+            here = _after_space(text, here)
             continue
         else:
             break
@@ -174,7 +174,7 @@ def as_prompted(text: str, reference: str, base: int) -> str:
     if reference[at:].strip() and not reference[at].isspace() and MARKER.match(rest.lstrip()):
         rest = (
             rest.lstrip()
-        )  # the prompt has a prefill right behind its header, and the text a marker in its place
+        )  # the prompt has a prefill right after its header, and the text a marker in its place
     return reference[:at] + rest
 
 
@@ -184,7 +184,7 @@ def _inside(text: str, at: int) -> bool:
     return word or outside_marker(text, at) != at
 
 
-def _behind_space(text: str, at: int) -> int:
+def _after_space(text: str, at: int) -> int:
     while at < len(text) and text[at].isspace():
         at += 1
     return at
@@ -211,7 +211,7 @@ def _role_end(reference: str, base: int, *others: str) -> int:
     return end
 
 
-def _behind_last_header(body: str, needle: str | None, role: str) -> str:
+def _after_last_header(body: str, needle: str | None, role: str) -> str:
     """The answer, if the history is not the prompt's: the rendering differs from ``needle`` only in the answer."""
     shared = (
         len(body) if needle is None else min(common(body, needle), needle.rfind(NEEDLE) % (len(needle) + 1))

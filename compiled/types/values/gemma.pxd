@@ -16,7 +16,7 @@ cdef class GemmaScanner(Transcoder):
     cdef _look_ahead(self)
     cdef _fail(self)
     cdef _over(self)
-    cdef _behind_comma(self, str text, Py_ssize_t i, list parts)
+    cdef _after_comma(self, str text, Py_ssize_t i, list parts)
     cdef Py_ssize_t _string_over(self, str text, Py_ssize_t end) except? -2
     @cython.locals(i=Py_ssize_t)
     cdef Py_ssize_t _value_begins(self, str text, object key, list parts) except? -1
@@ -29,7 +29,7 @@ cdef class GemmaScanner(Transcoder):
     cdef Py_ssize_t _scalar(self, str text, Py_ssize_t i, bint final, list parts) except? -1
     @cython.locals(n=Py_ssize_t, end=Py_ssize_t, limit=Py_ssize_t)
     cdef Py_ssize_t _bare(self, str text, Py_ssize_t i, bint final, list parts) except? -1
-    @cython.locals(quote=str, behind=str)
+    @cython.locals(quote=str, quoted=str)
     cdef Py_ssize_t _equals(self, str text, Py_ssize_t i, bint final, list parts) except? -1
     @cython.locals(char=str, state=int, end=Py_ssize_t)
     cdef Py_ssize_t _between(self, str text, Py_ssize_t i, bint final, list parts) except? -1

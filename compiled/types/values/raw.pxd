@@ -32,13 +32,13 @@ cdef class _Raw(Transcoder):
     @cython.locals(rest=str, opener=str, begun=Py_ssize_t)
     cdef Py_ssize_t _next_tag(self, str text, Py_ssize_t at) except? -2
     @cython.locals(end=Py_ssize_t, later=Py_ssize_t)
-    cdef Py_ssize_t _only(self, str before, str behind, str text, Py_ssize_t begin, bint final) except? -2
+    cdef Py_ssize_t _only(self, str before, str after, str text, Py_ssize_t begin, bint final) except? -2
     @cython.locals(at=Py_ssize_t, over=Py_ssize_t)
     cdef Py_ssize_t _opens(self, str text, Py_ssize_t end, bint final) except? -2
-    @cython.locals(follows=Py_ssize_t, before=str, behind=str)
+    @cython.locals(follows=Py_ssize_t, before=str, after=str)
     cdef Py_ssize_t _named(self, str text, Py_ssize_t end, bint final) except? -2
     @cython.locals(closing=bint, end=Py_ssize_t)
-    cdef Py_ssize_t _follows(self, str before, str behind, str text, Py_ssize_t at, bint final) except? -2
+    cdef Py_ssize_t _follows(self, str before, str after, str text, Py_ssize_t at, bint final) except? -2
 cdef class RawString(_Raw):
     cdef public bint begun
     @cython.locals(n=Py_ssize_t, end=Py_ssize_t, over=bint, out=str)

@@ -1,4 +1,4 @@
-"""The forms of calls that a template's prompt tells the model to write, and whether a format reads them.
+"""The forms of calls that a template's prompt describes to the model, and whether a format reads them.
 
 A prompt may show a form in its instructions (``Respond in the format {"name": function name, "parameters": …}``) that
 is not the one of the template's past calls, or where the template shows none. A model follows the prompt.
@@ -25,8 +25,8 @@ _OBJECT = re.compile(
 _PYTHON = re.compile(r"\[\w+\(\w+\s*=[^()\n]{1,80}\)")
 
 
-def untold(template: Template, fmt: Format) -> tuple[Limit, ...]:
-    """A limit for each form of calls that the prompt tells and the format does not read."""
+def unread_forms(template: Template, fmt: Format) -> tuple[Limit, ...]:
+    """A limit for each form of calls that the prompt describes and the format does not read."""
     if not fmt.features.tools:
         return ()
     try:
@@ -35,12 +35,12 @@ def untold(template: Template, fmt: Format) -> tuple[Limit, ...]:
         return ()
     return tuple(
         Limit("told form", f"the prompt tells to write calls as {shown}, which {fmt.name} does not read")
-        for shown, text, own in _told(prompt)
-        if not (_reads(fmt, text) or _tells(prompt, _written(fmt), own))
+        for shown, text, own in _described(prompt)
+        if not (_reads(fmt, text) or _describes(prompt, _written(fmt), own))
     )
 
 
-def tells(template: Template, fmt: Format) -> bool:
+def describes(template: Template, fmt: Format) -> bool:
     """Whether the prompt shows the format's own words before a call's name, such as ``functools[`` or a marker."""
     try:
         prompt = template.probed(HISTORY, tools=TOOLS, add_generation_prompt=True)
@@ -50,14 +50,14 @@ def tells(template: Template, fmt: Format) -> bool:
     return bool(begun) and begun in re.sub(r"\s", "", prompt)
 
 
-def _tells(prompt: str, written: str, own: str) -> bool:
-    """Whether ``written`` is a call in the form ``own``, and the prompt tells one of the markers before it, if any."""
+def _describes(prompt: str, written: str, own: str) -> bool:
+    """Whether ``written`` is a call in the form ``own``, and the prompt has one of the markers before it, if any."""
     before, form, _ = written.partition(own)
     markers = [unit for unit in units(before) if is_marker(unit)]
     return bool(form) and (not markers or any(marker in prompt for marker in markers))
 
 
-def _told(prompt: str) -> Iterator[tuple[str, str, str]]:
+def _described(prompt: str) -> Iterator[tuple[str, str, str]]:
     """Each form as the prompt shows it, a call in it, and the text by which a call in this form is known."""
     found = next((found for found in _OBJECT.finditer(prompt) if NAME not in found[0]), None)
     if found is not None:
