@@ -49,7 +49,7 @@ _WORDS = (
 )  # fmt: skip
 _CONTROL = re.compile(r"<[|｜][^|｜<>\s]+[|｜]>|\[/?INST\]|</?s>|<(?:start|end)_of_turn>")
 """Texts of a template that are control tokens in real vocabularies."""
-_SHAPE = {"layers": 2, "width": 64, "inner": 128, "heads": 4, "context": 8192}
+_SHAPE = {"layers": 2, "width": 64, "inner": 128, "heads": 2, "context": 8192}
 _CONSTANT = 8.0
 """The value of the constant dimension; the other values of an embedding are about 1."""
 
