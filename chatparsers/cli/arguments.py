@@ -583,6 +583,9 @@ def _asked(group: _Group) -> None:
         help="feed the server's parser with texts, where it can be fed alone",
     )
     group.add_argument("--black-box", action="store_true", help="do not ask for the raw text")
+    group.add_argument(
+        "--shrink", action="store_true", help="find the smallest request for each fault (24 more for each)"
+    )
     group.add_argument("--extra", metavar="JSON", help="fields for every request")
     group.add_argument("--samples", type=_positive, metavar="N", default=1, help="ask so often (1)")
     group.add_argument("--seed", type=int, metavar="N", default=0, help="of the first sample (0)")

@@ -17,8 +17,12 @@ from .said import objects
 from .server import Server
 from .subject import Subject
 
-_HELLO = Probe("raw text", {"messages": [user("Good morning.")]})
-_FEW, _SEEDS = 8, 4
+_TOOL = {"type": "function", "function": {"name": "wave", "parameters": {"type": "object", "properties": {}}}}
+_HELLOS = (
+    Probe("raw text", {"messages": [user("Good morning.")]}),
+    Probe("raw text", {"messages": [user("Good morning.")], "tools": [_TOOL]}),  # some templates need tools
+)
+_SEEDS = 4
 _REFUSED = (400, 404, 405, 415, 422, 501)
 
 
@@ -55,46 +59,51 @@ class Asker:
 
     def find_way(self) -> None:
         """Finds the first way by which the server tells a raw text. Raises `VerifyError` if it answers no request."""
+        told = ""
+        for hello in _HELLOS:
+            told = self._find_by(hello)
+            if not told:
+                return
+        raise VerifyError(f"the server answers no chat request: {told}")
+
+    def _find_by(self, hello: Probe) -> str:
+        """Finds the way by one request. What the server told instead of an answer; "" if it answers."""
         known = [way for way in WAYS if self.server.engine in way.engines]
-        asked: Exchange | None = None
+        self.refused.clear()
         for way in [*known, *(each for each in WAYS if each not in known), NOTHING]:
             self.way = way
-            asked = self._sent(_HELLO, APIS["chat"], False, {"max_tokens": _FEW})
+            asked = self._sent(hello, APIS["chat"], False, {"max_tokens": 1})
             if asked.response.status in (401, 403):
                 raise VerifyError(f"the server refuses the key (status {asked.response.status})")
             if asked.said is not None and way is NOTHING:
                 self.way = PAIRED if self._completed(asked) is not None else NOTHING
-                return
+                return ""
             if asked.said is not None and asked.raw.known:
-                return
+                return ""
             if way is not NOTHING and asked.response.status in _REFUSED:
                 self.refused.append(f"{way.name}: status {asked.response.status}")
-        assert asked is not None
-        if asked.response.status >= 500 and not asked.response.inconclusive:
-            self.way = known[0] if known else NOTHING  # it fails at this text; the probes say at which else
-            return
-        told = asked.response.text[:200]
-        raise VerifyError(f"the server answers no chat request: status {asked.response.status}: {told}")
+        if not asked.response.failed or asked.response.inconclusive:
+            return f"status {asked.response.status}: {asked.response.text[:200]}"
+        self.way = known[0] if known else NOTHING  # it fails at this text; the probes say at which else
+        return ""
 
     def ask(
         self, probe: Probe, api: Api, *, streams: bool = True, more: Mapping[str, Any] | None = None
     ) -> Asked:
         """Asks a probe, whole and streamed, and again where that is needed to judge."""
-        whole = self._asked(probe, api, False, more or {})
+        whole = self.asked(probe, api, False, more or {})
         for number in range(1, _SEEDS):
-            if (
-                probe.prompt and whole.response.status >= 500
-            ):  # the prompt is judged, and not the token after it
-                whole = self._asked(probe, api, False, {**(more or {}), "seed": number})
+            if probe.prompt and whole.response.failed:  # the prompt is judged, and not the token after it
+                whole = self.asked(probe, api, False, {**(more or {}), "seed": number})
         free = not (probe.prompt or probe.forced or probe.stops or probe.schema is not None)
         if self.way is PAIRED and free and whole.said is not None and api.name == "chat":
             whole.raw = self._paired(whole)
         if probe.prompt or not streams or whole.said is None:
             return Asked(whole)
-        stream = self._asked(probe, api, True, more or {})
+        stream = self.asked(probe, api, True, more or {})
         if stream.said is None or alike(whole, stream):
             return Asked(whole, stream)
-        again = (self._asked(probe, api, False, more or {}), self._asked(probe, api, True, more or {}))
+        again = (self.asked(probe, api, False, more or {}), self.asked(probe, api, True, more or {}))
         return Asked(whole, stream, again)
 
     def _paired(self, exchange: Exchange) -> Raw:
@@ -118,7 +127,7 @@ class Asker:
             return None
         return str(choice["text"])
 
-    def _asked(self, probe: Probe, api: Api, stream: bool, more: Mapping[str, Any]) -> Exchange:
+    def asked(self, probe: Probe, api: Api, stream: bool, more: Mapping[str, Any]) -> Exchange:
         """One exchange. If the server refuses the fields for the raw text here, it is asked without them."""
         found = self._sent(probe, api, stream, more)
         fields = self.way.stream if stream else self.way.fields

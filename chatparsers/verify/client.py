@@ -20,6 +20,7 @@ from ..errors import ChatParsersError
 TRIES = 3
 _AWAY = 0
 _BUSY = (_AWAY, 408, 429, 502, 503, 504)
+_HUNG_UP = "RemoteProtocolError"
 _LONGEST_WAIT = 60.0
 _LARGEST = 32 * 1024 * 1024
 """How many bytes of a response are read."""
@@ -67,9 +68,14 @@ class Response:
         return self.status == 200
 
     @property
+    def failed(self) -> bool:
+        """Whether the server failed at the request: with an error of its own, or by hanging up without an answer."""
+        return self.status >= 500 or (self.status == _AWAY and self.text == _HUNG_UP)
+
+    @property
     def inconclusive(self) -> bool:
         """Whether the server was busy or away, which says nothing of how it answers."""
-        return self.status in _BUSY or (self.status >= 500 and not self.same)
+        return not self.same if self.failed and self.status not in (502, 503, 504) else self.status in _BUSY
 
     @property
     def data(self) -> dict[str, Any]:
@@ -117,7 +123,7 @@ class Client:
         for tries in range(1, TRIES + 1):
             response = self._sent("POST", path, body)
             texts.append(response.text)
-            if response.status not in _BUSY and response.status < 500:
+            if response.status not in _BUSY and not response.failed:
                 return response
             if tries < TRIES:
                 time.sleep(self._wait(response, tries))

@@ -68,6 +68,7 @@ def _plan(arguments: Namespace) -> Plan:
         black_box=arguments.black_box,
         extra=_extra(arguments.extra),
         replayed=tuple(replayed),
+        shrink=arguments.shrink,
         key=None if arguments.key_file is None else read_text(arguments.key_file).strip(),
         timeout=arguments.timeout,
     )

@@ -14,13 +14,14 @@ from .probes import LATER, MOST, Probe, answers, conversations
 from .server import ENGINES
 from .subject import Subject
 
-_REQUESTS, _TOKENS, _DICTATED = 60, 40_000, 500
+_REQUESTS, _TOKENS, _SHRINKING, _DICTATED = 60, 40_000, 300, 500
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a run asks. ``probes``: only these names, or the beginnings of names. ``requests``: the most, None: 60 for
-    each API and sample. ``replayed``: requests of the user's own, instead of the probes. ``key``: the server's key."""
+    each API and sample. ``replayed``: requests of the user's own, instead of the probes. ``shrink``: also asks for the
+    smallest request that shows each fault. ``key``: the server's key."""
 
     apis: tuple[str, ...] = ("chat",)
     engine: str = "auto"
@@ -35,6 +36,7 @@ class Plan:
     black_box: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
     replayed: tuple[Probe, ...] = ()
+    shrink: bool = False
     key: str | None = None
     timeout: float = 300.0
 
@@ -50,7 +52,9 @@ class Plan:
     @property
     def budget(self) -> Budget:
         times = len(self.apis) * self.samples
-        return Budget(self.requests or _REQUESTS * times, self.tokens or _TOKENS * times)
+        more = _SHRINKING if self.shrink else 0
+        requests = self.requests or _REQUESTS * times + more
+        return Budget(requests, self.tokens or _TOKENS * times + more * self.answer_tokens)
 
     @property
     def dictated(self) -> Budget:

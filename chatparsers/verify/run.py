@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -16,13 +17,14 @@ from ..chat.chat import Chat
 from ..chat.load import load
 from .apis import APIS
 from .asking import Asked, Asker, can_ask
-from .client import Client, Spent, VerifyError
+from .client import Budget, Client, Spent, VerifyError
 from .dictation import dictate
 from .exchange import Exchange
 from .judging import judge, model_facts
 from .plan import Plan, chosen
 from .probes import LATER, MOST, Probe, cuts, sent_back
 from .server import Server, server_of
+from .shrinking import shrink as shrunk
 from .subject import Subject
 from .verdict import Verdict
 
@@ -30,29 +32,38 @@ KEY = "CHATPARSERS_VERIFY_KEY"
 _VERSION = str(vars(sys.modules["chatparsers"])["__version__"])  # its package names this module: no circle
 
 
+@contextmanager
+def _opened(url: str, plan: Plan, budget: Budget) -> Iterator[tuple[Client, Server]]:
+    """The server at an address, and who asks it."""
+    client = Client(url, budget, key=plan.key or os.environ.get(KEY), timeout=plan.timeout)
+    try:
+        yield client, server_of(client, engine=plan.engine, name=plan.name)
+    finally:
+        client.close()
+
+
 def run(url: str, chat: Chat, plan: Plan, on_asked: Callable[[Asked], None] | None = None) -> Verdict:
     """Asks and judges. ``on_asked`` gets what was asked, to write it down. Raises `VerifyError` if the server does not
     answer, or refuses the key."""
     started, subject = time.monotonic(), Subject(chat)
     prompts, probes, left = chosen(chat, plan)
-    client = Client(url, plan.budget, key=plan.key or os.environ.get(KEY), timeout=plan.timeout)
-    try:
-        server = server_of(client, engine=plan.engine, name=plan.name)
+    with _opened(url, plan, plan.budget) as (client, server):
         sampling = {"temperature": 0, "seed": plan.seed}
         asker = Asker(client, subject, server, sampling, plan.extra, most=plan.answer_tokens)
         if not plan.black_box:
             asker.find_way()
         asked, stopped = _all_asked(asker, plan, prompts, probes)
-    finally:
-        client.close()
+        left += [f"stopped at {stopped}: what is left was not asked"] if stopped else []
+        verdict = verdict_of(asked, {}, left, subject, server.engine)
+        if plan.shrink:
+            verdict = replace(verdict, rows=shrunk(verdict.rows, asked, asker))
     if on_asked is not None:
         for one in asked:
             on_asked(one)
     facts = facts_of(subject, client.url, server, client, asker.way.name, time.monotonic() - started)
     if asker.refused:
         facts["refused"] = list(dict.fromkeys(asker.refused))
-    left += [f"stopped at {stopped}: what is left was not asked"] if stopped else []
-    return verdict_of(asked, facts, left, subject, server.engine)
+    return replace(verdict, facts={**facts, **verdict.facts})
 
 
 def verdict_of(
@@ -109,15 +120,11 @@ def facts_of(
 def dictation(url: str, chat: Chat, plan: Plan) -> Verdict:
     """Feeds the server's parser alone, where that is possible. Raises `VerifyError` if it is not."""
     started, subject = time.monotonic(), Subject(chat)
-    client = Client(url, plan.dictated, key=plan.key or os.environ.get(KEY), timeout=plan.timeout)
-    try:
-        server = server_of(client, engine=plan.engine, name=plan.name)
+    with _opened(url, plan, plan.dictated) as (client, server):
         try:
             asked, way = dictate(client, server, subject)
         except Spent as spent:
             raise VerifyError(f"the texts need more than {spent}") from None
-    finally:
-        client.close()
     if not way:
         raise VerifyError(f"the parser of {server.engine} cannot be fed alone here: leave --dictate out")
     facts = facts_of(subject, client.url, server, client, f"dictated by {way}", time.monotonic() - started)
@@ -220,6 +227,7 @@ def verify(
     concurrency: int = 2,
     black_box: bool = False,
     extra: Mapping[str, Any] | None = None,
+    shrink: bool = False,
     key: str | None = None,
     timeout: float = 300.0,
 ) -> Verdict:
@@ -230,8 +238,8 @@ def verify(
     what runs there, ``auto`` to ask it. ``name``: the model's name there. ``probes``: only these requests. ``samples``:
     how often each is asked, with the model's own sampling if more than once, from ``seed`` on. ``requests``,
     ``tokens``: where it stops. ``answer_tokens``: the most of one answer. ``black_box``: without the raw text.
-    ``extra``: fields for every request. ``key``: the server's, else that in ``$CHATPARSERS_VERIFY_KEY``. ``timeout``:
-    seconds of silence.
+    ``extra``: fields for every request. ``shrink``: finds the smallest request that shows each fault. ``key``: the
+    server's, else that in ``$CHATPARSERS_VERIFY_KEY``. ``timeout``: seconds of silence.
 
     Raises `LoadError` if the model cannot be loaded, and `VerifyError` if the server does not answer.
 
@@ -256,6 +264,7 @@ def verify(
         concurrency=concurrency,
         black_box=black_box,
         extra=extra or {},
+        shrink=shrink,
         key=key,
         timeout=timeout,
     )

@@ -91,6 +91,33 @@ def test_every_form_of_the_report(
         assert set(codes(capsys.readouterr().out)) == {"call-lost"}, form
 
 
+def test_the_smallest_request_that_shows_a_fault(
+    servers: Callable[[str], str], tokenizer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two calls are lost as one only where two are written: the words stay, the schema goes."""
+    asked = [
+        "--model",
+        MODEL,
+        "--tokenizer",
+        tokenizer,
+        "--probes",
+        "two",
+        "--answer-tokens",
+        "600",
+        "--json",
+        "-",
+    ]
+    bodies = []
+    for more in ([], ["--shrink"]):
+        assert main(["verify", servers("second-call-dropped"), *asked, *more]) == 1
+        rows = json.loads(capsys.readouterr().out)["rows"]
+        assert rows[0]["code"] == "call-lost" and "two calls" in str(rows[0]["request"])
+        bodies.append(rows[0]["request"])
+    assert len(bodies[0]["tools"]) == 2 and bodies[0]["tool_choice"] == "required"
+    assert len(bodies[1]["tools"]) == 1 and "tool_choice" not in bodies[1]
+    assert "description" not in bodies[1]["tools"][0]["function"]
+
+
 def test_a_plan_sends_nothing(tokenizer: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "http://127.0.0.1:9", "--model", MODEL, "--tokenizer", tokenizer, "--plan"]) == 0
     lines = capsys.readouterr().out.splitlines()
