@@ -21,7 +21,7 @@ from .asking import Asked, can_ask
 from .client import Client, Response
 from .exchange import Exchange
 from .probes import Probe, user
-from .raw import Raw
+from .raw import WAYS, Raw, raw_of
 from .said import Said, SaidCall, objects, text
 from .server import Server
 from .subject import Subject
@@ -48,19 +48,22 @@ class Dictated:
 
 
 class Fed(NamedTuple):
-    """A text that was fed: where, by which body, the response, and what a client would see."""
+    """A text that was fed: where, by which body, the response, and what a client would see. ``written``: what a model
+    wrote that had to write the text, None if it does not run or that is not known."""
 
     path: str
     body: dict[str, Any]
     response: Response
     said: Said | None
+    written: Raw | None = None
 
 
 class Way(NamedTuple):
-    """How a server's parser is fed."""
+    """How a server's parser is fed. ``forces``: by its model, which can write nothing else."""
 
     name: str
     feed: Callable[[Client, Server, Dictated], Fed]
+    forces: bool = False
 
 
 def dictated(subject: Subject) -> Iterator[Dictated]:
@@ -122,29 +125,43 @@ def ways(client: Client, server: Server) -> Iterator[Way]:
     """How this server's parser can be fed alone: the ways that an engine of its kind may have."""
     if server.engine == "vllm":
         yield Way("/v1/chat/completions/derender", _derender)
-        yield Way("structured_outputs.choice", _choice)
+        yield Way("structured_outputs.choice", _choice, forces=True)
     elif server.engine == "sglang":
         yield Way("/parse_function_call, /separate_reasoning", _parsers(client))
-        yield Way("regex", _regex)
+        yield Way("regex", _regex, forces=True)
     elif server.engine == "llama-server":
-        yield Way("grammar, where there are no tools", _grammar)
+        yield Way("grammar, where there are no tools", _grammar, forces=True)
     elif server.engine == "other":
         yield Way("/v1/chat/completions/derender", _derender)
 
 
 def dictate(client: Client, server: Server, subject: Subject) -> tuple[list[Asked], str]:
-    """Feeds all texts by the first way that works. The way is "" if there is none."""
+    """Feeds all texts by the first way that works. The way is "" if there is none. What a model wrote instead of the
+    text that it had to write proves nothing, and is left out."""
     texts = [one for one in dictated(subject) if server.engine != "llama-server" or not one.probe.tools]
     for way in ways(client, server):
         asked: list[Asked] = []
-        for one in texts:
+        for number, one in enumerate(texts):
+            if way.forces and one.probe.schema is not None:
+                continue  # a request has one grammar
             fed = way.feed(client, server, one)
-            if fed.said is None and not asked and not fed.response.ok:
+            if fed.said is None and not number and not fed.response.ok:
                 break
-            asked.append(Asked(_exchange(subject, one, fed)))
-        else:
+            if not way.forces or _obeyed(subject, one, fed):
+                asked.append(Asked(_exchange(subject, one, fed)))
+        if asked:
             return asked, way.name
     return [], ""
+
+
+def _obeyed(subject: Subject, one: Dictated, fed: Fed) -> bool:
+    """Whether the model wrote the text that it had to write."""
+    if fed.written is None or not fed.written.known:
+        return False
+    text = fed.written.text if fed.written.ids is None else subject.decoded(fed.written.ids)
+    for stop in one.turn.stops:
+        text = (text or "").removesuffix(stop)
+    return text == one.text
 
 
 def _exchange(subject: Subject, one: Dictated, fed: Fed) -> Exchange:
@@ -167,9 +184,12 @@ def _exchange(subject: Subject, one: Dictated, fed: Fed) -> Exchange:
     )
 
 
-def _chat(client: Client, server: Server, one: Dictated, fields: dict[str, Any]) -> Fed:
-    body = {"model": server.model, "temperature": 0, **one.probe.body, **fields}
-    return _posted(client, APIS["chat"].path, body)
+def _forced(client: Client, server: Server, one: Dictated, **fields: Any) -> Fed:
+    """The answer of a model that can write nothing else, with what it wrote."""
+    told = next(way.fields for way in WAYS if server.engine in way.engines)
+    body = {"model": server.model, "temperature": 0, "max_tokens": 4096, **one.probe.body, **told, **fields}
+    fed = _posted(client, APIS["chat"].path, body)
+    return fed if fed.said is None else fed._replace(written=raw_of(fed.response.data, fed.said.completion))
 
 
 def _posted(client: Client, path: str, body: dict[str, Any]) -> Fed:
@@ -190,20 +210,18 @@ def _derender(client: Client, server: Server, one: Dictated) -> Fed:
 
 
 def _choice(client: Client, server: Server, one: Dictated) -> Fed:
-    """vLLM: the model can write nothing else."""
-    return _chat(client, server, one, {"structured_outputs": {"choice": [one.text]}, "max_tokens": 4096})
+    """vLLM. Where it reads reasoning, it forces what comes after, or all with ``enable_in_reasoning``."""
+    return _forced(client, server, one, structured_outputs={"choice": [one.text]})
 
 
 def _regex(client: Client, server: Server, one: Dictated) -> Fed:
-    """SGLang: the model can write nothing else."""
-    pattern = re.escape(one.text)
-    return _chat(client, server, one, {"regex": pattern, "max_tokens": 4096})
+    """SGLang."""
+    return _forced(client, server, one, regex=re.escape(one.text))
 
 
 def _grammar(client: Client, server: Server, one: Dictated) -> Fed:
     """llama-server takes a grammar only where the request has no tools. Its strings are escaped as JSON's are."""
-    text = json.dumps(one.text, ensure_ascii=False)
-    return _chat(client, server, one, {"grammar": f"root ::= {text}", "max_tokens": 4096})
+    return _forced(client, server, one, grammar=f"root ::= {json.dumps(one.text, ensure_ascii=False)}")
 
 
 def _parsers(client: Client) -> Callable[[Client, Server, Dictated], Fed]:

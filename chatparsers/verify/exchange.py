@@ -8,7 +8,6 @@ from typing import Any
 
 from ..core.format import Turn
 from ..core.message import Message
-from ..errors import ChatParsersError
 from .apis import Api
 from .client import Response
 from .probes import Probe, thinking
@@ -16,9 +15,7 @@ from .raw import Raw
 from .rows import Blame, Row, parting
 from .said import Said
 from .subject import Subject
-
-_BENIGN = {"truncated", "unwanted-call"}
-"""Diagnostics of an answer that was cut, or that the request did not want: the text can be read all the same."""
+from .written import open_call, well_formed
 
 
 @dataclass
@@ -80,14 +77,16 @@ class Exchange:
 
     @property
     def broken(self) -> bool:
-        """Whether the model's own text is broken, so that no server could read it rightly."""
+        """Whether the model's own text is broken, so that no server could read it rightly. What its format's writer
+        writes is not, whatever is in the values."""
         reading = self.reading
-        if reading is None:
+        if reading is None or self.canonical:
             return False
-        codes = {each.code for each in reading.diagnostics} - _BENIGN
         if reading.reasoning and self.unthinking:
             return True  # it thinks all the same
-        return bool(codes) or (not self.cut and any(not call.complete for call in reading.tool_calls))
+        benign = {"unwanted-call", "truncated"} if self.cut else {"unwanted-call"}
+        told = any(each.code not in benign for each in reading.diagnostics)
+        return told or (not self.cut and any(not call.complete for call in reading.tool_calls))
 
     @property
     def unthinking(self) -> bool:
@@ -106,27 +105,22 @@ class Exchange:
 
     @property
     def text_blame(self) -> Blame:
-        """Whose fault a difference of texts is. What a model writes that answers nothing, such as a random one, proves
-        something only where it is written as its format's own writer writes it."""
-        return "unknown" if self.blame == "server" and not self.sane and not self.canonical else self.blame
+        """Whose fault a difference of texts is. It is proved where the raw text is what its format's writer writes: a
+        marker that stands elsewhere, or twice, has no right place in an answer."""
+        return self.blame if self.canonical or self.blame == "unknown" else "model"
+
+    @property
+    def opened(self) -> str:
+        """The text of the call in which an answer was cut off; "" if it was cut elsewhere, or not at all."""
+        return open_call(self.reading, self.text or "") if self.cut and self.reading is not None else ""
 
     @cached_property
     def canonical(self) -> bool:
-        """Whether the format's writer writes this raw text for this message, but for white space."""
+        """Whether the raw text is what its format's writer writes for this message."""
         reading, text = self.reading, self.text
-        if reading is None or text is None:
+        if reading is None or text is None or (reading.reasoning and self.unthinking):
             return False
-        try:
-            message, tools = reading.to_openai("drop"), list(self.turn.tools.raw) or None
-            written = self.turn.format.render(message, tools, read_back=False)
-        except ChatParsersError:
-            return False
-        for stop in self.turn.stops:
-            text = text.removesuffix(stop)
-        return "".join(written.split()) in (
-            "".join(text.split()),
-            "".join(f"{self.turn.prefix}{text}".split()),
-        )
+        return well_formed(self.turn, reading, text, self.subject.markers, cut=self.cut)
 
     def row(
         self,

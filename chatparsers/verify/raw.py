@@ -36,7 +36,7 @@ WAYS = (
         "return_token_ids",
         {"return_token_ids": True},
         {"return_token_ids": True},
-        ("vllm", "sglang", "chatparsers"),
+        ("vllm", "chatparsers"),
     ),
     Way(
         "sglext",
@@ -86,7 +86,7 @@ def raw_of_events(events: Iterable[Event], completion: int | None) -> Raw:
 class _Found:
     def __init__(self) -> None:
         self.ids: list[int] = []
-        self.probable: list[bytes] = []
+        self.probable: list[dict[str, Any]] = []
         self.raw_text: str | None = None
         self.told = Raw()
 
@@ -110,8 +110,7 @@ class _Found:
             if not extension.get("output_ids"):
                 self.ids += _ids(choice.get("token_ids")) or []
             told.prompt_ids = told.prompt_ids or _ids(choice.get("prompt_token_ids"))
-            for token in objects((choice.get("logprobs") or {}).get("content")):
-                self.probable.append(_bytes(token))
+            self.probable += objects((choice.get("logprobs") or {}).get("content"))
 
     def raw(self, completion: int | None, *, whole: bool) -> Raw:
         told = self.told
@@ -121,7 +120,10 @@ class _Found:
         if self.raw_text is not None:
             told.text = self.raw_text
         elif told.ids is None and self.probable and len(self.probable) == completion:
-            told.text, told.source = b"".join(self.probable).decode("utf-8", "replace"), "logprobs"
+            pieces = [_bytes(token) for token in self.probable]
+            told.ids, told.source = _ids([token.get("id") for token in self.probable]), "logprobs"
+            if None not in pieces:  # some servers give ids alone
+                told.text = b"".join(filter(None, pieces)).decode("utf-8", "replace")
         return told
 
 
@@ -132,8 +134,9 @@ def _ids(value: object) -> list[int] | None:
     return value if all(type(id) is int and id >= 0 for id in value) else None
 
 
-def _bytes(token: Mapping[str, Any]) -> bytes:
+def _bytes(token: Mapping[str, Any]) -> bytes | None:
     given = token.get("bytes")
     if isinstance(given, list) and all(type(each) is int and 0 <= each < 256 for each in given):
         return bytes(given)
-    return str(token.get("token", "")).encode()
+    text = token.get("token")
+    return text.encode() if isinstance(text, str) else None

@@ -70,10 +70,12 @@ def recorded(path: Path, subject: Subject) -> tuple[list[Asked], list[str]]:
             continue
         exchange = _exchange(subject, probe, line, answer)
         key = probe.name, exchange.api.name
-        if exchange.stream and key in asked and asked[key].stream is None:
+        if key not in asked:
+            asked[key] = Asked(exchange)
+        elif exchange.stream and asked[key].stream is None:
             asked[key].stream = exchange
         else:
-            asked[key if key not in asked else (name, exchange.api.name)] = Asked(exchange)
+            asked[key].again += (exchange,)
     return list(asked.values()), left
 
 
@@ -81,9 +83,10 @@ def _exchange(subject: Subject, probe: Probe, line: Mapping[str, Any], answer: o
     text = answer if isinstance(answer, str) else json.dumps(answer)
     stream = bool(line.get("stream", text.lstrip().startswith(("data:", "event:"))))
     status = line.get("status_code", line.get("status", 200))
-    response = Response(status if type(status) is int else 200, text)
+    tries = line.get("tries", 1)
+    response = Response(status if type(status) is int else 200, text, tries if type(tries) is int else 1)
     api = APIS[str(line.get("api", "chat"))]
-    return exchange_of(subject, probe, api, stream, dict(probe.body), response)
+    return exchange_of(subject, probe, api, stream, dict(line.get("sent") or probe.body), response)
 
 
 def record(one: Asked) -> Iterator[str]:
@@ -94,7 +97,9 @@ def record(one: Asked) -> Iterator[str]:
             "api": each.api.name,
             "stream": each.stream,
             "body": dict(each.probe.body),
+            "sent": each.body,
             "status": each.response.status,
+            "tries": each.response.tries,
             "response": each.response.text,
         }
         yield json.dumps(line, ensure_ascii=False)

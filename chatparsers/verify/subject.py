@@ -80,6 +80,7 @@ class Subject:
             right.setdefault(bare, "the template alone")
         choices: dict[str, Mapping[str, Any]] = {
             "parts of a text are joined by a line break": {**body, "messages": _joined(body, "\n")},
+            "parts of a text are joined by a space": {**body, "messages": _joined(body, " ")},
             "parts of a text are joined by nothing": {**body, "messages": _joined(body, "")},
         }
         if body.get("tool_choice") == "none":
@@ -139,6 +140,11 @@ class Subject:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return bool(self.chat.quoted(**asked))
+
+    @cached_property
+    def changes_lists(self) -> bool:
+        """Whether the template changes lists. Our sandbox allows that, and Hugging Face's own refuses it."""
+        return re.search(r"\.(append|pop)\(", self.chat.template(True).source) is not None
 
     @cached_property
     def markers(self) -> tuple[str, ...]:

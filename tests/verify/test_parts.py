@@ -16,11 +16,13 @@ from models import tiny, written
 
 from chatparsers.verify import dictation
 from chatparsers.verify.apis import APIS
-from chatparsers.verify.asking import Asker
+from chatparsers.verify.asking import Asked, Asker, exchange_of
 from chatparsers.verify.client import Budget, Response
 from chatparsers.verify.events import events
 from chatparsers.verify.judging import judge
 from chatparsers.verify.plan import Plan
+from chatparsers.verify.probes import Probe, user
+from chatparsers.verify.raw import Raw
 from chatparsers.verify.run import run
 from chatparsers.verify.server import Server
 from chatparsers.verify.statistics import interval, sign_test, trigger
@@ -83,6 +85,67 @@ def test_a_parser_that_is_fed_alone(lost: bool, monkeypatch: pytest.MonkeyPatch)
     rows, judged = judge(asked, "other")
     assert way == "test" and len(asked) > 30 and judged["call-lost"] > 30
     assert {row.code for row in rows if row.blame == "server"} == ({"call-lost"} if lost else set())
+
+
+def test_a_model_that_does_not_write_what_is_dictated_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server may force nothing until a thought has ended: what it reads then is another text."""
+
+    def feed(client: Any, server: Server, one: dictation.Dictated) -> dictation.Fed:
+        answer = APIS["chat"].read({"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]})
+        return dictation.Fed("/chat", {}, Response(200, ""), answer, Raw(text=""))
+
+    monkeypatch.setattr(dictation, "ways", lambda client, server: [dictation.Way("test", feed, forces=True)])
+    server: Any = Server("other", "", "m")
+    assert dictation.dictate(None, server, Subject(tiny("qwen3").chat)) == ([], "")  # type: ignore[arg-type]
+
+
+_CALL = '<tool_call>\n{"name": "find_train", "arguments": {"to": "a </tool_call> b"}}\n</tool_call>'
+_TRAIN = ("find_train", '{"to": "a </tool_call> b"}')
+
+
+@pytest.mark.parametrize(
+    ("raw", "content", "calls", "finish", "blames"),
+    [
+        (f"{_CALL}<|im_end|>", "", [_TRAIN], "tool_calls", {}),
+        # a marker in a value is the value's, so the server cut it off there
+        (f"{_CALL}<|im_end|>", "", [("find_train", '{"to": "a"}')], "tool_calls", {"call-differs": "server"}),
+        # markers where none belongs: what becomes of them is nobody's fault but the model's
+        (
+            "</tool_call>Hi</think><|im_end|>",
+            "</tool_call>Hi",
+            [],
+            "stop",
+            {"content-differs": "model", "markup-shown": "model"},
+        ),
+        ("<think>\n<think>\nHm.\n</think>\n\nHi<|im_end|>", "Hi", [], "stop", {"reasoning-lost": "model"}),
+        ("<think>\nHm.\n</think>\n\nHi<|im_end|>", "Hi", [], "stop", {"reasoning-lost": "server"}),
+        ("<think><|im_end|>", "<think>", [], "stop", {"content-differs": "model", "markup-shown": "model"}),
+        ("Hi\n<|im_end|>", "Hi\n\n", [], "stop", {"white-space": "policy"}),
+        # what was cut off may be left out, but it is no whole call and no text
+        (_CALL[:-3], "", [], "length", {"call-lost": "policy"}),
+        (_CALL[:70], "", [], "length", {}),
+        (_CALL[:70], "", [("find_train", "{}")], "length", {"call-invented": "server"}),
+        (_CALL[:70], _CALL[:70], [], "length", {"cut-markup": "server", "markup-shown": "server"}),
+        (f"</think>{_CALL[:70]}", _CALL[:70], [], "length", {"cut-markup": "model", "markup-shown": "model"}),
+    ],
+)
+def test_whose_fault_it_is(
+    raw: str, content: str, calls: list[tuple[str, str]], finish: str, blames: dict[str, str]
+) -> None:
+    """The rules of docs/verify.md: the same answer is the server's fault or not by what the model wrote."""
+    subject, body = Subject(tiny("qwen3").chat), {"messages": [user("Hi")], "tools": _TOOLS}
+    made = [
+        {"id": f"call_{at}", "function": {"name": name, "arguments": text}}
+        for at, (name, text) in enumerate(calls)
+    ]
+    answer = {
+        "choices": [{"message": {"content": content, "tool_calls": made}, "finish_reason": finish}],
+        "__verbose": {"content": raw},
+    }
+    response = Response(200, json.dumps(answer))
+    exchange = exchange_of(subject, Probe("test", body), APIS["chat"], False, body, response)
+    rows, _ = judge([Asked(exchange)], "llama-server")
+    assert {row.code: row.blame for row in rows} == blames
 
 
 class _Completions:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ..exchange import Exchange
 from ..rows import Blame, Row, first_difference
@@ -95,33 +96,38 @@ def counts(exchanges: Sequence[Exchange]) -> Iterator[Row]:
             continue
         if found in known:
             yield exchange.row("prompt-default", known[found], given, sorted(right), blame="policy")
-        elif found == without:
+        elif found == without.get("tools"):
             yield exchange.row("tools-not-shown", "as many tokens as without tools", given, sorted(right))
         else:
             bare = exchange.subject.prompts(exchange.probe.body).bare
             what = f"prompt tokens ({offset} more is a first token)" if offset else "prompt tokens"
+            what += "".join(f", as many as without {name}" for name in without if found == without[name])
             blame: Blame = "server" if bare else "policy"
             yield exchange.row("prompt-count", what, given, sorted(right), blame=blame)
 
 
 def _fits(
-    exchange: Exchange, right: set[int], known: dict[int, str], without: int | None, offset: int
+    exchange: Exchange, right: set[int], known: dict[int, str], without: dict[str, int | None], offset: int
 ) -> bool:
     given = exchange.answer.prompt
     return given is not None and given - offset in right
 
 
-def _sizes(exchange: Exchange) -> tuple[set[int], dict[int, str], int | None]:
-    """The counts of the right prompts, of the known choices, and of the prompt without tools."""
+def _sizes(exchange: Exchange) -> tuple[set[int], dict[int, str], dict[str, int | None]]:
+    """The counts of the right prompts, of the known choices, and of the prompts without a field of the request."""
     subject, body = exchange.subject, exchange.probe.body
     right, known, _ = subject.prompts(body)
-    bare = {name: value for name, value in body.items() if name not in ("tools", "tool_choice")}
-    without = subject.count(subject.turn(bare).prompt) if body.get("tools") and not _has_calls(body) else None
+    fields = [name for name in ("tools", "chat_template_kwargs") if body.get(name) and not _has_calls(body)]
     return (
         {size for text in right if (size := subject.count(text)) is not None},
         {size: name for text, name in known.items() if (size := subject.count(text)) is not None},
-        without,
+        {name: subject.count(subject.turn(_without(body, name)).prompt) for name in fields},
     )
+
+
+def _without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
+    left_out = (name, "tool_choice") if name == "tools" else (name,)
+    return {key: value for key, value in body.items() if key not in left_out}
 
 
 def _has_calls(body: object) -> bool:

@@ -12,6 +12,9 @@ from ..said import NOT_JSON
 from .check import answered, judges
 from .contract import fits
 
+_BEGUN = 24
+"""How many characters of a call that was cut off are enough to see that it is shown."""
+
 
 def _read(exchange: Exchange) -> bool:
     """Whether there is a reading to compare with. Under a grammar of its own a server may write calls in its own form:
@@ -51,11 +54,7 @@ def calls(exchange: Exchange) -> Iterator[Row]:
     elif len(said) < len(ours):
         what = f"{len(said)} of the {len(ours)} calls that the model wrote"
         yield exchange.row("call-lost", what, shown, right, blame=exchange.blame)
-    elif (
-        len(said) > len(ours)
-        and exchange.cut
-        and any(not call.complete for call in _ours(exchange).tool_calls)
-    ):
+    elif len(said) > len(ours) and exchange.cut:
         what = "a call that was cut off is given as a whole one"
         yield exchange.row("call-invented", what, shown, right, blame=exchange.blame)
     elif len(said) > len(ours):
@@ -76,7 +75,8 @@ def reasoning(exchange: Exchange) -> Iterator[Row]:
     theirs, right = said.reasoning.strip(), ours.reasoning.strip()
     if theirs == right:
         return
-    if theirs.removesuffix(right).strip() and theirs.removesuffix(right).strip() in exchange.turn.prefix:
+    more = theirs.removesuffix(right).strip()
+    if more and more in exchange.turn.prefix and not (exchange.text or "").lstrip().startswith(more):
         what = "the reasoning begins with what the prompt wrote of it"
         yield exchange.row("reasoning-differs", what, theirs, right, blame="policy")
         return
@@ -106,11 +106,11 @@ def content(exchange: Exchange) -> Iterator[Row]:
     ours = _ours(exchange)
     if ours.reasoning.strip() and ours.reasoning.strip() in said and right.strip() in said:
         return  # told as reasoning-in-content
-    if exchange.cut and any(not call.complete for call in ours.tool_calls):
+    if exchange.opened and exchange.opened[:_BEGUN] in said:
         what = "a call that was cut off is shown as text"
-        yield exchange.row(
-            "cut-markup", what, said, right, blame=exchange.text_blame if partial(exchange) else "policy"
-        )
+        marked = any(marker in exchange.opened for marker in exchange.subject.markers)
+        blame = exchange.text_blame if marked and partial(exchange) else "policy"
+        yield exchange.row("cut-markup", what, said, right, blame=blame)
     elif exchange.probe.choice == "none" and ours.tool_calls:
         yield exchange.row(
             "content-differs", "a call under none is shown as text", said, right, blame="policy"
@@ -124,7 +124,8 @@ def content(exchange: Exchange) -> Iterator[Row]:
 def _unfinished(exchange: Exchange, said: str, right: str) -> bool:
     """Whether only the beginning of a call is left out, which was cut off before it was a call."""
     left_out = right[len(said) :].strip()
-    return right.startswith(said) and any(left_out.startswith(marker) for marker in exchange.subject.markers)
+    begins = right.startswith(said) and any(map(left_out.startswith, exchange.subject.markers))
+    return begins and len(exchange.answer.calls) <= len(_ours(exchange).tool_calls)
 
 
 def partial(exchange: Exchange) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema
 
+from ..client import TRIES
 from ..exchange import Exchange
 from ..rows import Blame, Row
 from ..said import NOT_JSON, SaidCall
@@ -15,26 +16,24 @@ from .check import answered, judges
 
 @judges("refused", "error", where=lambda exchange: not exchange.response.inconclusive)
 def status(exchange: Exchange) -> Iterator[Row]:
-    """A valid request gets an answer. What the template itself refuses, a server may refuse. If a model that writes
-    noise makes it fail, only a forced answer proves that the noise was the server's own grammar's."""
+    """A valid request gets an answer, whatever the model wrote. What the template itself refuses, a server may too."""
     response = exchange.response
     if response.ok:
         return
     shown = response.text[:300]
-    if response.status >= 500:
-        proved = (
-            exchange.sane
-            or exchange.probe.prompt
-            or exchange.probe.forced
-            or exchange.probe.schema is not None
+    if response.failed:
+        happened = (
+            f"status {response.status}" if response.status else "no answer, and the connection is closed"
         )
-        what = f"status {response.status} for a valid request, {response.tries} times"
-        yield exchange.row("error", what, shown, "an answer", blame="server" if proved else "unknown")
+        what = f"{happened} for a valid request, {response.tries} times"
+        proved: Blame = "server" if response.tries >= TRIES else "unknown"
+        yield exchange.row("error", what, shown, "an answer", blame=proved)
     else:
-        blame: Blame = "server" if exchange.subject.prompts(exchange.probe.body).bare else "policy"
-        yield exchange.row(
-            "refused", f"status {response.status} for a valid request", shown, "an answer", blame=blame
-        )
+        subject = exchange.subject
+        rendered = subject.prompts(exchange.probe.body).bare and not subject.changes_lists
+        blame: Blame = "server" if rendered else "policy"
+        what = f"status {response.status} for a valid request"
+        yield exchange.row("refused", what, shown, "an answer", blame=blame)
 
 
 @judges("stream-shape", "error-in-stream", "answer-shape", where=lambda exchange: exchange.said is not None)

@@ -1,0 +1,48 @@
+"""Whether a raw text is what its format's own writer writes: then it is well formed, whatever is in its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..core.format import Turn
+from ..core.message import Message
+from ..errors import ChatParsersError
+
+
+def open_call(reading: Message, text: str) -> str:
+    """The text of the call that a text ends in; "" if it ends elsewhere."""
+    if all(call.complete for call in reading.tool_calls):
+        return ""
+    return text[reading.regions[-1].start :]
+
+
+def well_formed(turn: Turn, reading: Message, text: str, markers: Iterable[str], *, cut: bool) -> bool:
+    """Whether the writer writes ``text`` for the message that was read in it, but for white space, and no marker is in
+    the content or the reasoning, where it could be taken for markup. ``cut``: the text was cut off, so it need only be
+    the beginning of what the writer writes."""
+    if any(marker in reading.content or marker in reading.reasoning for marker in markers):
+        return False
+    for stop in turn.stops:
+        text = text.removesuffix(stop)
+    message = reading.to_openai()
+    if cut:
+        text, message = _begun(turn, reading, text)
+    try:
+        written = turn.format.render(message, list(turn.tools.raw) or None, read_back=False)
+    except ChatParsersError:
+        return False
+    forms = ("".join(text.split()), "".join(f"{turn.prefix}{text}".split()))
+    written = "".join(written.split())
+    return written.startswith(forms) if cut else written in forms
+
+
+def _begun(turn: Turn, reading: Message, text: str) -> tuple[str, dict[str, Any]]:
+    """What was begun, and a message that begins so: with the open call, or else with a letter more, which makes a part
+    that has no text yet one."""
+    opened = open_call(reading, text)
+    if not opened:
+        return f"{text}x", turn.parse(f"{text}x").to_openai()
+    message = reading.to_openai()
+    message["tool_calls"][-1]["function"]["arguments"] = "{}"
+    return text.removesuffix(opened), message
