@@ -17,7 +17,10 @@ from .said import objects
 from .server import Server
 from .subject import Subject
 
-_TOOL = {"type": "function", "function": {"name": "wave", "parameters": {"type": "object", "properties": {}}}}
+_TOOL = {
+    "type": "function",
+    "function": {"name": "wave", "description": "Waves.", "parameters": {"type": "object", "properties": {}}},
+}
 _HELLOS = (
     Probe("raw text", {"messages": [user("Good morning.")]}),
     Probe("raw text", {"messages": [user("Good morning.")], "tools": [_TOOL]}),  # some templates need tools

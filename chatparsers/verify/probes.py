@@ -102,14 +102,14 @@ def user(text: str) -> dict[str, Any]:
 
 def _called(number: int, name: str, arguments: str) -> dict[str, Any]:
     return {
-        "id": f"call_{number}00000000",
+        "id": f"call{number:05}",  # nine letters and digits, as Mistral's templates want them
         "type": "function",
         "function": {"name": name, "arguments": arguments},
     }
 
 
 def _result(number: int, text: str) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": f"call_{number}00000000", "content": text}
+    return {"role": "tool", "tool_call_id": f"call{number:05}", "content": text}
 
 
 _ASKED = user("Is there a train to Bergen?")
@@ -197,7 +197,7 @@ def answers(chat: Chat) -> Iterator[Probe]:
             yield probe(name, user("Greet Ingrid briefly."), says="Ingrid", chat_template_kwargs=variables)
 
 
-_CUT, _CUT_NAME, _BACK = LATER = (
+_CUT, _CUT_NAME, SENT_BACK = LATER = (
     Probe("cut", {"messages": []}),
     Probe("cut-name", {"messages": []}),
     Probe("prompt/sent-back", {"messages": []}, prompt=True),
@@ -219,7 +219,7 @@ def sent_back(probe: Probe, content: str, reasoning: str, calls: list[dict[str, 
         said["reasoning_content"] = reasoning
     results = [{"role": "tool", "tool_call_id": call["id"], "content": "8:25"} for call in calls]
     body = {"messages": [*probe.body["messages"], said, *results], "tools": probe.body["tools"]}
-    return replace(_BACK, body=body)
+    return replace(SENT_BACK, body=body)
 
 
 def thinks(chat: Chat) -> bool:

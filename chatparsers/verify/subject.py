@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from ..errors import ChatParsersError
 from ..serving import read_chat
 from .raw import Raw
 from .rows import first_difference
+from .said import data_of
 
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]{2,8} \d{4}|[A-Z][a-z]{2,8} \d{1,2}, \d{4}|\d\d:\d\d(:\d\d)?"
@@ -24,10 +25,12 @@ _DATE = re.compile(
 
 class Prompts(NamedTuple):
     """The prompts of one request. ``right``: what the template renders, with its polyfills and without. ``known``:
-    what servers do by choice, each with the name of that choice. ``bare``: whether the template alone renders it."""
+    what servers do by choice, each with the name of that choice. ``shaped``: whether the template renders the request
+    in the shape that it wants, such as with ids of its own form. ``bare``: whether it renders it as it is."""
 
     right: dict[str, str]
     known: dict[str, str]
+    shaped: bool
     bare: bool
 
 
@@ -102,7 +105,23 @@ class Subject:
             right,
             {text: name for text, name in known.items() if text and text not in right},
             bare is not None,
+            bare is not None and self._plain(body),
         )
+
+    def _plain(self, body: Mapping[str, Any]) -> bool:
+        """Whether a plain host can render a request: with the messages as they are, and arguments as text or as data,
+        in Hugging Face's own sandbox, where templates may not change lists."""
+        template = self.chat.template(True)
+        if re.search(r"\.(append|pop)\(", template.source):
+            return False
+        options = {"tools": body.get("tools"), **(body.get("chat_template_kwargs") or {})}
+        for messages in (body["messages"], _as_data(body["messages"])):
+            try:
+                template.render_unshaped(messages, **options)
+            except ChatParsersError:
+                continue
+            return True
+        return False
 
     def _rendered(self, body: Mapping[str, Any], **more: Any) -> str | None:
         try:
@@ -142,9 +161,9 @@ class Subject:
             return bool(self.chat.quoted(**asked))
 
     @cached_property
-    def changes_lists(self) -> bool:
-        """Whether the template changes lists. Our sandbox allows that, and Hugging Face's own refuses it."""
-        return re.search(r"\.(append|pop)\(", self.chat.template(True).source) is not None
+    def ends(self) -> set[int]:
+        """The ids that end an answer by the model's files."""
+        return set(self.chat.files.eos_ids)
 
     @cached_property
     def markers(self) -> tuple[str, ...]:
@@ -158,6 +177,21 @@ class Subject:
 def same_but_dates(left: str, right: str) -> bool:
     """Whether two prompts differ in nothing but dates and times."""
     return _DATE.sub("0", left) == _DATE.sub("0", right)
+
+
+def _as_data(messages: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """The messages, with the arguments of calls as data."""
+    return [
+        {**message, "tool_calls": [_with_data(call) for call in message["tool_calls"]]}
+        if message.get("tool_calls")
+        else message
+        for message in messages
+    ]
+
+
+def _with_data(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    return {**call, "function": {**function, "arguments": data_of(function["arguments"])}}
 
 
 def _joined(body: Mapping[str, Any], by: str) -> list[Any]:

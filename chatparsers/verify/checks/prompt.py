@@ -29,7 +29,7 @@ def _prompt(exchange: Exchange) -> str | None:
 def prompt(exchange: Exchange) -> Iterator[Row]:
     """The prompt is what the template renders of the request, or differs by a choice that servers make."""
     theirs, subject = _prompt(exchange) or "", exchange.subject
-    right, known, bare = subject.prompts(exchange.probe.body)
+    right, known, _, bare = subject.prompts(exchange.probe.body)
     begin = subject.chat.files.bos_token or ""
     forms = {theirs, theirs.removeprefix(begin), begin + theirs}
     if forms & right.keys():
@@ -116,7 +116,7 @@ def _fits(
 def _sizes(exchange: Exchange) -> tuple[set[int], dict[int, str], dict[str, int | None]]:
     """The counts of the right prompts, of the known choices, and of the prompts without a field of the request."""
     subject, body = exchange.subject, exchange.probe.body
-    right, known, _ = subject.prompts(body)
+    right, known, *_ = subject.prompts(body)
     fields = [name for name in ("tools", "chat_template_kwargs") if body.get(name) and not _has_calls(body)]
     return (
         {size for text in right if (size := subject.count(text)) is not None},

@@ -9,6 +9,7 @@ import jsonschema
 
 from ..client import TRIES
 from ..exchange import Exchange
+from ..probes import SENT_BACK
 from ..rows import Blame, Row
 from ..said import NOT_JSON, SaidCall
 from .check import answered, judges
@@ -29,9 +30,9 @@ def status(exchange: Exchange) -> Iterator[Row]:
         proved: Blame = "server" if response.tries >= TRIES else "unknown"
         yield exchange.row("error", what, shown, "an answer", blame=proved)
     else:
-        subject = exchange.subject
-        rendered = subject.prompts(exchange.probe.body).bare and not subject.changes_lists
-        blame: Blame = "server" if rendered else "policy"
+        prompts = exchange.subject.prompts(exchange.probe.body)
+        own = exchange.probe.name == SENT_BACK.name  # what it wrote itself, it has to take back
+        blame: Blame = "server" if (prompts.shaped if own else prompts.bare) else "policy"
         what = f"status {response.status} for a valid request"
         yield exchange.row("refused", what, shown, "an answer", blame=blame)
 
@@ -119,9 +120,10 @@ def finish(exchange: Exchange) -> Iterator[Row]:
         yield exchange.row("finish-reason", "there is no call", said.reason, "stop")
     if said.finish == "length" or not exchange.full:
         return
-    ids, reading = exchange.raw.ids, exchange.reading  # a text may end by itself at the last token
-    ended = ids is None or ids[-1] in exchange.turn.stop_ids
-    proved = reading is not None and not reading.complete and not ended
+    ids, reading = exchange.raw.ids, exchange.reading
+    if ids is not None and ids[-1] in exchange.subject.ends | set(exchange.turn.stop_ids):
+        return  # it ended by itself at the last token
+    proved = ids is not None and reading is not None and not reading.complete
     what = f"the answer has all {exchange.most} tokens that it may have"
     blame: Blame = exchange.blame if proved else "unknown"
     yield exchange.row("finish-reason", what, said.reason, "the reason for a cut", blame=blame)
