@@ -366,15 +366,18 @@ class Turn(Shown):
         token_text_fallback: bool = False,
         id_seed: str | None = None,
         rollback: int = 0,
+        check: bool = False,
     ) -> Stream:
         """A new stream for this turn.
 
-        ``strict``: `feed` raises `OutputError` if the model leaves its format. ``reasoning``: ``"split"``, or
-        ``"inline"`` to leave the reasoning in the content with its markers. Two options concern ids: with
+        ``strict``: `feed` raises `OutputError` if the model leaves its format, or with ``check`` the schemas.
+        ``reasoning``: ``"split"``, or ``"inline"`` to leave the reasoning in the content with its markers. Two options
+        concern ids: with
         ``skip_special_tokens`` False, the text shows special tokens that are not markers of the format. With
         ``token_text_fallback``, a marker that the model spells out as ordinary text counts as a marker too.
         ``id_seed``: ids of calls follow from it, not from the turn's, where many outputs share one turn. ``rollback``:
-        how many of the last ids `Stream.rollback` can take back.
+        how many of the last ids `Stream.rollback` can take back. ``check``: judges arguments by their tool's schema
+        while they come: the diagnostic ``schema`` tells of the first value of which nothing valid is left.
 
         >>> stream = chat.prepare(messages, tools=tools).stream()
         >>> [type(event).__name__ for event in stream.feed(call) + stream.finish()]
@@ -384,7 +387,7 @@ class Turn(Shown):
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
         if type(rollback) is not int or rollback < 0:
             raise RequestError(f"rollback: expected a number of ids, found {rollback!r}")
-        asked = (self, reasoning == "inline", skip_special_tokens, token_text_fallback, id_seed)
+        asked = (self, reasoning == "inline", skip_special_tokens, token_text_fallback, id_seed, check)
         return opened(asked, strict, rollback)
 
     def guide(

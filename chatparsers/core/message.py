@@ -24,6 +24,7 @@ DiagnosticCode: TypeAlias = Literal[
     "repeated-argument",
     "repeated-call",
     "tools-not-given",
+    "schema",
 ]
 FinishReason: TypeAlias = Literal["stop", "length"]
 

@@ -26,7 +26,8 @@ class Reader:
 
     ``value``: the object so far. ``open``: the containers that are open, and ``keys``: of each the key or the index of
     the value that is being read, None between two. ``text``: a key, a scalar or an escape that is not whole yet, and
-    ``within`` says of what. ``stuck``: the text is no JSON from here on.
+    ``within`` says of what. ``stuck``: the text is no JSON from here on. ``wrong``: the path of the first value that
+    cannot become valid, where somebody judges the values (grammar/schemas/checked.py).
     """
 
     __slots__ = ("keys", "open", "stuck", "text", "value", "within")
@@ -40,16 +41,37 @@ class Reader:
         self.text = ""
         self.stuck = False
 
+    wrong = ""
+
+    # what is told to a reader that judges the values
+
+    def _begins(self, char: str) -> None:
+        """A value begins with this character."""
+
+    def _named(self, name: str) -> None:
+        """The name of a member is whole."""
+
+    def _grows(self, text: str, more: str) -> None:
+        """A string goes on with ``more``: it is ``text`` so far."""
+
+    def _ends(self, value: Any) -> None:
+        """A value is whole."""
+
+    # reading
+
     def copy(self) -> Reader:
         """An independent reader at this point. The values that are whole belong to both."""
         other = Reader()
+        self._copy_to(other)
+        return other
+
+    def _copy_to(self, other: Reader) -> None:
         other.open = [container.copy() for container in self.open]
         for container, key, inner in zip(other.open, self.keys, other.open[1:], strict=False):
             container[key] = inner
         other.value = other.open[0] if other.open else self.value.copy()
         other.keys, other.within = self.keys.copy(), self.within
         other.text, other.stuck = self.text, self.stuck
-        return other
 
     @property
     def path(self) -> tuple[str | int, ...]:
@@ -79,9 +101,8 @@ class Reader:
             return i
         char = text[i]
         if char in "]}":
-            self.open.pop()
             self.keys.pop()
-            self._whole()
+            self._whole(self.open.pop())
             return i + 1
         if self.open and self.keys[-1] is None:
             if isinstance(self.open[-1], dict):
@@ -90,6 +111,7 @@ class Reader:
                 self.within = "key"
                 return i + 1
             self.keys[-1] = len(self.open[-1])
+        self._begins(char)
         if char in "{[":
             self._begin({} if char == "{" else [])
         elif char == '"' and self.open:
@@ -120,8 +142,9 @@ class Reader:
         else:
             container.append(value)
 
-    def _whole(self) -> None:
+    def _whole(self, value: Any) -> None:
         """The value that was being read is whole."""
+        self._ends(value)
         self.within = ""
         if self.keys:
             self.keys[-1] = None
@@ -133,8 +156,9 @@ class Reader:
         more, i, closed = self._characters(text, i)
         string += more
         self._put(string)
+        self._grows(string, more)
         if closed:
-            self._whole()
+            self._whole(string)
         return i
 
     def _key(self, text: str, i: int) -> int:
@@ -143,6 +167,7 @@ class Reader:
         if closed:
             self.keys[-1] = more
             self.within = ""
+            self._named(more)
         else:
             self.text = text[begin:]  # it is read again, from its beginning
         return i
@@ -172,6 +197,7 @@ class Reader:
         if end == len(text):
             self.text = text[i:]
         else:
-            self._put(json.loads(text[i:end]))
-            self._whole()
+            value = json.loads(text[i:end])
+            self._put(value)
+            self._whole(value)
         return end

@@ -21,6 +21,7 @@ from operator import index
 from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeAlias, TypeGuard
 
 from ...errors import OutputError, RequestError
+from ...lazy import load_reference
 from ...public import made_by, public
 from ...schema.tools import Toolset
 from ...values.base import Transcoder
@@ -29,7 +30,7 @@ from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
 from .machine import Machine
 from .state import StreamState, state_of
-from .transcript import KINDS, SERIOUS, Transcript, joined_events
+from .transcript import KINDS, STRICT, Checks, Transcript, joined_events
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
@@ -54,9 +55,9 @@ class Opening(Protocol):
     ) -> tuple[Start, Any]: ...
 
 
-Asked: TypeAlias = "tuple[Opening, bool, bool, bool, str | None]"
-"""A turn and what was asked of its stream: inline reasoning, ``skip_special_tokens``, ``token_text_fallback``, and a
-seed of its own."""
+Asked: TypeAlias = "tuple[Opening, bool, bool, bool, str | None, bool]"
+"""A turn and what was asked of its stream: inline reasoning, ``skip_special_tokens``, ``token_text_fallback``, a seed
+of its own, and ``check``."""
 
 
 class Start(NamedTuple):
@@ -125,8 +126,14 @@ class Stream:
     def _begin_with_text(self) -> None:
         """Begins to read text. If the turn has a tokenizer, ids may still come in its place."""
         assert self._asked is not None
-        turn, inline, _, _, seed = self._asked
-        self._begin(turn._start(inline), None, turn.tools, turn.id_seed if seed is None else seed)
+        turn, inline, _, _, seed, check = self._asked
+        self._begin(
+            turn._start(inline),
+            None,
+            turn.tools,
+            turn.id_seed if seed is None else seed,
+            _checks(turn) if check else None,
+        )
         if turn.tokenizer is None:
             self._asked = None
 
@@ -138,13 +145,17 @@ class Stream:
             raise RequestError(
                 "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
             )
-        turn, inline, skip_special_tokens, token_text_fallback, seed = self._asked
+        turn, inline, skip_special_tokens, token_text_fallback, seed, check = self._asked
         start, ids = turn._start_ids(inline, skip_special_tokens, token_text_fallback)
-        self._begin(start, ids, turn.tools, turn.id_seed if seed is None else seed)
+        self._begin(
+            start, ids, turn.tools, turn.id_seed if seed is None else seed, _checks(turn) if check else None
+        )
         self._asked = None
 
-    def _begin(self, start: Start, ids: Any, tools: Toolset, id_seed: str) -> None:
-        """``ids``: the feed of ids, None if text is fed. `Transcript` describes ``tools`` and ``id_seed``."""
+    def _begin(
+        self, start: Start, ids: Any, tools: Toolset, id_seed: str, checks: Checks | None = None
+    ) -> None:
+        """``ids``: the feed of ids, None if text is fed. `Transcript` describes the others."""
         begun, origin, read, call, self._not_given = start
         self._machine = machine = begun.copy()
         machine.tools = tools
@@ -155,6 +166,7 @@ class Stream:
         self._transcript = Transcript(
             tools, program.unwanted, program.late_ids, id_seed, origin, read, spelling
         )
+        self._transcript.checks = checks
         self._pieces = self._transcript.pieces
         self._early: list[Event] = []
         """The events of the call that the prefix leaves open. They come with the first piece."""
@@ -697,11 +709,20 @@ class Stream:
 
     def _check(self) -> None:
         """Raises `OutputError` for the first serious diagnostic, once."""
-        if self._transcript.broken:
+        if self._transcript.wrong:
             self._strict = False
             message = self.message
-            wrong = next(d for d in message.diagnostics if d.code in SERIOUS)
+            wrong = next(d for d in message.diagnostics if d.code in STRICT)
             raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
+
+
+def _checks(turn: Opening) -> Checks:
+    """Who judges the arguments of a turn's calls."""
+    found: Checks = load_reference(_CHECKS)(turn.tools)
+    return found
+
+
+_CHECKS = "chatparsers.grammar.schemas.checked:Checks"
 
 
 def check_reason(reason: FinishReason | None) -> None:

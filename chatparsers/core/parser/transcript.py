@@ -44,6 +44,9 @@ KINDS: tuple[RegionKind, ...] = ("markup", "content", "reasoning", "call")
 SERIOUS = frozenset({"malformed", "truncated"})
 """The codes with which a message is not complete."""
 
+STRICT = SERIOUS | {"schema"}
+"""The codes at which a strict stream raises."""
+
 Sink = tuple[Callable[[str], Event], "list[str]"]
 """What becomes of a piece that is part of a region: the event it makes, and the texts that it is added to."""
 
@@ -54,6 +57,12 @@ _PAIRS = [second + first for first in _ALPHABET for second in _ALPHABET]
 _SQUARE = len(_PAIRS)
 
 _Note = tuple[DiagnosticCode, int, str, "int | None"]
+
+
+class Checks(Protocol):
+    """Who judges arguments while they are written (`chatparsers.grammar.schemas.checked.Checks`)."""
+
+    def reader(self, name: str) -> Reader: ...
 
 
 class Spelling(Protocol):
@@ -158,6 +167,8 @@ class _Call:
 
     def read(self) -> Reader:
         """The arguments so far as Python values. Reads what has come since the last time."""
+        if not self.started:
+            return Reader()
         texts = since(self.past, self.arguments, self.seen)
         if texts and self.lent:
             self._own()
@@ -216,6 +227,7 @@ class Transcript:
         "broken",
         "call",
         "calls",
+        "checks",
         "content",
         "diagnostics",
         "ending",
@@ -235,6 +247,7 @@ class Transcript:
         "text",
         "tools",
         "unwanted",
+        "wrong",
     )
 
     def __init__(
@@ -271,6 +284,9 @@ class Transcript:
         self.notes: list[_Note] = []
         self.broken = False
         """Whether there is a note with which the message is not complete."""
+        self.wrong = False
+        """Whether there is a note at which a strict stream raises."""
+        self.checks: Checks | None = None
         self.ending = False
         """Whether the text is over. Text of a call that comes after that is not part of its arguments."""
         # Parts of the last message that will not change any more.
@@ -297,6 +313,7 @@ class Transcript:
             other.past = self.past._replace(calls=beginning(self.past.calls, call.index))
             other.calls.append(call)
         other.kind, other.broken, other.ending = self.kind, self.broken, self.ending
+        other.wrong, other.checks = self.wrong, self.checks
         other.said, other.regions, other.diagnostics, other.text = set(), [], [], None
         return other
 
@@ -304,7 +321,7 @@ class Transcript:
         """What becomes of a piece of the region; None if it must come through `apply`."""
         if region == m.ARGUMENT:
             call = self.call
-            if call is None or not call.started or call.again:
+            if call is None or not call.started or call.again or self.checks is not None:
                 return None
             return call.event, call.arguments
         if region == m.CONTENT:
@@ -447,7 +464,8 @@ class Transcript:
                     if self.unwanted:
                         self.note("unwanted-call", length, "no call")
                     else:
-                        call = self.call = _Call(self.count, length)
+                        count = len(self.calls) if self.past is None else self.count
+                        call = self.call = _Call(count, length)
                         self.calls.append(call)
                 elif call is not None:
                     self.length = length
@@ -511,6 +529,8 @@ class Transcript:
                 last.text += text
             else:
                 events.append(CallArguments(call.index, text))
+            if self.checks is not None:
+                self._judge(call)
         else:
             self._start(call, events)
 
@@ -526,6 +546,18 @@ class Transcript:
         events.append(CallStart(call.index, call.name, id))
         if call.arguments or call.past:
             events.append(CallArguments(call.index, "".join(since(call.past, call.arguments, 0))))
+        if self.checks is not None:
+            self._judge(call)
+
+    def _judge(self, call: _Call) -> None:
+        """Notes that the arguments cannot become valid, once."""
+        assert self.checks is not None and call.name is not None
+        if call.reader is None:
+            call.reader = self.checks.reader(call.name)
+        wrong = call.reader.wrong
+        now = call.read().wrong
+        if now and not wrong:
+            self.note("schema", call.start, f"arguments that fit the schema at {now}", call.index)
 
     def close(self, events: list[Event]) -> None:
         """Ends the open call, if there is one."""
@@ -563,6 +595,8 @@ class Transcript:
         self.notes.append((code, at, expected, call))
         if code in SERIOUS:
             self.broken = True
+        if code in STRICT:
+            self.wrong = True
 
     # the message
 

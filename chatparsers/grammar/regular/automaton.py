@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from ..budget import Budget
 from ..ir import ANY, ANYTHING, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset
@@ -140,16 +140,28 @@ class _Positions:
         )
 
 
+State: TypeAlias = frozenset[int]
+"""The positions that a text reaches."""
+
+
 class Matcher:
     """Tests texts by a regular grammar. The time grows only with the length of the text."""
 
     def __init__(self, node: Ir) -> None:
         self.positions = _Positions(node)
-        self.known: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+        self.known: dict[tuple[State, str], State] = {}
+
+    @property
+    def start(self) -> State:
+        """The state before any text."""
+        return self.positions.start
 
     def matches(self, text: str) -> bool:
         """Whether the whole text is in the grammar."""
-        state = self.positions.start
+        return self.positions.last in self.after(self.start, text)
+
+    def after(self, state: State, text: str) -> State:
+        """The state after ``text``; empty if no text that begins so is in the grammar."""
         for char in text:
             key = (state, char)
             then = self.known.get(key)
@@ -164,7 +176,7 @@ class Matcher:
                 if len(self.known) < _MOST_POSITIONS:
                     self.known[key] = then
             state = then
-        return self.positions.last in state
+        return state
 
 
 class _Nfa:

@@ -142,8 +142,8 @@ class Case:
 
 def finds(expression: str, text: str) -> Verdict:
     """Whether a regular expression of JSON Schema finds a match in ``text``; None if no grammar can say it."""
-    matcher = _matcher(expression)
-    return None if matcher is None else matcher.matches(text)
+    found = matcher(expression)
+    return None if found is None else found.matches(text)
 
 
 def no_match(expression: str, path: str, keyword: str) -> Weakened:
@@ -152,7 +152,8 @@ def no_match(expression: str, path: str, keyword: str) -> Weakened:
 
 
 @kept(64, 2_000)
-def _matcher(expression: str) -> Matcher | None:
+def matcher(expression: str) -> Matcher | None:
+    """What tests texts by a regular expression; None if no grammar can say it."""
     try:
         return Matcher(read_regex(expression))
     except (Unsupported, TooLarge, ValueError):

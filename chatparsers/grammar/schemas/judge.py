@@ -32,6 +32,8 @@ class Judge:
         """The verdicts on a value and its parts, by the identities of the part and its schemas."""
         self.unsure: dict[Weakened, None] = {}
         """What would have to be known to judge the value."""
+        self.unsaid = True
+        """Whether keywords count that no grammar enforces."""
 
     def fits(self, value: Any, schemas: list[Located]) -> bool:
         """Whether no schema refuses ``value``. Reports the keywords on which that depends and that are not known."""
@@ -90,7 +92,7 @@ class Judge:
             found = yield self._object(value, case)
         if found is False:
             return False
-        for weak, holds in case.unsaid_of(kind):
+        for weak, holds in case.unsaid_of(kind) if self.unsaid else ():
             said = None if holds is None else holds(self.accepts, value)
             verdict: Verdict = (yield said) if isinstance(said, Generator) else said
             if verdict is False:

@@ -29,7 +29,7 @@ cdef class Stream:
     cdef list _feed_value(self, Transcoder value, str piece)
     cdef _begin_with_text(self)
     cdef _begin_with_ids(self)
-    cpdef _begin(self, start, ids, tools, id_seed)
+    cpdef _begin(self, start, ids, tools, id_seed, checks=*)
     cdef _run(self, text, list events, Py_ssize_t scanned=*)
     cdef _settle(self)
     cdef _catch_up(self)

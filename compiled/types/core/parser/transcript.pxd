@@ -21,14 +21,14 @@ cdef class _Call:
     cdef shorten(self, Py_ssize_t length)
     cpdef str text(self)
 cdef class Transcript:
-    cdef public bint broken, ending, late_ids, unwanted
+    cdef public bint broken, ending, late_ids, unwanted, wrong
     cdef public _Call call
     cdef public list calls, content, diagnostics, notes, pieces, reasoning, regions, runs
     cdef public object past
     cdef public int kind
     cdef public Py_ssize_t length, origin
     cdef public object seed
-    cdef public object spelling, tools
+    cdef public object checks, spelling, tools
     cdef public set said
     cdef public _Text text
     cpdef gather(self)
@@ -42,6 +42,7 @@ cdef class Transcript:
     cdef _compare(self, _Call call)
     cdef _argue(self, _Call call, text, list events)
     cdef _start(self, _Call call, list events)
+    cdef _judge(self, _Call call)
     @cython.locals(call=_Call)
     cpdef close(self, list events)
     cdef object _id(self, _Call call)
