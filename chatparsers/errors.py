@@ -59,7 +59,9 @@ class ChatParsersError(Exception):
 
 @public
 class DefinitionError(ChatParsersError):
-    """A format's definition is wrong. Its author must mend it."""
+    """A format's definition is wrong. Its author must mend it. ``node``: the node that is wrong, where it is one."""
+
+    node: object = None
 
 
 @public

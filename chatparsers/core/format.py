@@ -107,6 +107,36 @@ class Format(Shown):
         """
         return tree_of(self, options._replace(schema=None, lenient=False))
 
+    def to_data(self) -> dict[str, Any]:
+        """The format as a document, an object of JSON that says its definition (docs/formats-as-data.md).
+
+        Raises `DefinitionError` if ``build`` asks a request or a tool for more than a document can say.
+
+        >>> document = chatparsers.get_format("hermes-2-pro").to_data()
+        >>> list(document["tree"]["body"])
+        ['calls', 'lead']
+        >>> chatparsers.Format.from_data(document).name
+        'hermes-2-pro'
+        """
+        from .document import to_data
+
+        return to_data(self)
+
+    @classmethod
+    def from_data(cls, document: Mapping[str, Any]) -> Format:
+        """The format that a document describes. Nothing is imported, opened or evaluated for it.
+
+        Raises `DefinitionError`, which names the place in the document, for what is no document, is too large, or is
+        no sound definition.
+
+        >>> chatparsers.Format.from_data({"chat_format": 1, "name": "mine", "tree": {"body": {"call": []}}})
+        Traceback (most recent call last):
+        chatparsers.DefinitionError: $.tree.body.call: there is no such key: did you mean 'calls'?
+        """
+        from .document import read_document
+
+        return cls(**read_document(document))
+
     @property
     def features(self) -> Features:
         """The features of the format, read from its tree."""

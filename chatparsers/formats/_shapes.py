@@ -114,7 +114,7 @@ def _no_other(p: Builder, header: Node | str) -> Node:
 
 def _named(p: Builder, tag: str, name: Node) -> Node:
     """A tag and its name. ``<tag=name``; models also write ``<tag="name"`` and ``<tag name="name"``."""
-    quoted = (quote + p.peek(p.chars(f"^{quote}<>\n") + quote) for quote in "\"'")  # else a part of the name
+    quoted = (quote + p.peek(p.chars(rf"^{quote}<>\n") + quote) for quote in "\"'")  # else a part of the name
     spaced = [f"<{tag} "] if tag == "parameter" else []
     begin = p.reads(f"<{tag}=", f"<{tag}=", f"<{tag} name=", *spaced) + p.reads("", *quoted, "")
     return begin + name + p.reads("", '"', "'", "")
@@ -282,7 +282,7 @@ def invoke(
 
 def addressee(p: Builder, tool: Tool) -> Node:
     """The tool to which a message is addressed whose call names it again. Parses any name."""
-    return p.reads(p.name(tool) if tool is ANY_TOOL else tool.name, p.chars(r"^<\r\n"))
+    return p.reads(p.same_name(tool), p.chars(r"^<\r\n"))
 
 
 def python_call(p: Builder, begun: Node | str = "") -> Node:

@@ -15,11 +15,12 @@ from chatparsers.formats._shapes import again
 
 def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
-        if tool is not ANY_TOOL and tool.name == "python":
-            return p.token("<|python_tag|>") + p.implied(Tag.NAME, "python") + p.args(tool)
         begin = p.reads(">", ">" + p.peek(p.space() + p.choice("{", '"')))
         end = p.reads(p.space() + "</function>", "")  # read after the call, which is whole without it
         return "<function=" + p.name(tool) + begin << p.args(tool) + end
+
+    def python_call(tool: Tool) -> Node:
+        return p.token("<|python_tag|>") + p.implied(Tag.NAME, "python") + p.args(tool)
 
     closer = p.reads("", p.space() + "</function>" + again(p, "</function>"))
     without = (
@@ -31,7 +32,7 @@ def build(p: Builder) -> Node:
         + p.peek(p.space() + "</function>")
     )
     without = p.tag(Tag.CALL, without << p.args(ANY_TOOL))
-    written = p.each_tool(call)
+    written = p.each_tool(call, python=python_call)
     tagged = p.reads(written, without, written) + closer
     json = p.tag(Tag.CALL, p.implied(Tag.NAME, "python") + p.space() + p.args(ANY_TOOL))
     looks_json = p.peek(p.space() + "{" << p.choice('"', "}"))

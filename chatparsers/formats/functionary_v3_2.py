@@ -17,7 +17,7 @@ def build(p: Builder) -> Node:
     code = "python\n" + p.code_call("python", "code")
 
     def call(tool: Tool) -> Node:
-        return p.header(r"(?!all\Z)(?P<name>.+)", p.name(tool)) + newline + p.args(tool)
+        return p.header(p.name(tool), p.name(tool), unless=("all",)) + newline + p.args(tool)
 
     to_tool = p.each_tool(call)
     calls = p.calls(">>>" + p.reads(to_tool, to_tool, code))

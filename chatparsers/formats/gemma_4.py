@@ -24,7 +24,7 @@ def build(p: Builder) -> Node:
         return ("call:" << p.name(tool)) + name_end + p.args(tool, syntax)
 
     def declared(tool: Tool) -> Node:
-        name = p.name(tool, chars=r"[\w.-]") + p.declared()
+        name = p.name(tool, chars=r"[\w.\-]") + p.declared()
         return "call:" + name + p.reads("", p.peek("{")) + p.args(tool, syntax)
 
     syntax = Gemma(quote='<|"|>', closer="<tool_call|>", opener="<|tool_call>")

@@ -34,18 +34,20 @@ def build(p: Builder) -> Node:
     def block(strict: str, *also: str) -> Node:
         role = start + p.negate(to_itself) + to_nobody
         name = channel + p.choice(strict, *also)
-        unmarked = role + channel + strict + p.chars(" \n") + p.negate("to=") + p.peek(p.chars("^<", 1, 1))
+        unmarked = role + channel + strict + p.chars(r" \n") + p.negate("to=") + p.peek(p.chars("^<", 1, 1))
         return p.reads(start + name + message, role + void + name + to_nobody + kind + message, unmarked)
 
     def call(tool: Tool) -> Node:
-        name = p.header(r"(?!(?:assistant|user)\Z)(?:functions\.)?(?P<name>.+)", "functions." + p.name(tool))
+        name = p.header(
+            p.optional("functions.") + p.name(tool), "functions." + p.name(tool), unless=("assistant", "user")
+        )
         to = p.space(" ") + "to=" + name
         in_channel = channel + "commentary" + to + " " + constrain + "json"
         in_role = to + channel + "commentary json"
         anywhere = to_nobody + p.repeat(header, 1, 3) + to + after | to + kind + p.repeat(header, 1, 3)
         written = start + p.reads(in_channel | in_role, anywhere)
         marked = begin + "assistant" + to_nobody + to + after
-        dashed = begin + "assistant" + p.chars("–—-", 1, 4) + channels + kind + to + after
+        dashed = begin + "assistant" + p.chars(r"–—\-", 1, 4) + channels + kind + to + after
         place = p.choice(start + channel + p.negate(channels), begin)
         in_place = place + name + p.declared() + kind + p.optional(header)
         return p.reads(written, marked, written, dashed, in_place) + message + p.space() + p.args(tool)
@@ -58,11 +60,12 @@ def build(p: Builder) -> Node:
     invented = p.tag(Tag.STRAY, said_to_it + p.optional(end))
     # Without tools, the header of a call is content with all its markers.
     addressed = start + p.choice(" to=", "to=") + names + after + message
-    unread = () if p.options.tools else (p.tag(Tag.CONTENT, addressed),)
+    unread = p.tag(Tag.CONTENT, addressed)
     said = p.optional(channels + p.peek(end | begin)) + p.tag(Tag.REASONING, p.chars("^<", 0))
     more = p.repeat(p.choice(channel, constrain) + said, 0, 3)
     stranded = start + channel + said + more + p.choice(end + filler, p.peek(begin))
-    marks = p.reads("", invented, stranded, begin + p.optional("assistant") + p.peek(begin), *unread)
+    markup = (invented, stranded, begin + p.optional("assistant") + p.peek(begin))
+    marks = p.if_tools(p.reads("", *markup), p.reads("", *markup, unread))
     spare = p.reads("", p.optional(p.many(p.space() + p.choice("}", "]"), 1) + p.peek(p.space() + over)))
     ended = spare + p.reads(p.optional(over), p.optional(p.space() + p.choice(over, end) + filler))
     return p.body(p.calls(p.each_tool(call) + ended), reasoning=reasoning, content=content, marks=marks)

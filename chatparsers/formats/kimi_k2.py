@@ -12,12 +12,13 @@ Quirks:
 from chatparsers.core import Builder, Format, Node, Tag, Tool
 from chatparsers.formats._shapes import again
 
-HEADER = r"(?P<id>(?P<f>functions[._]?)?(?P<name>.+?)(?::\d*|(?(f)[._]?\d+|(?!)))?)"
-
 
 def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
-        header = p.header(HEADER, "functions." + p.name(tool) + ":" + p.chars("0-9", 1, 4))
+        mark, counted = p.optional(p.chars("._", 1, 1)), ":" + p.chars("0-9", 0)
+        spelt = "functions" + mark + p.name(tool) + p.optional(counted | mark + p.chars("0-9"))
+        plain = p.name(tool) + p.optional(counted)
+        header = p.header(spelt | plain, "functions." + p.name(tool) + ":" + p.chars("0-9", 1, 4), id=True)
         return (
             p.token("<|tool_call_begin|>")
             << header

@@ -21,7 +21,7 @@ def build(p: Builder) -> Node:
             return p.arg_name(arg) + "=" + p.value(arg, Python())
 
         comma = p.space() + "," + p.space(" ")
-        return p.name(tool, chars=r"\w") + ".call(" + p.each_arg(tool, argument, comma, Python()) + ")"
+        return p.name(tool, chars=r"[\w]") + ".call(" + p.each_arg(tool, argument, comma, Python()) + ")"
 
     call = p.json_call(name="name", args="parameters")
     between = p.space() + ";" + p.space(" ")

@@ -22,7 +22,7 @@ def build(p: Builder) -> Node:
     def argument(arg: Argument) -> Node:
         opener = mark + "<" + p.arg_name(arg, NAME) + ">"
         written = opener + p.value(arg, Elements(MARK)) + mark + "</" + p.same_name(arg) + ">" + p.space()
-        tag = mark + "<parameter name=" + quote + p.arg_name(arg, r"[^\"'<>]") + quote + ">"
+        tag = mark + "<parameter name=" + quote + p.arg_name(arg, r"""[^"'<>]""") + quote + ">"
         tagged = tag + p.value(arg, Raw(MARK + "</parameter>")) + mark + "</parameter>" + p.space()
         return p.reads(written, tagged, written)
 

@@ -18,8 +18,6 @@ Quirks:
 from chatparsers.core import Builder, Format, Node, Tag, Tool
 from chatparsers.formats._shapes import addressee, invoke
 
-TWICE = r"(?:(?P<twice>.+)\.(?=(?P=twice)\Z))?(?P<name>.+)"
-
 
 def build(p: Builder, nobody: str = "self") -> Node:
     begin, message, end = p.token("<|start|>"), p.token("<|message|>"), p.token("<|eom|>")
@@ -33,8 +31,11 @@ def build(p: Builder, nobody: str = "self") -> Node:
         unnamed = [role, p.line_start()] if nobody in to else []
         return p.reads(p.expected(role) + " to=" + to[0], named, *unnamed) + message
 
+    def twice(tool: Tool) -> Node:
+        return p.name(tool) + p.optional("." + p.same_name(tool))
+
     def called(tool: Tool, known: Node | str = "") -> Node:
-        name = p.header(TWICE, p.name(tool)) + p.reads("", p.many(message) + known)
+        name = p.header(twice(tool), p.name(tool)) + p.reads("", p.many(message) + known)
         return p.space("\n") + invoke(p, tool, "atem:", name=name)
 
     def call(tool: Tool) -> Node:
@@ -55,7 +56,9 @@ def build(p: Builder, nobody: str = "self") -> Node:
         header = p.choice(p.optional(role) + to + message + p.space(), p.line_start())
         return header + wrapper + p.peek(alone) + called(tool, p.declared())
 
-    more = p.many(p.space() + p.each_tool(lambda tool: invoke(p, tool, "atem:", name=p.header(TWICE, ""))))
+    more = p.many(
+        p.space() + p.each_tool(lambda tool: invoke(p, tool, "atem:", name=p.header(twice(tool), "")))
+    )
     one = p.reads(p.each_tool(call), *map(p.each_tool, (fumbled, call, misdirected)))
     one += p.reads("", more) + p.space("\n") + closer
     calls = p.calls(one, p.expected(end)) + p.optional(end)

@@ -24,7 +24,7 @@ def build(p: Builder) -> Node:
     between = p.space() + p.optional(p.choice(";", ",")) + p.space()
     objects = p.calls(p.json_call(name="name", args="parameters"), between)
     tagged_objects = start << p.optional(end) << objects << p.optional(end)
-    after_text = p.reads("", tagged, tagged_objects, python_list(p)) if p.options.tools else None
+    after_text = p.if_tools(p.reads("", tagged, tagged_objects, python_list(p)))
     return p.body(
         start=p.space() + p.reads(listed, tagged, listed, tagged_objects, objects), marks=after_text
     )

@@ -15,7 +15,7 @@ def build(p: Builder) -> Node:
     fenced = "```" + p.optional("json") << array << "```"
     tagged = p.token("<tool_call>") << array << p.token("</tool_call>")
     marked = fenced | tagged | (p.token("[TOOL_CALLS]") << array)
-    return p.body(start=p.space() + p.reads(array, array, marked), marks=marked if p.options.tools else None)
+    return p.body(start=p.space() + p.reads(array, array, marked), marks=p.if_tools(marked))
 
 
 FORMAT = Format(

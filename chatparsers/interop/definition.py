@@ -202,7 +202,7 @@ def _name(p: Builder, group: Group, following: Parts, tool: Tool) -> Node:
         return p.name(tool, name_class(group, following, ROOT))
     if any(True for _ in groups((group.parts,))):
         written = _nodes(p, tuple(_bounded(part) for part in group.parts), tool)
-        return p.header(f"(?P<id>{_regex(group.parts)})", written)
+        return p.header(_nodes(p, group.parts, tool), written, id=True)
     run = group.parts[0]
     chars = _ranges(run.chars) if isinstance(run, Run) and run.chars != ANY else "a-zA-Z0-9"
     return p.id(p.chars("0-9" if chars == "0-9" else "a-zA-Z0-9", 9, 9), name_class(group, following, ROOT))
@@ -211,22 +211,6 @@ def _name(p: Builder, group: Group, following: Parts, tool: Tool) -> Node:
 def _bounded(part: Any) -> Any:
     """A run with a bound, so that a grammar ends."""
     return Run(part.chars, max(part.least, 1), 4) if isinstance(part, Run) else part
-
-
-def _regex(parts: Parts) -> str:
-    """A regular expression for a header."""
-    found = ""
-    for part in parts:
-        if isinstance(part, str):
-            found += re.escape(part)
-        elif isinstance(part, Run):
-            chars = part.chars if part.chars == ANY else f"[{part.chars}]"
-            found += chars + f"{{{part.least},{'' if part.most is None else part.most}}}"
-        elif isinstance(part, Group):
-            found += f"(?P<{part.name}>{_regex(part.parts)})"
-        else:
-            refuse(ROOT, "expected literals and classes in the group 'id'")
-    return found
 
 
 def _calls_in(p: Builder, given: CallsField) -> Node:

@@ -115,7 +115,7 @@ class _ValueSpelling:
     ``escapes`` pairs of a character and its spelling in names, ``value_escapes`` the same for values, ``json_values``
     whether values are JSON, which may have white space around it."""
 
-    headers: tuple[str, ...]
+    headers: tuple[tuple[str, bool], ...]
     implied: frozenset[str]
     positional: bool
     quotes: tuple[str, ...]
@@ -129,7 +129,9 @@ class _ValueSpelling:
 @lru_cache(maxsize=256)
 def _spelling(format: Format) -> _ValueSpelling:
     nodes = list(walk(format.tree(Options(tools=True))))
-    headers = dict.fromkeys(node.pattern for node in nodes if isinstance(node, Header))
+    headers = dict.fromkeys(
+        (pattern, node.id) for node in nodes if isinstance(node, Header) for pattern in node.patterns
+    )
     implied = frozenset(node.value for node in nodes if isinstance(node, Implied))
     syntaxes = [node.syntax for node in nodes if isinstance(node, (Args, Value))]
     quotes = dict.fromkeys(syntax.quote for syntax in syntaxes if isinstance(syntax, Gemma))
@@ -280,10 +282,10 @@ def _after(at: int, read: int, size: int, text: str) -> _Place:
 
 def _groups(text: str, spelling: _ValueSpelling) -> dict[str, str]:
     """What the first pattern for headers that fits finds in ``text``."""
-    for pattern in spelling.headers:
+    for pattern, is_id in spelling.headers:
         match = re.fullmatch(pattern, text)
         if match is not None:
-            return {name: value for name, value in match.groupdict().items() if value}
+            return {"name": match["name"], **({"id": text} if is_id else {})}
     return {}
 
 

@@ -149,7 +149,11 @@ LEAVES: st.SearchStrategy[Make] = st.one_of(
     st.builds(of_tool, st.just("name"), st.sampled_from((r"\w", "a-z", "[a-z]*", "[^<:]"))),
     st.builds(of_tool, st.just("args"), syntax),
     st.just(lambda p, tool, arg: p.id(p.chars("a-z"))),
-    st.just(lambda p, tool, arg: p.header(r"(?P<name>\w+?)(?::(?P<id>\d+))?", p.name(tool))),
+    st.just(
+        lambda p, tool, arg: p.header(
+            p.name(tool) + p.optional(":" + p.chars("0-9", 1, 4)), p.name(tool), id=True
+        )
+    ),
     st.just(lambda p, tool, arg: p.json_call(name="name", args="arguments")),
     st.builds(of_arg, st.sampled_from(("arg_name", "same_name"))),
     st.just(lambda p, tool, arg: p.arg_name(arg, "[^<>]", {"&": "a"})),

@@ -140,15 +140,21 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         ),
         (
             "a header that takes years",
-            call(lambda p, tool: p.header(r"(?P<name>(?:[a-z]+\.?)+)", p.name(tool)) + ":" + p.args(tool)),
-            r"p.header('(?P<name>(?:[a-z]+\\.?)+)', …): '(?P<name>(?:[a-z]+\\.?)+)' repeats what is a repetition "
-            "itself; repeat a class of characters",
+            call(
+                lambda p, tool: p.header(p.many(p.chars("a-z")) + p.name(tool), p.name(tool)) + p.args(tool)
+            ),
+            "p.many(p.chars('a-z')): it stands in what a header parses; write texts, p.chars, p.optional, p.choice, "
+            "p.name(tool) and p.same_name(tool)",
         ),
         (
             "a header that takes minutes",
-            call(lambda p, tool: p.header(r"(?P<name>a*?a*[a]*a+)", p.name(tool)) + ":" + p.args(tool)),
-            "p.header('(?P<name>a*?a*[a]*a+)', …): '(?P<name>a*?a*[a]*a+)' has 4 repetitions without a bound; keep 3, "
-            "or bound some: write {0,64} for *",
+            call(
+                lambda p, tool: (
+                    p.header(p.chars("a") + p.chars("a-z") + p.name(tool), p.name(tool)) + p.args(tool)
+                )
+            ),
+            "p.header(…): what it parses may divide a header in more than 10,000,000 ways; give p.chars() a bound, such "
+            "as p.chars('0-9', 1, 4)",
         ),
         (
             "half a character",
@@ -511,22 +517,27 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "outside it",
         ),
         (
-            "a header without the group name",
-            call(lambda p, tool: p.header("(?P<tool>.+)", p.name(tool)) + ":" + p.args(tool)),
-            "p.header('(?P<tool>.+)', …): its pattern has the groups tool; name one of them (?P<name>…)",
+            "a header that parses no name",
+            call(lambda p, tool: p.header(p.name(tool) | ".", p.name(tool)) + ":" + p.args(tool)),
+            "p.header(…): '.', a way to parse it, has not one name of the tool; write p.name(tool) "
+            "once into each way",
         ),
         (
             "a header that generates no name",
-            call(lambda p, tool: p.header("(?P<name>.+)", "name") + ":" + p.args(tool)),
-            "p.header('(?P<name>.+)', …): what it generates has no name of the tool; write p.name(tool)"
+            call(lambda p, tool: p.header(p.name(tool), "name") + ":" + p.args(tool)),
+            "p.header(…): what it generates has no name of the tool; write p.name(tool)"
             " into its second argument",
         ),
         (
             "a bad regular expression",
-            call(lambda p, tool: p.header("(?P<name>", p.name(tool)) + ":" + p.args(tool)),
-            "p.header('(?P<name>', …): '(?P<name>' is no regular expression: missing ), unterminated "
-            "subpattern at position 0; write one that Python's re reads, with a backslash before what "
-            "is meant as text",
+            call(lambda p, tool: p.header(p.name(tool), p.name(tool), "[a") + ":" + p.args(tool)),
+            "p.header(…): '[a' is no regular expression: unterminated character set at position 0; write "
+            "one that Python's re reads, with a backslash before what is meant as text",
+        ),
+        (
+            "a name once more, where there was none",
+            call(lambda p, tool: p.same_name(tool) + p.name(tool) + ":" + p.args(tool)),
+            "p.same_name(tool): the parser has no name to compare it with; write p.reads(p.same_name(tool), …)",
         ),
         (
             "make fails for a tool",

@@ -316,7 +316,7 @@ ROWS = [
         "header",
         lambda p: p.body(
             p.each_tool(
-                lambda tool: "<c>" + p.header(r"f\.(?P<name>.+)", "f." + p.name(tool)) + "=" + p.args(tool)
+                lambda tool: "<c>" + p.header("f." + p.name(tool), "f." + p.name(tool)) + "=" + p.args(tool)
             )
         ),
         "<c>f.t={}",
@@ -328,13 +328,33 @@ ROWS = [
         "header, another",
         lambda p: p.body(
             p.each_tool(
-                lambda tool: "<c>" + p.header(r"f\.(?P<name>.+)", "f." + p.name(tool)) + "=" + p.args(tool)
+                lambda tool: "<c>" + p.header("f." + p.name(tool), "f." + p.name(tool)) + "=" + p.args(tool)
             )
         ),
         "<c>t={}",
         "|||||<c>t={|}|",
         '"<c>f.t={" ws "}"',
         "stray-marker at character 0: expected the name of a call, found '<c>t={}'",
+    ),
+    Row(
+        "header with what is none",
+        lambda p: p.body(
+            p.each_tool(
+                lambda tool: "<c>" + p.header(p.name(tool), p.name(tool), unless=("u",)) + "=" + p.args(tool)
+            )
+        ),
+        "<c>u={}",
+        "|||||<c>u={|}|",
+        '"<c>t={" ws "}"',
+        "stray-marker at character 0: expected the name of a call, found '<c>u={}'",
+    ),
+    Row(
+        "if_tools",
+        lambda p: p.body(call(p), marks=p.if_tools("<m>", "<n>")),
+        "<n><m><c>t={}",
+        "|<n|>|||||||||(t {|})|",
+        '"<c>t={" ws "}"',
+        "",
     ),
     Row(
         "implied",

@@ -117,5 +117,5 @@ def _has_late_id(call: Node) -> bool:
 
 def _is_id(node: Node) -> bool:
     if isinstance(node, Header):
-        return "(?P<id>" in node.pattern
+        return node.id
     return isinstance(node, (Name, JsonName)) and node.tag is Tag.ID

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from ...errors import DefinitionError, did_you_mean
@@ -88,8 +89,18 @@ class Builder(Primitives):
     """
 
     def __init__(self, options: Options, stops: tuple[str, ...] = ()) -> None:
-        self.options = options
+        self._options = options
         self.stops = stops
+
+    @property
+    def options(self) -> Options:
+        """The parts of the request that shape the tree."""
+        return self._options
+
+    def if_tools(self, node: Nodelike, otherwise: Nodelike | None = None) -> Node | None:
+        """The node if the request has tools, else ``otherwise``; for a part of `body`. ``node``"""
+        chosen = node if self._options.tools else otherwise
+        return None if chosen is None else as_node(chosen)
 
     # the turn
 
@@ -148,7 +159,7 @@ class Builder(Primitives):
         such as the end of a final answer. ``closers``: the ends of calls that are not open; they are markup too, unless
         an opener was read as text. Both are for parsing only.
         """
-        if not self.options.tools:
+        if not self._options.tools:
             calls = start = closers = None
         parts = [None if part is None else as_node(part) for part in (calls, start, marks, closers)]
         return n.Body(parts[0], parts[1], reasoning, content, lead, parts[2], parts[3])
@@ -157,7 +168,7 @@ class Builder(Primitives):
 
     def calls(self, item: Nodelike, separator: Nodelike = "") -> Node:
         """One call, or several where parallel calls are allowed. ``item (separator item)*``"""
-        return n.Calls(as_node(item), as_node(separator), self.options.parallel)
+        return n.Calls(as_node(item), as_node(separator), self._options.parallel)
 
     def array(self, item: Nodelike, indent: str = "") -> Node:
         """Calls as a JSON array; ``indent`` is the white space that the template writes before each call.
@@ -170,13 +181,17 @@ class Builder(Primitives):
         items = self.calls(item, self.reads(comma, comma, space + n.Peek(n.Literal("{"))))
         return "[" + self.space(indent) + items + self.space("\n" if indent else "") + "]"
 
-    def each_tool(self, make: Callable[[Tool], Nodelike]) -> Node:
-        """One call of any tool. ``make(tool₁) / make(tool₂) / …``"""
+    def each_tool(self, make: Callable[[Tool], Nodelike], **own: Callable[[Tool], Nodelike]) -> Node:
+        """One call of any tool. ``make(tool₁) / make(tool₂) / …``
 
-        def call(tool: Tool) -> Node:
+        ``own``: what makes the call of a tool of that name, where the family generates it in a way of its own.
+        """
+
+        def made(make: Callable[[Tool], Nodelike], tool: Tool) -> Node:
             return n.Tagged(Tag.CALL, _made("p.each_tool", make, tool))
 
-        return n.EachTool(call, call(ANY_TOOL))
+        makers = {name: partial(made, one) for name, one in own.items()}
+        return n.EachTool(partial(made, make), made(make, ANY_TOOL), tuple(makers.items()))
 
     def each_arg(
         self,
@@ -222,18 +237,31 @@ class Builder(Primitives):
             Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else n.Literal(escaped(arg.name, pairs)), pairs
         )
 
-    def same_name(self, arg: Argument) -> Node:
-        """The argument's name once more, after its value, as in ``</city>``. ``name``"""
-        return n.SameName(arg)
+    def same_name(self, of: Argument | Tool) -> Node:
+        """A name once more: the argument's after its value, as in ``</city>``; the tool's where its call names it too.
+        That of a tool is parsed only in a `header`: write ``p.reads(p.same_name(tool), …)``. ``name``"""
+        return n.SameName(of)
 
     def id(self, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
         """The call's id, kept as the model writes it. ``generate``: the characters that are generated. ``id``"""
         return n.Name(Tag.ID, chars, _any_id(as_node(generate), "p.id"))
 
-    def header(self, pattern: str, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
-        """A header with more than the name. Parses a run of ``chars``, in which the regular expression ``pattern``
-        finds the groups ``name`` and ``id``; generates ``generate``. ``header``"""
-        return n.Header(pattern, chars, as_node(generate))
+    def header(
+        self,
+        parsed: Nodelike,
+        generate: Nodelike,
+        chars: str = NAME_CHARS,
+        *,
+        id: bool = False,
+        unless: tuple[str, ...] = (),
+    ) -> Node:
+        """A header with more than the name. Parses a run of ``chars``, all of which ``parsed`` must match; generates
+        ``generate``. ``header``
+
+        ``parsed`` is a `choice` of ways, each made of texts, `chars`, `optional`, `choice`, `same_name` and one `name`,
+        which is as short as it can be. ``id``: the whole header is the call's id. ``unless``: runs that are no header.
+        """
+        return n.Header(as_node(parsed), chars, as_node(generate), id, unless)
 
     def args(self, tool: Tool, syntax: Syntax = _JSON) -> Node:
         """All arguments as one object in a value syntax, streamed. Commits. ``object``"""
@@ -313,14 +341,10 @@ class Builder(Primitives):
             for part, key in keys.items():
                 members += [comma] if len(members) > 2 else []
                 members += [self.member(key), written[part]]
-            strict = n.Sequence.of(*members, n.Space("", True), "}")
-            # The grammar asks for each tool, and reads only the strict half.
-            return (
-                strict
-                if tool is not ANY_TOOL
-                else n.Lenient(strict, self._any_order(keys, name, wrapped, closer, beside))
-            )
+            return n.Lenient(n.Sequence.of(*members, n.Space("", True), "}"), parsed)
 
+        any_name = n.Sequence.of('"', self.json_name(ANY_TOOL), '"')
+        parsed = self._any_order(keys, any_name, wrapped, closer, beside)
         return self.each_tool(call)
 
     def json_calls(self) -> Node:

@@ -60,6 +60,11 @@ _KINDS: Mapping[str, _Kind] = {
         "pass on what make(arg) was given",
     ),
     "Callable": (callable, "a function", "write lambda tool: … or lambda arg: …"),
+    "tuple": (
+        lambda given: isinstance(given, tuple) and all(isinstance(text, str) for text in given),
+        "a tuple of texts",
+        'write ("…",)',
+    ),
     "Mapping": (_texts, "a mapping of characters to texts", 'write {"<": "&lt;"}'),
 }
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import DefinitionError
+from ...schema.tools import Tool
 from ...values import Raw, Syntax
 from . import nodes as n
 from .nodes import Node, Tag, of_every_kind
@@ -175,7 +176,9 @@ class _Call:
             wrong(node, "no name has been read before it", "put it after p.name(tool)")
         if isinstance(node, (n.Args, n.EachArg)):
             return self.arguments(node, state)
-        if isinstance(node, (n.Cut, n.Declared)):
+        if isinstance(node, (n.Cut, n.Declared)) or (
+            isinstance(node, n.SameName) and isinstance(node.of, Tool)
+        ):
             return state
         tag = getattr(node, "tag", Tag.NAME if isinstance(node, n.Header) else None)
         if tag is Tag.ID:
@@ -254,7 +257,7 @@ class _Argument(_Call):
             if state.open in _HEADER:
                 self.unended(state.open)
             return replace(state, args=True, open=self.ends(node.syntax))
-        if isinstance(node, n.SameName):
+        if isinstance(node, n.SameName) and not isinstance(node.of, Tool):
             if not state.name:
                 wrong(node, "the argument has no name yet", "put p.arg_name(arg) before p.same_name(arg)")
             return replace(state, open="")

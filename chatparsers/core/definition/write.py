@@ -186,7 +186,7 @@ class _Writer:
             return ""
         self.call, self.left = self.left[0], self.left[1:]
         tool = self.tools.get(self.call.name) or Tool(self.call.name)
-        return self.node(node.make(tool))
+        return self.node(node.call(tool))
 
     def each_argument(self, node: n.EachArg) -> str:
         if self.call is None:
@@ -260,7 +260,7 @@ _WRITTEN: Mapping[type[Node], Callable[[_Writer, Any], str]] = of_every_kind(
         n.Choice: lambda writer, node: writer.node(writer._chosen(node)),
         n.Many: lambda writer, node: "".join(writer.node(node.node) for _ in range(writer._times(node))),
         n.Chars: _Writer.characters,
-        n.SameName: lambda writer, node: node.argument.name,
+        n.SameName: lambda writer, node: node.of.name,
         n.Think: _Writer.thought,
         n.Body: _Writer.body,
         n.Calls: _Writer.several,

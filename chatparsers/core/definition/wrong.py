@@ -20,7 +20,9 @@ class _Shown(Protocol):
 
 def wrong(node: _Shown | str, what: str, mend: str) -> NoReturn:
     """Raises `DefinitionError`. ``what`` says what is wrong with ``node``, ``mend`` what to do about it."""
-    raise DefinitionError(f"{node if isinstance(node, str) else spelt(node)}: {what}; {mend}")
+    error = DefinitionError(f"{node if isinstance(node, str) else spelt(node)}: {what}; {mend}")
+    error.node = node
+    raise error
 
 
 def author_line(error: BaseException) -> str:

@@ -251,8 +251,8 @@ class _Compiler:
         self.captured(JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag, _inside, at)
 
     def header(self, node: n.Header, at: Place) -> None:
-        whole = re.compile(node.pattern, re.DOTALL).fullmatch
-        parts = partial(_grouped, whole, self.code.alphabet.decode)
+        ways = tuple(re.compile(pattern, re.DOTALL).fullmatch for pattern in node.patterns)
+        parts = partial(_in_header, ways, frozenset(node.unless), node.id, self.code.alphabet.decode)
         self.captured(node.chars, parts, n.Tag.NAME, str, None)
 
     def captured(
@@ -395,7 +395,6 @@ _NOTED = {
     n.Tag.UNREAD: ("unread-member", 0, "no other member of the call"),
 }
 _ITEMS = {n.Tag.NAME: m.NAME, n.Tag.ARG_NAME: m.ARG_NAME, n.Tag.ID: m.ID}
-_GROUPS = {"id": m.ID, "name": m.NAME}
 
 
 def _headers(calls: Node) -> list[str]:
@@ -452,18 +451,19 @@ def _alone(item: int, escapes: dict[str, str], run: str) -> list[Item] | None:
     return [(item, run, name)]
 
 
-def _grouped(
-    whole: Callable[[str], re.Match[str] | None], decode: Callable[[str], str], run: str
+def _in_header(
+    ways: tuple[Callable[[str], re.Match[str] | None], ...],
+    unless: frozenset[str],
+    id: bool,
+    decode: Callable[[str], str],
+    run: str,
 ) -> list[Item] | None:
-    """What the groups of a header's pattern find, as trail items; None if the pattern does not match the run."""
-    match = whole(run)
+    """What a header says, as trail items; None if it is no header."""
+    match = None if run in unless else next(filter(None, (way(run) for way in ways)), None)
     if match is None:
         return None
-    found = match.groupdict()
-    if not found["name"]:
-        return None
-    named = [(item, "", decode(found[group])) for group, item in _GROUPS.items() if found.get(group)]
-    return [(m.CALL, run, None), *named]
+    named = [(m.ID, "", decode(run))] if id else []
+    return [(m.CALL, run, None), *named, (m.NAME, "", decode(match["name"]))]
 
 
 _COMPILERS: Mapping[type[Node], Callable[[_Compiler, Any, Place], None]] = n.of_every_kind(

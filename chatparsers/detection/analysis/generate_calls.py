@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from ...core import ANY_TOOL, Argument, Elements, Json, Node, Python, Raw, Tool
+from ...core import Argument, Elements, Json, Node, Python, Raw, Tool
 from ...core.definition.idioms import NAME_CHARS
 from ...templates.probe.differences import is_marker, units
 from .found import Arguments, CallMarkers
@@ -101,7 +101,7 @@ _ADDRESSED = r"a-zA-Z0-9_.\-"
 
 def _addressee(m: Markup, tool: Tool) -> Node:
     """The tool to which a message is addressed whose call names it again. Parses any name."""
-    return m.p.reads(m.p.name(tool) if tool is ANY_TOOL else tool.name, m.p.chars(_ADDRESSED))
+    return m.p.reads(m.p.same_name(tool), m.p.chars(_ADDRESSED))
 
 
 def _spelt_out(m: Markup, calls: CallMarkers, header: str | None = None) -> Node:
@@ -203,8 +203,8 @@ def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
     """The markup from the name to the arguments. If prose could begin like it, the parser looks ahead."""
     p = m.p
     if calls.id_form == "counter":
-        pattern = rf"(?P<id>{re.escape(prefix)}(?P<name>.+?){re.escape(calls.counted)}\d+)"
-        name = p.header(pattern, prefix + p.name(tool) + calls.counted + p.chars("0-9", 1, 4))
+        before = prefix + p.name(tool) + calls.counted
+        name = p.header(before + p.chars("0-9"), before + p.chars("0-9", 1, 4), id=True)
     elif calls.counted:
         name = _tool_name(m, calls, tool) + m.lenient(calls.counted) + p.chars("0-9", 1, 4)
     else:

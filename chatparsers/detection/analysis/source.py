@@ -62,14 +62,6 @@ class _Code:
         return " + ".join(self.terms) if self.items else '""'
 
 
-class _ToolCode(_Code):
-    """The tool for which a call is written."""
-
-    @property
-    def name(self) -> _Code:
-        return _Code("(p.name(tool) if tool is ANY_TOOL else tool.name)")
-
-
 def _text(value: str | _Code) -> _Code:
     return value if isinstance(value, _Code) else _Code(value, text=True)
 
@@ -156,9 +148,7 @@ class _Writer:
 
     def each_tool(self, make: Callable[[Any], Any]) -> _Code:
         self.imports.add("Tool")
-        body = _text(make(_ToolCode("tool")))
-        if "ANY_TOOL" in body.node():
-            self.imports.add("ANY_TOOL")
+        body = _text(make(_Code("tool")))
         self.lines += ["    def call(tool: Tool) -> Node:", *_statement("return ", body, 8), ""]
         return _Code("p.each_tool(call)")
 

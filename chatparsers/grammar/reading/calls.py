@@ -47,7 +47,7 @@ class CallReader:
                 continue
             self._spelt.add(tool.name)
             try:
-                options.append(self._call(node.make(tool), tool, at))
+                options.append(self._call(node.call(tool), tool, at))
             except SchemaError as error:
                 self._leave_out(tool, error)
         return alt(*options)
@@ -123,11 +123,11 @@ class CallReader:
         return self.read(node.generate, at)
 
     def same_name(self, node: n.SameName, at: At) -> Ir:
-        """An argument's name, written again."""
+        """A name, written again."""
         if at.other is not None:
             at.other.twice = True
             return NOTHING
-        return Text(node.argument.name)
+        return Text(node.of.name)
 
     def _ordinary(self, node: n.EachTool, tool: Tool) -> bool:
         """Whether the tool's name has only characters of names here, or has others wherever it is written."""

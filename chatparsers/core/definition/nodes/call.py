@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
+from typing import NamedTuple
 
 from ....schema.tools import ANY_TOOL, Argument, Tool
 from ....values import Json, Raw, Syntax
-from ..wrong import check_regex, check_run, check_steps, spelt, wrong
-from .control import Tag
-from .node import Inner, Literal, Needed, Node, Opening, Reader, Silent, Unforeseen
+from ..wrong import check_run, check_texts, spelt, wrong
+from .control import Many, Tag
+from .node import Choice, Inner, Literal, Needed, Node, Opening, Reader, Sequence, Silent, Unforeseen
+from .text import Chars
 
 
 class _Captured(Needed, family=True):
@@ -81,42 +85,58 @@ def _check_named(node: Name | JsonName, reader: Reader) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SameName(Needed, shown="p.same_name(arg)"):
-    """The argument's name once more, as in a closing tag. Parses the name that was read, exactly; generates the name of
-    ``argument``."""
+class SameName(Needed):
+    """A name once more, ``of`` the argument, as in a closing tag, or of the tool, as in an address before its call.
+    Parses the name that was read, exactly; generates the name. That of a tool is parsed only in a `Header`."""
 
-    argument: Argument
+    of: Argument | Tool
+
+    def shown(self) -> str:
+        return "p.same_name(tool)" if isinstance(self.of, Tool) else "p.same_name(arg)"
 
     def check(self, reader: Reader) -> None:
-        if self.argument != reader.argument:
-            wrong(self, "it is not given the argument that make(arg) was given", "pass that argument on")
+        if not isinstance(self.of, Tool):
+            if self.of != reader.argument:
+                wrong(self, "it is not given the argument that make(arg) was given", "pass that argument on")
+            return
+        _check_passed_on(self, self.of, reader)
+        if not reader.generated:
+            wrong(self, "the parser has no name to compare it with", "write p.reads(p.same_name(tool), …)")
 
 
 @dataclass(frozen=True, slots=True)
-class Header(_Captured):
-    """A call's header. Parses a run of ``chars`` as `Name` does, and finds the named groups of ``pattern`` (``name``,
-    ``id``) in it; generates ``generate``."""
+class Header(_Captured, shown="p.header(…)"):
+    """A call's header. Parses a run of ``chars`` as `Name` does, all of which ``parsed`` must match, and finds the name
+    in it; generates ``generate``. ``id``: the run is the call's id. ``unless``: the runs that are no header."""
 
-    pattern: str
+    parsed: Node
     chars: str
     generate: Node
+    id: bool = False
+    unless: tuple[str, ...] = ()
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """What it parses, as regular expressions with a group ``name``; the first that matches the run counts."""
+        return tuple(map(_regex, _ways(self.parsed)))
 
     def generated(self) -> Node | None:
         return self.generate
 
-    def shown(self) -> str:
-        return f"p.header({self.pattern!r}, …)"
-
     def check(self, reader: Reader) -> None:
         check_run(self, self.chars)
-        groups = check_regex(self, self.pattern).groupindex
-        check_steps(self, self.pattern)
-        if "name" not in groups:
-            wrong(
-                self,
-                f"its pattern has the groups {', '.join(groups) or 'none'}",
-                "name one of them (?P<name>…)",
-            )
+        if self.unless:
+            check_texts("p.header: unless", self.unless)
+        kept: dict[int, _Measure] = {}
+        whole = _measure(self.parsed, reader, kept)
+        if max(whole.ways, whole.size) > _MOST_DIVIDED:
+            what = f"what it parses may divide a header in more than {_MOST_DIVIDED:,} ways"
+            wrong(self, what, "give p.chars() a bound, such as p.chars('0-9', 1, 4)")
+        for way in _ways(self.parsed):
+            items = way.items if isinstance(way, Sequence) else (way,)
+            if _measure(way, reader, kept).names != 1 or not any(isinstance(item, Name) for item in items):
+                mend = "write p.name(tool) once into each way"
+                wrong(self, f"{spelt(way)}, a way to parse it, has not one name of the tool", mend)
         if reader.generated and not any(
             isinstance(inner, (Name, JsonName))
             or (isinstance(inner, Literal) and reader.tool.name in inner.text)
@@ -127,6 +147,67 @@ class Header(_Captured):
                 "what it generates has no name of the tool",
                 "write p.name(tool) into its second argument",
             )
+
+
+def _ways(parsed: Node) -> tuple[Node, ...]:
+    return parsed.options if isinstance(parsed, Choice) else (parsed,)
+
+
+def _regex(node: Node) -> str:
+    """The regular expression of a part of what a header parses."""
+    if isinstance(node, Literal):
+        return re.escape(node.text)
+    if isinstance(node, Chars):
+        return f"[{node.ranges}]{{{node.least},{'' if node.most is None else node.most}}}"
+    if isinstance(node, Name):
+        return f"(?P<name>(?:{node.chars})+?)"
+    if isinstance(node, SameName):
+        return "(?P=name)"
+    if isinstance(node, Many):
+        return f"(?:{_regex(node.node)})?"
+    return f"(?:{('|' if isinstance(node, Choice) else '').join(map(_regex, node.parts(False)))})"
+
+
+class _Measure(NamedTuple):
+    """A part of what a header parses: in how many ways it may take from the header, how large it is written out, and
+    how many names it has."""
+
+    ways: int
+    size: int
+    names: int
+
+
+def _measure(node: Node, reader: Reader, kept: dict[int, _Measure]) -> _Measure:
+    """Raises `DefinitionError` for a kind of node that stands in no header. ``kept``: what was found of each node."""
+    if id(node) not in kept:
+        parts = [_measure(part, reader, kept) for part in node.parts(False)]
+        ways = _in_header(node, [part.ways for part in parts], reader)
+        size = 1 + sum(part.size for part in parts)
+        names = isinstance(node, Name) + sum(part.names for part in parts)
+        kept[id(node)] = _Measure(*(min(one, _MOST_DIVIDED + 1) for one in (ways, size, names)))
+    return kept[id(node)]
+
+
+def _in_header(node: Node, ways: list[int], reader: Reader) -> int:
+    if isinstance(node, Choice):
+        return sum(ways)
+    if isinstance(node, Sequence):
+        return prod(ways)
+    if isinstance(node, Many) and (node.least, node.most) == (0, 1):
+        return 1 + ways[0]
+    if isinstance(node, Literal) or (isinstance(node, SameName) and isinstance(node.of, Tool)):
+        return 1
+    if isinstance(node, Chars) or (isinstance(node, Name) and node.tag is Tag.NAME):
+        node.check(reader)
+        return _LONGEST if isinstance(node, Name) or node.most is None else node.most - node.least + 1
+    what = "it stands in what a header parses"
+    wrong(node, what, "write texts, p.chars, p.optional, p.choice, p.name(tool) and p.same_name(tool)")
+
+
+_LONGEST = 1024
+"""The most characters of a header: `MAX_HEADER` of the machine."""
+_MOST_DIVIDED = 10_000_000
+"""So many are tried in a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +242,15 @@ class Declared(Silent, anywhere=False, commits=False, check=None):
 @dataclass(frozen=True, slots=True)
 class EachTool(Inner, shown="p.each_tool(…)", check=None):
     """A call: parses ``any`` (= ``make(ANY_TOOL)``), whatever tool the model names; generates ``make(tool)`` as one
-    alternative for each tool."""
+    alternative for each tool. ``own``: what makes it for the tools of these names."""
 
     make: Callable[[Tool], Node]
     any: Node
+    own: tuple[tuple[str, Callable[[Tool], Node]], ...] = ()
+
+    def call(self, tool: Tool) -> Node:
+        """What is generated for ``tool``."""
+        return next((make for name, make in self.own if name == tool.name), self.make)(tool)
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return (self.any,)

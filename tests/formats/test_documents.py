@@ -1,0 +1,156 @@
+"""Every format is data: its document says all of it, and is a golden file.
+
+So a change of a shape shows in the diff what it does to twenty formats. ``--update-goldens`` writes
+``tests/formats/documents`` and ``docs/chat_format.schema.json`` anew: then read the diff.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from chatparsers import Format, RequestError, SchemaError, get_format, list_formats
+from chatparsers.core.definition import nodes as n
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.document import classes, dumps, loads, schema
+
+pytestmark = pytest.mark.one_in(1, quick=64)
+_GOLDEN = Path(__file__).with_name("documents")
+_SCHEMA = Path(__file__).parents[2] / "docs" / "chat_format.schema.json"
+_NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
+_OPTIONS = (Options(tools=True), Options(), Options(tools=True, parallel=False))
+_CITY = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
+_TOOLS = [
+    {"type": "function", "function": {"name": name, "parameters": _CITY}}
+    for name in ("get_weather", "python", 'q"&<x')
+]
+_CALL = {"type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo", "days": 2}'}}
+_MESSAGES: list[dict[str, Any]] = [
+    {"content": "Hi"},
+    {"content": "Hi", "reasoning_content": "Hm."},
+    {"content": "", "tool_calls": [{"id": "call00001", **_CALL}, {"id": "call00002", **_CALL}]},
+]
+
+
+@pytest.fixture(params=_NAMES)
+def format(request: pytest.FixtureRequest) -> Format:
+    return get_format(request.param)
+
+
+def differences(one: Any, other: Any, at: str = "$") -> Iterator[str]:
+    """Where two trees differ, in what is parsed and in what is generated for any tool and for these."""
+    if type(one) is not type(other):
+        yield f"{at}: {one!r:.80} and {other!r:.80}"
+    elif isinstance(one, tuple):
+        if len(one) != len(other):
+            yield f"{at}: {len(one)} and {len(other)} parts"
+        for place, (a, b) in enumerate(zip(one, other, strict=False)):
+            yield from differences(a, b, f"{at}[{place}]")
+    elif isinstance(one, (n.Node, n.Span)) and is_dataclass(one):
+        for field in fields(one):
+            if field.name not in ("make", "own", "tool", "argument", "of"):
+                yield from differences(
+                    getattr(one, field.name), getattr(other, field.name), f"{at}.{field.name}"
+                )
+    elif one != other:
+        yield f"{at}: {one!r:.80} and {other!r:.80}"
+
+
+def test_the_document_says_all_of_the_format(format: Format) -> None:
+    document = loads(dumps(format.to_data()))
+    read = Format.from_data(document)
+    assert read.to_data() == document, "the document of what was read is another one"
+    for field in fields(format):
+        if field.name != "build":
+            assert getattr(read, field.name) == getattr(format, field.name), field.name
+    for options in _OPTIONS:
+        wrong = next(differences(read.tree(options), format.tree(options)), None)
+        assert wrong is None, f"{options}: what the parser reads differs: {wrong}"
+    for choice in ("auto", "required"):
+        for tools in (_TOOLS, None) if choice == "auto" else (_TOOLS,):
+            turns = [one.bind(tools=tools, tool_choice=choice) for one in (read, format)]
+            for dialect in ("gbnf", "lark", "structural_tag"):
+                ours, its = (said(turn.grammar, dialect) for turn in turns)
+                assert ours == its, f"{choice}, {dialect}"
+    for message in _MESSAGES:
+        ours, its = (said(one.render, {"role": "assistant", **message}, _TOOLS) for one in (read, format))
+        assert ours == its, message
+
+
+def said(method: Callable[..., Any], *given: Any) -> tuple[str, Any]:
+    """What the method returns, or why it refuses."""
+    try:
+        found = method(*given)
+    except (RequestError, SchemaError) as error:
+        return str(error), None
+    return str(found), getattr(found, "triggers", None)
+
+
+def test_the_document_is_the_golden_one(format: Format, pytestconfig: pytest.Config) -> None:
+    path, text = _GOLDEN / f"{format.name}.json", dumps(format.to_data()) + "\n"
+    if pytestconfig.getoption("--update-goldens"):
+        path.write_text(text, encoding="utf-8", newline="\n")
+    golden = path.read_text(encoding="utf-8") if path.exists() else ""
+    assert text == golden, (
+        f"{path.name}: the document has changed; --update-goldens writes it, then read the diff"
+    )
+
+
+def test_no_golden_document_is_left_over() -> None:
+    assert sorted(path.stem for path in _GOLDEN.glob("*.json")) == sorted(_NAMES)
+
+
+def test_the_published_schema_takes_every_document(pytestconfig: pytest.Config) -> None:
+    text = json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+    if pytestconfig.getoption("--update-goldens"):
+        _SCHEMA.write_text(text, encoding="utf-8", newline="\n")
+    assert _SCHEMA.read_text(encoding="utf-8") == text, "--update-goldens writes it anew"
+    Draft202012Validator.check_schema(schema())
+    validator = Draft202012Validator(schema())
+    for path in _GOLDEN.glob("*.json"):
+        assert next(validator.iter_errors(json.loads(path.read_text(encoding="utf-8"))), None) is None, (
+            path.name
+        )
+
+
+def test_the_named_sets_are_what_the_page_says() -> None:
+    """So that an implementation whose ``\\w`` and ``\\s`` are others knows what to take."""
+    import re
+
+    every = list(map(chr, range(sys.maxunicode + 1)))
+    kinds = {char: unicodedata.category(char) for char in every}
+    assert {char for char in every if re.match(r"\w", char)} == {
+        char for char in every if kinds[char][0] in "LN" or char == "_"
+    }
+    assert {char for char in every if re.match(r"\d", char)} == {
+        char for char in every if kinds[char] == "Nd"
+    }
+    space = "".join(char for char in every if re.match(r"\s", char))
+    assert space == "".join(
+        map(
+            chr,
+            (
+                *range(9, 14),
+                *range(28, 33),
+                0x85,
+                0xA0,
+                0x1680,
+                *range(0x2000, 0x200B),
+                0x2028,
+                0x2029,
+                0x202F,
+                0x205F,
+                0x3000,
+            ),
+        )
+    )
+    for inside in (r"a-z0-9_\-", r"^\s<>", r"\w.\-", r"^\]\[\\\^", r" \t\r\n"):
+        assert classes.read(classes.written(inside), "$") == inside
