@@ -38,19 +38,17 @@ def build(p: Builder) -> Node:
         return p.reads(start + name + message, role + void + name + to_nobody + kind + message, unmarked)
 
     def call(tool: Tool) -> Node:
-        name = p.header(
-            p.optional("functions.") + p.name(tool), "functions." + p.name(tool), unless=("assistant", "user")
-        )
+        parsed, written = p.optional("functions.") + p.name(tool), "functions." + p.name(tool)
+        name = p.header(parsed, written, unless=("assistant", "user"))
         to = p.space(" ") + "to=" + name
         in_channel = channel + "commentary" + to + " " + constrain + "json"
-        in_role = to + channel + "commentary json"
         anywhere = to_nobody + p.repeat(header, 1, 3) + to + after | to + kind + p.repeat(header, 1, 3)
-        written = start + p.reads(in_channel | in_role, anywhere)
+        usual = start + p.reads(in_channel | to + channel + "commentary json", anywhere)
         marked = begin + "assistant" + to_nobody + to + after
         dashed = begin + "assistant" + p.chars(r"–—\-", 1, 4) + channels + kind + to + after
         place = p.choice(start + channel + p.negate(channels), begin)
         in_place = place + name + p.declared() + kind + p.optional(header)
-        return p.reads(written, marked, written, dashed, in_place) + message + p.space() + p.args(tool)
+        return p.reads(usual, marked, usual, dashed, in_place) + message + p.space() + p.args(tool)
 
     closer = p.reads(end, end + filler)
     reasoning = p.span(block("analysis"), closer)
@@ -60,12 +58,11 @@ def build(p: Builder) -> Node:
     invented = p.tag(Tag.STRAY, said_to_it + p.optional(end))
     # Without tools, the header of a call is content with all its markers.
     addressed = start + p.choice(" to=", "to=") + names + after + message
-    unread = p.tag(Tag.CONTENT, addressed)
     said = p.optional(channels + p.peek(end | begin)) + p.tag(Tag.REASONING, p.chars("^<", 0))
     more = p.repeat(p.choice(channel, constrain) + said, 0, 3)
     stranded = start + channel + said + more + p.choice(end + filler, p.peek(begin))
     markup = (invented, stranded, begin + p.optional("assistant") + p.peek(begin))
-    marks = p.if_tools(p.reads("", *markup), p.reads("", *markup, unread))
+    marks = p.if_tools(p.reads("", *markup), p.reads("", *markup, p.tag(Tag.CONTENT, addressed)))
     spare = p.reads("", p.optional(p.many(p.space() + p.choice("}", "]"), 1) + p.peek(p.space() + over)))
     ended = spare + p.reads(p.optional(over), p.optional(p.space() + p.choice(over, end) + filler))
     return p.body(p.calls(p.each_tool(call) + ended), reasoning=reasoning, content=content, marks=marks)

@@ -97,27 +97,6 @@ def check_run(node: _Shown, chars: str) -> None:
         wrong(node, what, "write one class in brackets, such as chars='[^<>]'")
 
 
-def check_steps(node: _Shown, pattern: str) -> None:
-    """Checks that ``pattern`` does not repeat a repetition, and has few of them: it might take more steps than anyone
-    waits for."""
-    left = re.sub(_CLASS, lambda one: "x" if len(one[0]) > 1 else one[0], pattern, flags=re.DOTALL)
-    if (found := len(re.findall(_OPEN, left))) > _MOST_REPETITIONS:
-        what = f"{pattern!r} has {found} repetitions without a bound"
-        wrong(node, what, f"keep {_MOST_REPETITIONS}, or bound some: write {{0,64}} for *")
-    while (group := re.search(rf"\(([^()]*)\)({_OPEN})?", left)) is not None:
-        again = re.search(_OPEN, group[1]) is not None
-        if again and group[2]:
-            wrong(node, f"{pattern!r} repeats what is a repetition itself", "repeat a class of characters")
-        left = left[: group.start()] + ("x*" if again or group[2] else "x") + left[group.end() :]
-
-
-_OPEN = r"[*+]|\{\d*,\}"
-"""What repeats without a bound, in a regular expression."""
-
-_MOST_REPETITIONS = 3
-"""On a header of 1,024 characters three take half a second at most, and a fourth takes a hundred times as long."""
-
-
 def matches_any(one: re.Pattern[str]) -> bool:
     """Whether ``one`` matches a character."""
     return any(map(one.fullmatch, map(chr, range(sys.maxunicode + 1))))
