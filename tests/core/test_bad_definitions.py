@@ -153,8 +153,8 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
                     p.header(p.chars("a") + p.chars("a-z") + p.name(tool), p.name(tool)) + p.args(tool)
                 )
             ),
-            "p.header(…): what it parses may divide a header in more than 10,000,000 ways; give p.chars() a bound, such "
-            "as p.chars('0-9', 1, 4)",
+            "p.header(…): what it parses may divide a header in more than 10,000,000 ways; give p.chars() a bound, "
+            "such as p.chars('0-9', 1, 4)",
         ),
         (
             "half a character",
