@@ -14,6 +14,7 @@ from .compiled import chosen_core
 from .lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .chat.asking import CallResult, NoAnswer, RunResult
     from .chat.chat import Chat, clean_output
     from .chat.conversation import Conversation, Grown
     from .chat.load import load
@@ -60,6 +61,7 @@ __all__ = [
     "AmbiguousFormat",
     "CallArguments",
     "CallEnd",
+    "CallResult",
     "CallStart",
     "Chat",
     "ChatParsersError",
@@ -82,6 +84,7 @@ __all__ = [
     "Kind",
     "LoadError",
     "Message",
+    "NoAnswer",
     "OutputError",
     "Placeholder",
     "PromptMessage",
@@ -91,6 +94,7 @@ __all__ = [
     "Report",
     "RequestError",
     "Rollout",
+    "RunResult",
     "Sample",
     "SchemaError",
     "SpecialTokens",
@@ -124,6 +128,7 @@ _HOME = {
     "AmbiguousFormat": "errors",
     "CallArguments": "core.events",
     "CallEnd": "core.events",
+    "CallResult": "chat.asking",
     "CallStart": "core.events",
     "Chat": "chat.chat",
     "ChatParsersError": "errors",
@@ -146,6 +151,7 @@ _HOME = {
     "Kind": "chat.sample",
     "LoadError": "errors",
     "Message": "core.message",
+    "NoAnswer": "chat.asking",
     "OutputError": "errors",
     "Placeholder": "chat.placeholders",
     "PromptMessage": "chat.read_back",
@@ -155,6 +161,7 @@ _HOME = {
     "Report": "doctor.report",
     "RequestError": "errors",
     "Rollout": "chat.rollout",
+    "RunResult": "chat.asking",
     "Sample": "chat.sample",
     "SchemaError": "errors",
     "SpecialTokens": "tokens",

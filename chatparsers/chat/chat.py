@@ -28,6 +28,7 @@ from ..templates.rewrite.declared import ToolsAs
 from ..templates.rewrite.polyfills import POLYFILLS
 from ..tokens import ModelFiles, TokenizerLike
 from .around import Around
+from .asking import Asking
 from .conversation import Conversation
 from .placeholders import Placeholder, prompt_placeholders
 from .prepare import Preparation
@@ -51,7 +52,7 @@ _MOST_WARNINGS = 256
 
 
 @public
-class Chat(Training, Shown):
+class Chat(Training, Asking, Shown):
     """A model's template, format and tokenizer. Made by `load`."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Python functions and pydantic models as tools.
+"""Python functions and pydantic models as tools, and Python types as schemas.
 
 A function is described as transformers' ``get_json_schema`` does it: the types by its annotations, the texts by its
 Google-style docstring. A docstring may be missing here. An annotation may not, because an argument without a type would
@@ -13,7 +13,8 @@ import json
 import re
 import types
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from ..errors import RequestError
 
@@ -80,7 +81,7 @@ def _function(function: Callable[..., Any], path: str) -> dict[str, Any]:
     except Exception as error:  # an annotation that names nothing, or a function written in C
         raise RequestError(f"{where} cannot be read: {type(error).__name__}: {error}; {_OUT}") from error
     about, texts, returned = _docstring(inspect.getdoc(function) or "")
-    defs: dict[str, Any] = {}
+    defs = Definitions()
     properties: dict[str, Any] = {}
     required: list[str] = []
     for place, (argument, one) in enumerate(given.items()):
@@ -95,7 +96,7 @@ def _function(function: Callable[..., Any], path: str) -> dict[str, Any]:
             raise RequestError(
                 f"{at}: expected an annotation, found none: annotate it, as in {argument}: str"
             )
-        schema = _schema(hints[argument], at, defs)
+        schema = type_schema(hints[argument], at, defs)
         if argument in texts:
             text, choices = texts[argument]
             schema = {**schema, **({"enum": choices} if choices else {}), "description": text}
@@ -113,15 +114,30 @@ def _function(function: Callable[..., Any], path: str) -> dict[str, Any]:
     out["parameters"] = parameters
     if "return" in hints:
         try:
-            result = _schema(hints["return"], where, {})
+            result = type_schema(hints["return"], where, Definitions())
         except RequestError:  # the model does not write it
             return out
         out["return"] = {**result, "description": returned} if returned else result
     return out
 
 
-def _schema(hint: Any, at: str, defs: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an annotation. The definitions of models in it go into ``defs``."""
+class Definitions(dict[str, Any]):
+    """The definitions of a schema, and the classes that they are of."""
+
+    def __init__(self) -> None:
+        self.classes: dict[str, type] = {}
+
+    def name(self, kind: type) -> str:
+        """The name of a class among the definitions."""
+        name, number = kind.__name__, 1
+        while self.classes.get(name, kind) is not kind:
+            number += 1
+            name = f"{kind.__name__}{number}"
+        return name
+
+
+def type_schema(hint: Any, at: str, defs: Definitions) -> dict[str, Any]:
+    """The JSON Schema of an annotation. The definitions of classes in it go into ``defs``."""
     try:
         if hint in _TYPES:
             return dict(_TYPES[hint])
@@ -130,7 +146,7 @@ def _schema(hint: Any, at: str, defs: dict[str, Any]) -> dict[str, Any]:
     origin, inner = get_origin(hint), get_args(hint)
     if hasattr(hint, "__metadata__"):
         text = next((note for note in hint.__metadata__ if isinstance(note, str)), None)
-        found = _schema(inner[0], at, defs)
+        found = type_schema(inner[0], at, defs)
         return found if text is None else {**found, "description": text}
     if origin in (Union, types.UnionType):
         return _union(inner, at, defs)
@@ -139,12 +155,14 @@ def _schema(hint: Any, at: str, defs: dict[str, Any]) -> dict[str, Any]:
     if origin is tuple:
         return _tuple(inner, at, defs)
     if origin in _LISTS:
-        return {"type": "array", "items": _schema(inner[0], at, defs)}
+        return {"type": "array", "items": type_schema(inner[0], at, defs)}
     if origin in _OBJECTS:
-        members = {} if inner[1] is Any else {"additionalProperties": _schema(inner[1], at, defs)}
+        members = {} if inner[1] is Any else {"additionalProperties": type_schema(inner[1], at, defs)}
         return {"type": "object", **members}
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return _listed([one.value for one in hint], at)
+    if isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint)):
+        return _record(hint, at, defs)
     model_schema = getattr(hint, "model_json_schema", None)
     if isinstance(hint, type) and callable(model_schema):
         whole = model_schema()
@@ -152,13 +170,59 @@ def _schema(hint: Any, at: str, defs: dict[str, Any]) -> dict[str, Any]:
         return dict(whole)
     shown = getattr(hint, "__name__", None) or str(hint)
     raise RequestError(
-        f"{at}: expected a type that JSON can write, such as str, int, list[str], Literal or a pydantic model, found "
-        f"{shown}; annotate it with what the model writes, or {_OUT}"
+        f"{at}: expected a type that JSON can write, such as str, int, list[str], Literal, a dataclass or a pydantic "
+        f"model, found {shown}; annotate it with what the model writes, or {_OUT}"
     )
 
 
-def _union(kinds: tuple[Any, ...], at: str, defs: dict[str, Any]) -> dict[str, Any]:
-    schemas = [_schema(kind, at, defs) for kind in kinds if kind is not type(None)]
+def _record(kind: type, at: str, defs: Definitions) -> dict[str, Any]:
+    """The schema of a dataclass or a `TypedDict`: a reference to its definition, as it may contain itself."""
+    name = defs.name(kind)
+    if name not in defs.classes:
+        defs.classes[name] = kind
+        members = record_fields(kind, at)
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {
+                key: type_schema(hint, f"{at}, field {key!r}", defs) for key, (hint, _) in members.items()
+            },
+            "required": [key for key, (_, required) in members.items() if required],
+            "additionalProperties": False,
+        }
+        text = inspect.cleandoc(kind.__dict__.get("__doc__") or "")  # not an inherited one, such as dict's
+        if text and not text.startswith(f"{kind.__name__}("):  # that of a dataclass without a docstring
+            schema["description"] = _docstring(text)[0]
+        defs[name] = {key: value for key, value in schema.items() if value != []}
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def record_fields(kind: Any, at: str) -> dict[str, tuple[Any, bool]]:
+    """The fields of a dataclass or a `TypedDict`: the annotation of each, and whether it is required. Raises
+    `RequestError` for annotations that cannot be read."""
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except Exception as error:  # an annotation that names nothing
+        raise RequestError(
+            f"{at}: {kind.__name__} cannot be read: {type(error).__name__}: {error}"
+        ) from error
+    if not is_dataclass(kind):
+        return {key: (_inner(hint), key in kind.__required_keys__) for key, hint in hints.items()}
+    return {
+        one.name: (hints[one.name], one.default is MISSING and one.default_factory is MISSING)
+        for one in fields(kind)
+        if one.init
+    }
+
+
+def _inner(hint: Any) -> Any:
+    """The annotation of a key of a `TypedDict`, without what says whether it is there."""
+    while str(get_origin(hint)).rpartition(".")[2] in ("Required", "NotRequired", "ReadOnly"):
+        (hint,) = get_args(hint)
+    return hint
+
+
+def _union(kinds: tuple[Any, ...], at: str, defs: Definitions) -> dict[str, Any]:
+    schemas = [type_schema(kind, at, defs) for kind in kinds if kind is not type(None)]
     if len(schemas) == 1:
         found = schemas[0]
     elif all(list(schema) == ["type"] and isinstance(schema["type"], str) for schema in schemas):
@@ -177,10 +241,10 @@ def _listed(values: list[Any], at: str) -> dict[str, Any]:
     return {"type": kinds[0] if len(kinds) == 1 else kinds, "enum": values}
 
 
-def _tuple(inner: tuple[Any, ...], at: str, defs: dict[str, Any]) -> dict[str, Any]:
+def _tuple(inner: tuple[Any, ...], at: str, defs: Definitions) -> dict[str, Any]:
     if len(inner) == 2 and inner[1] is Ellipsis:
-        return {"type": "array", "items": _schema(inner[0], at, defs)}
-    return {"type": "array", "prefixItems": [_schema(one, at, defs) for one in inner]}
+        return {"type": "array", "items": type_schema(inner[0], at, defs)}
+    return {"type": "array", "prefixItems": [type_schema(one, at, defs) for one in inner]}
 
 
 # docstrings in Google's style

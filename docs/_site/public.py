@@ -29,7 +29,7 @@ PAGES = (
         "chatparsers",
         (
             *("load", "Chat", "Conversation", "Grown", "detect", "Detection", "TemplateFormat"),
-            *("PromptMessage", "SpecialTokens", "clean_output"),
+            *("PromptMessage", "SpecialTokens", "clean_output", "RunResult", "CallResult", "NoAnswer"),
         ),
     ),
     Page(

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from asked import check_asking
 from tinies import FORMATS, MESSAGES, RUNS, TOOLS, Table, tiny
 
 import chatparsers
@@ -146,3 +147,8 @@ def test_the_registered_format_is_the_handler(llamas: Any) -> None:
 
 def test_no_grammar_stays_none() -> None:
     assert to_llama_grammar(None) is None
+
+
+def test_asking(llamas: Any) -> None:
+    llama = llamas("qwen3")
+    check_asking(chatparsers.load(llama.model_path), llama, temperature=1.0, seed=3)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asked import check_asking
 from tinies import FORMATS, MESSAGES, TOOLS, tiny, wrong_in
 
 import chatparsers
@@ -287,3 +288,9 @@ def test_an_image_that_the_engine_cannot_read_is_the_clients_error(seeing_gatewa
     broken = RED[:40] + bytes(len(RED) - 40)
     answer = say(seeing_gateway, "chat", asked("chat", broken))
     assert answer.status_code == 400 and "image" in answer.text.lower(), answer.text
+
+
+def test_asking(gateways: Any) -> None:
+    """By the URL: it says itself which engine it is."""
+    gateway, process = gateways("qwen3")
+    check_asking(gateway.chat, f"{process.url}/v1", **FREE)

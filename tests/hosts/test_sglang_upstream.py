@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asked import check_asking
 from stand_ins import stand_in
 from tinies import FORMATS, TOOLS, tiny
 
@@ -228,3 +229,9 @@ def test_images_and_a_grammar(seeing_gateway: Any, gateways: Any) -> None:
     assert answer.status_code == 200, answer.text
     assert engine.seen.structural_tag
     assert answer.json()["choices"][0]["message"]["tool_calls"]
+
+
+@pytest.mark.filterwarnings("ignore:the engine has no /tokenize")
+def test_asking(gateways: Any) -> None:
+    gateway, _ = gateways("qwen3")
+    check_asking(gateway.chat, gateway.engine.url, temperature=1.0)

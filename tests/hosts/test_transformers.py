@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asked import check_asking
 from tinies import FORMATS, MESSAGES, RUNS, TOOLS, Table, tiny, wrong_in
 
 import chatparsers
@@ -127,3 +128,8 @@ def test_streams_in_several_threads(engine: Any, folders: Any) -> None:
             text = "".join(event.text for event in events if isinstance(event, chatparsers.CallArguments))
             assert text == "".join(call.arguments for call in message.tool_calls)
     table.check(f"transformers, {engine}, in threads", 6)
+
+
+def test_asking(folders: Any) -> None:
+    folder, _, model = folders("qwen3")
+    check_asking(chatparsers.load(folder), model, temperature=1.0)

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from asked import check_asking
 from tinies import FORMATS, MESSAGES, TOOLS, tiny
 
 pytest.importorskip("vllm", reason="vLLM is not installed: tests/hosts/install vllm")
@@ -189,3 +190,9 @@ def test_images_and_a_grammar(seeing_gateway: Any) -> None:
     assert answer.status_code == 200, answer.text
     assert engine.seen.structured_outputs.structural_tag
     assert answer.json()["choices"][0]["message"]["tool_calls"]
+
+
+@pytest.mark.filterwarnings("ignore:the engine has no /tokenize")
+def test_asking(gateways: Any) -> None:
+    gateway, _ = gateways("qwen3")
+    check_asking(gateway.chat, gateway.engine.url, temperature=1.0)

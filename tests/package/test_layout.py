@@ -38,6 +38,7 @@ ENGINE: list[tuple[set[str], set[str]]] = [
 # What is made with it.
 USES: list[tuple[set[str], set[str]]] = [
     ({"serving"}, set()),
+    ({"asking"}, {"torch"}),  # loaded where a model of transformers asks for it
     ({"display"}, {"railroad"}),
     ({"", "doctor"}, set()),
     ({"playground"}, {"jinja2"}),
@@ -88,6 +89,9 @@ UP = {
     ("cli", "verify"),
     ("", "verify"),
     ("doctor", "adapters"),
+    ("chat", "asking"),
+    ("asking", "adapters"),
+    ("asking", "gateway"),
 }
 
 # Imported for type checkers alone, which know it without an installation.
@@ -222,7 +226,8 @@ def test_a_line_imports_only_from_lines_above_it() -> None:
 
 
 def test_no_module_of_the_engine_knows_a_use() -> None:
-    """Not by an import, nor by a name in a text: so it can be read alone. Only a notebook's picture is asked for."""
+    """Not by an import, nor by a name in a text: so it can be read alone. Only a notebook's picture is asked for, and
+    what runs an engine for `Chat.ask` and `Chat.run`."""
     engine = {part for parts, _ in ENGINE for part in parts}
     uses = {part for parts, _ in USES for part in parts}
     pairs = [(part(found.importer), part(found.target), str(found)) for found in own()]
@@ -230,7 +235,7 @@ def test_no_module_of_the_engine_knows_a_use() -> None:
         (part(m), part(text.partition(":")[0]), f"{m}, line {line}, {text}") for m, text, line in references()
     ]
     known = {(one, other): said for one, other, said in pairs if one in engine and other in uses}
-    assert known.keys() == {("core", "display")}, "\n".join(known.values())
+    assert known.keys() == {("core", "display"), ("chat", "asking")}, "\n".join(known.values())
 
 
 def test_modules_import_one_another_in_no_circle() -> None:
