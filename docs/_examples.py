@@ -108,7 +108,7 @@ def _execute(page: Path, line: int, language: str, code: str, folder: str, names
     try:
         with redirect_stdout(printed), warnings.catch_warnings():
             warnings.simplefilter("error")
-            exec(compile("\n" * line + code, str(page), "exec"), namespace)
+            exec(compile("\n" * line + code, str(page), "exec", dont_inherit=True), namespace)
     finally:
         os.chdir(before)
         del sys.path[: len(places)]

@@ -101,7 +101,12 @@ class Asking:
         sampling: Mapping[str, Any] | None = None,
         **request: Unpack[PrepareOptions],
     ) -> T:
-        """`ask`, while other tasks go on."""
+        """`ask`, while other tasks go on.
+
+        >>> import asyncio
+        >>> asyncio.run(chat.aask(lambda turn: ["[4, 7]"], "Which numbers?", list[int]))
+        [4, 7]
+        """
         found: T = await load_reference(_AASK)(
             self, engine, max_tokens, sampling, messages, kind, tries, request
         )
@@ -151,7 +156,12 @@ class Asking:
         sampling: Mapping[str, Any] | None = None,
         **request: Unpack[PrepareOptions],
     ) -> RunResult:
-        """`run`, while other tasks go on. The functions may be async."""
+        """`run`, while other tasks go on. The functions may be async.
+
+        >>> import asyncio
+        >>> asyncio.run(chat.arun(lambda turn: ["Hello."], "Say hello.", [])).content
+        'Hello.'
+        """
         found: RunResult = await load_reference(_ARUN)(
             self, engine, max_tokens, sampling, messages, functions, steps, request
         )
