@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .chat.chat import Chat, clean_output
     from .chat.conversation import Conversation, Grown
     from .chat.load import load
+    from .chat.packing import Collator, Packed, pack
     from .chat.placeholders import Placeholder
     from .chat.read_back import PromptMessage
     from .chat.record import TemplateFormat
@@ -65,6 +66,7 @@ __all__ = [
     "CallStart",
     "Chat",
     "ChatParsersError",
+    "Collator",
     "Content",
     "Conversation",
     "DefinitionError",
@@ -86,6 +88,7 @@ __all__ = [
     "Message",
     "NoAnswer",
     "OutputError",
+    "Packed",
     "Placeholder",
     "PromptMessage",
     "Reasoning",
@@ -117,6 +120,7 @@ __all__ = [
     "hookimpl",
     "list_formats",
     "load",
+    "pack",
     "parse_many",
     "recover",
     "register",
@@ -132,6 +136,7 @@ _HOME = {
     "CallStart": "core.events",
     "Chat": "chat.chat",
     "ChatParsersError": "errors",
+    "Collator": "chat.packing",
     "Content": "core.events",
     "Conversation": "chat.conversation",
     "DefinitionError": "errors",
@@ -153,6 +158,7 @@ _HOME = {
     "Message": "core.message",
     "NoAnswer": "chat.asking",
     "OutputError": "errors",
+    "Packed": "chat.packing",
     "Placeholder": "chat.placeholders",
     "PromptMessage": "chat.read_back",
     "Reasoning": "core.events",
@@ -183,6 +189,7 @@ _HOME = {
     "hookimpl": "plugins",
     "list_formats": "registry",
     "load": "chat.load",
+    "pack": "chat.packing",
     "parse_many": "chat.rows",
     "recover": "detection.recover",
     "register": "registry",

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from math import nan
-from typing import Any
+from typing import Any, Literal
 
 from ..core.shown import Shown
 from ..errors import RequestError
@@ -56,6 +56,7 @@ class Sample(Shown):
     """
 
     __slots__ = (
+        "_added",
         "_ids",
         "_kinds",
         "_logprobs",
@@ -97,6 +98,7 @@ class Sample(Shown):
         self._marks: Any = kinds if callable(kinds) else (tuple(kinds), tuple(messages))
         self._logprobs = None if logprobs is None else array("d", logprobs)
         self._versions = None if versions is None else array("q", versions)
+        self._added: dict[str, array[float] | list[Any]] = {}
         self.text, self.truncated, self.unit = text, truncated, unit
         self.left_out: dict[int, str] = dict(left_out or {})
 
@@ -137,6 +139,50 @@ class Sample(Shown):
         """How many ids a loss counts."""
         return self._mask.count(1)
 
+    @property
+    def prompt_length(self) -> int:
+        """How many ids stand before the first that a loss counts; all, if none is counted."""
+        return self._mask.index(1) if self.counted else len(self._ids)
+
+    def with_columns(self, **columns: Any) -> Sample:
+        """The sample with more values of each id, which padding, cutting, packing and rows keep.
+
+        ``columns``: by name, a number for all ids, a number for each (``advantages``, ``rewards``,
+        ``reference_logprobs``, ``weights``: 0.0 in padding), or any other object for each (``routed_experts``: None in
+        padding). Raises `RequestError` for another length, and for the name of a column that each sample has.
+
+        >>> sample = chat.encode([*messages, {"role": "assistant", "content": "Yes."}]).with_columns(advantages=0.5)
+        >>> sample.column("advantages")[0], sample.padded(len(sample) + 1).column("advantages")[-1]
+        (0.5, 0.0)
+        """
+        other = self._cut(0, len(self))
+        other.text = self.text
+        for name, values in columns.items():
+            if name in _SLOTS or name in ROW:
+                raise RequestError(f"with_columns: each sample has {name} already; take another name")
+            values = [values] * len(self) if isinstance(values, (int, float)) else list(values)
+            if len(values) != len(self):
+                raise RequestError(
+                    f"with_columns: {name}: expected {len(self)} values, one for each id, found {len(values)}"
+                )
+            numbers = all(isinstance(value, (int, float)) for value in values)
+            other._added[name] = array("d", values) if numbers else values
+        return other
+
+    @property
+    def added(self) -> list[str]:
+        """The names of the columns that `with_columns` added."""
+        return list(self._added)
+
+    def column(self, name: str) -> list[Any]:
+        """A column by its name, also one that `with_columns` added. Raises `RequestError` for another name.
+
+        >>> chat.encode(messages).column("loss_mask") == chat.encode(messages).loss_mask
+        True
+        """
+        found = self._named(name)
+        return found.tolist() if isinstance(found, array) else list(found)
+
     def labels(self, ignore: int = -100) -> list[int]:
         """The ids as labels: ``ignore`` where no loss is counted. A model's own loss shifts them by one.
 
@@ -149,8 +195,9 @@ class Sample(Shown):
     def numpy(self, column: str = "ids") -> Any:
         """A column as an array of numpy that shares its memory: no copy is made, and none must be changed.
 
-        ``column``: ``ids``, ``loss_mask``, ``kinds``, ``message_indices``, ``logprobs`` or ``versions``. Raises
-        `RequestError` for another name, and ImportError without numpy.
+        ``column``: ``ids``, ``loss_mask``, ``kinds``, ``message_indices``, ``logprobs``, ``versions``, or one that
+        `with_columns` added; or ``labels``, which are made. Raises `RequestError` for another name, and ImportError
+        without numpy.
 
         >>> sample = chat.encode([*messages, {"role": "assistant", "content": "Yes."}])
         >>> int(sample.numpy("loss_mask").sum()) == sample.counted
@@ -158,11 +205,19 @@ class Sample(Shown):
         """
         import numpy  # type: ignore[import-not-found,unused-ignore]  # of the caller, who asked for its arrays
 
-        slot = _SLOTS.get(column)
-        if slot is None:
-            raise RequestError(f"column: expected one of {', '.join(_SLOTS)}, found {column!r}")
-        column_ = self._column(slot)
-        return numpy.frombuffer(column_, dtype=numpy.dtype(column_.typecode))
+        if column == "labels":
+            return numpy.array(self.labels(), dtype=numpy.int64)
+        found = self._named(column)
+        if isinstance(found, array):
+            return numpy.frombuffer(found, dtype=numpy.dtype(found.typecode))
+        return numpy.array(found, dtype=object)
+
+    def _named(self, name: str) -> array[Any] | list[Any]:
+        if name in _SLOTS:
+            return self._column(_SLOTS[name])
+        if name in self._added:
+            return self._added[name]
+        raise RequestError(f"column: expected one of {', '.join((*_SLOTS, *self._added))}, found {name!r}")
 
     def _column(self, slot: str) -> array[Any]:
         if slot in ("_kinds", "_messages") and self._kinds is None:
@@ -203,12 +258,45 @@ class Sample(Shown):
         for slot in _SLOTS.values():
             if slot in ("_kinds", "_messages") or getattr(self, slot) is not None:
                 setattr(other, slot, self._column(slot)[start:end])
+        other._added = {name: values[start:end] for name, values in self._added.items()}
         other.truncated = self.truncated and end == len(self)
         return other
 
-    def padded(self, length: int, id: int = 0) -> Sample:
-        """The sample with ``id`` after it up to ``length`` ids, of the kind `PADDING`. Raises `RequestError` if the
-        sample is longer.
+    def shortened(self, length: int, side: Literal["left", "right"] = "right") -> Sample:
+        """The sample with ``length`` ids at most: without those at its end, or at its beginning with ``"left"``.
+
+        >>> sample = chat.encode(messages)
+        >>> sample.shortened(3, "left").ids == sample.ids[-3:]
+        True
+        """
+        missing = max(0, len(self) - length)
+        other = self._cut(missing, len(self)) if side == "left" else self._cut(0, len(self) - missing)
+        other.truncated = other.truncated or bool(missing)
+        return other
+
+    def answers(self) -> list[Sample]:
+        """A sample for each answer that counts: the ids up to its end, of which it alone counts.
+
+        >>> sample = chat.encode([*messages, {"role": "assistant", "content": "Yes."}])
+        >>> [one.counted for one in sample.answers()] == [sample.counted]
+        True
+        """
+        spans: list[tuple[int, int]] = []
+        parted = True  # by markup or words that are no answer's, since the last counted id
+        for place, (kind, mask) in enumerate(zip(self._column("_kinds"), self._mask, strict=True)):
+            if mask:
+                spans.append((place if parted else spans.pop()[0], place + 1))
+            parted = not mask and (parted or not Kind.ANSWER_MARKUP <= kind <= Kind.STOP)
+        found = []
+        for start, end in spans:
+            one = self._cut(0, end)
+            one._mask[:start] = array("b", bytes(start))
+            found.append(one)
+        return found
+
+    def padded(self, length: int, id: int = 0, side: Literal["left", "right"] = "right") -> Sample:
+        """The sample with ``id`` after it (before it, with ``"left"``) up to ``length`` ids, of the kind `PADDING`.
+        Raises `RequestError` if the sample is longer.
 
         >>> sample = chat.encode(messages)
         >>> padded = sample.padded(len(sample) + 2)
@@ -227,12 +315,85 @@ class Sample(Shown):
             "_logprobs": nan,
             "_versions": -1,
         }
+        first = missing if side == "left" else 0
+        place = 0 if side == "left" else len(self)
         for slot, value in fill.items():
             column = getattr(other, slot)
             if column is not None:
-                column.extend([value] * missing)
+                column[place:place] = array(column.typecode, [value] * missing)
+        for values in other._added.values():
+            if isinstance(values, array):
+                values[place:place] = array("d", bytes(8 * missing))
+            else:
+                values[place:place] = [None] * missing
+        other.placeholders = [
+            one._replace(start=one.start + first, end=one.end + first) for one in self.placeholders
+        ]
         other.text = self.text
         return other
+
+    # rows
+
+    def to_row(self, **more: Any) -> dict[str, Any]:
+        """The sample as a row: the columns of `chatparsers.data.Encode`, with ``logprobs``, ``versions``,
+        ``prompt_length`` and what `with_columns` added. ``more``: other fields of the row, such as ``session``.
+
+        >>> row = chat.encode([*messages, {"role": "assistant", "content": "Yes."}]).to_row(session="a")
+        >>> len(row["input_ids"]) == row["length"], row["session"]
+        (True, 'a')
+        """
+        return {
+            "input_ids": self.ids,
+            "labels": self.labels(),
+            "loss_mask": self.loss_mask,
+            "kinds": self.kinds,
+            "length": len(self),
+            "truncated": self.truncated,
+            "left_out": [{"message": at, "why": why} for at, why in self.left_out.items()],
+            "logprobs": self.logprobs,
+            "versions": self.versions,
+            "prompt_length": self.prompt_length,
+            **{name: self.column(name) for name in self._added},
+            **more,
+        }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Sample:
+        """The sample of a row that `to_row` or `chatparsers.data.Encode` made. Lists that are as long as the ids are
+        columns; other fields are not kept, nor are the text, the messages and the placeholders, which no row has.
+
+        Raises `RequestError` for a row without ids, and for a column of another length.
+
+        >>> sample = chat.encode(messages)
+        >>> Sample.from_row(sample.to_row()).to_row() == Sample.from_row(sample.to_row()).to_row()
+        True
+        """
+        ids = row.get("input_ids")
+        if ids is None:
+            error = row.get("error")
+            raise RequestError(f"from_row: expected input_ids, found none{f': {error}' if error else ''}")
+        left_out = {one["message"]: one["why"] for one in row.get("left_out") or ()}
+        found = cls(ids, truncated=bool(row.get("truncated")), left_out=left_out)
+        mask = row.get("loss_mask")
+        if mask is None and row.get("labels") is not None:
+            mask = [int(label != -100) for label in row["labels"]]
+        kinds = row.get("kinds") or None
+        given = {"_mask": ("b", mask), "_kinds": ("b", kinds), "_logprobs": ("d", row.get("logprobs"))}
+        for slot, (code, values) in {**given, "_versions": ("q", row.get("versions"))}.items():
+            if values is None:
+                continue
+            if len(values) != len(found):
+                raise RequestError(f"from_row: {slot[1:]}: expected {len(found)} values, found {len(values)}")
+            setattr(found, slot, array(code, values))
+        if found._kinds is not None:
+            found._messages = array("i", [-1]) * len(found)
+        own = {*ROW, *_SLOTS}
+        lists = {
+            name: values
+            for name, values in row.items()
+            if isinstance(values, (list, tuple)) and name not in own
+        }
+        return found.with_columns(**{name: one for name, one in lists.items() if len(one) == len(found)})
 
     # copies
 
@@ -265,6 +426,8 @@ class Sample(Shown):
 
 
 _GIVEN = ("_logprobs", "_versions")
+ROW = ("input_ids", "labels", "length", "truncated", "left_out", "error", "prompt_length", "position_ids")
+"""Fields of a row that are no columns of a sample, or have another name there."""
 _SLOTS = {
     "ids": "_ids",
     "loss_mask": "_mask",

@@ -122,6 +122,31 @@ class Training:
             warn_user(f"encode: no id counts ({left_out}); as_sampled=True counts each answer at its turn")
         return sample
 
+    def encode_pair(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        chosen: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        rejected: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        **request: Unpack[PrepareOptions],
+    ) -> tuple[Sample, Sample]:
+        """Two ways that a conversation went on, for preference data: a sample of each, in which only the answers after
+        ``messages`` count.
+
+        ``chosen``, ``rejected``: an answer, or the messages from the first answer on. ``request``: the keywords of
+        `prepare`. Raises its errors.
+
+        >>> good, bad = ({"role": "assistant", "content": text} for text in ("It is.", "No."))
+        >>> chosen, rejected = chat.encode_pair(messages, good, bad)
+        >>> chosen.ids[: chosen.prompt_length] == rejected.ids[: rejected.prompt_length]
+        True
+        """
+        past = len(messages)
+        ways = ([way] if isinstance(way, Mapping) else list(way) for way in (chosen, rejected))
+        first, second = (
+            self.encode([*messages, *way], train_on=lambda _, index: index >= past, **request) for way in ways
+        )
+        return first, second
+
     @limited
     def trace(self, messages: Sequence[Mapping[str, Any]], **request: Unpack[PrepareOptions]) -> Trace:
         """Whose each character of a prompt is: for each run of characters the message and the field that it came from,

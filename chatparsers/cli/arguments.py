@@ -203,6 +203,19 @@ def _batch(commands: _Commands[_Parser]) -> None:
     batch.add_argument("--generation-prompt", action="store_true", help="render: end where an answer begins")
     batch.add_argument("--max-length", type=_positive, metavar="N", help="encode: at most N ids a row")
     batch.add_argument(
+        "--on-long",
+        choices=("cut", "cut-left", "drop", "error"),
+        help="encode: what becomes of longer rows (cut: their beginning is kept)",
+    )
+    batch.add_argument(
+        "--drop-empty", action="store_true", default=None, help="encode: leave out rows of which no id counts"
+    )
+    batch.add_argument(
+        "--append",
+        metavar="COLUMN",
+        help="parse: put each answer at the end of these messages, so that encode reads them",
+    )
+    batch.add_argument(
         "--as-sampled",
         action="store_true",
         default=None,

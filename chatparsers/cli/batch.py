@@ -116,6 +116,7 @@ def _callable(arguments: Namespace) -> Any:
             tokenizer=arguments.tokenizer,
             thinking=thinking,
             prefix=arguments.prefix,
+            append_to=arguments.append,
         )
     messages = arguments.messages or "messages"
     if action == "render":
@@ -134,6 +135,8 @@ def _callable(arguments: Namespace) -> Any:
             messages=messages,
             tools=tools,
             max_length=arguments.max_length,
+            on_long=arguments.on_long or "cut",
+            drop_empty=bool(arguments.drop_empty),
             as_sampled=bool(arguments.as_sampled),
             thinking=thinking,
             tokenizer=arguments.tokenizer,
@@ -208,7 +211,9 @@ def _format(arguments: Namespace) -> str:
 
 _NAMED = (
     "action",
+    "append",
     "as_sampled",
+    "drop_empty",
     "encode",
     "generation_prompt",
     "max_length",
@@ -217,6 +222,7 @@ _NAMED = (
     "model_column",
     "model_paths",
     "now",
+    "on_long",
     "output",
     "prefix",
     "row_id",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..chat.chat import Chat
 from ..chat.rows import Model, Source, said_once, source_of
@@ -18,6 +18,7 @@ from .columns import added, as_table, message_lists
 from .kept_tokenizer import KeptTokenizer
 from .render import Tools
 
+OnLong = Literal["cut", "cut-left", "drop", "error"]
 _IGNORED = -100
 _LEFT_OUT = pa.list_(pa.struct([("message", pa.int32()), ("why", pa.string())]))
 
@@ -27,7 +28,9 @@ class Encode:
     ``truncated``, ``left_out`` and ``error``.
 
     ``model``: a model's files with a tokenizer, or a format's name with ``tokenizer``. ``messages``, ``tools``: as in
-    `Render`. ``max_length``: so many ids are kept of a longer sample, and ``truncated`` is true. ``train_on``
+    `Render`. ``max_length``: the most ids of a sample. ``on_long``: what becomes of a longer one: ``"cut"`` keeps its
+    beginning, ``"cut-left"`` its end (``truncated`` is true), ``"drop"`` leaves the row out, ``"error"`` gives it an
+    ``error``. ``drop_empty`` leaves out rows of which a loss counts no id. ``train_on``
     (``"all"`` answers or the ``"last"``), ``reasoning``, ``rewritten``, ``final_stop``, ``thinking`` and
     ``template_kwargs``: as in `Chat.encode`. ``now``: the time that a template writes; by default that at which this
     was made, for all rows. ``left_out`` names each answer that is context only, and why. ``kinds=False`` leaves the
@@ -46,6 +49,8 @@ class Encode:
         messages: str = "messages",
         tools: str | Iterable[Mapping[str, Any]] | None = "tools",
         max_length: int | None = None,
+        on_long: OnLong = "cut",
+        drop_empty: bool = False,
         train_on: Literal["all", "last"] = "all",
         reasoning: bool = True,
         rewritten: bool = False,
@@ -62,7 +67,11 @@ class Encode:
         self.source = source_of(model, tokenizer=tokenizer, thinking=thinking)
         self.messages = messages
         self.tools = Tools(tools)
+        if on_long not in get_args(OnLong):
+            raise ValueError(f"on_long: expected one of {', '.join(get_args(OnLong))}, found {on_long!r}")
         self.max_length = max_length
+        self.on_long = on_long
+        self.drop_empty = drop_empty
         self.kinds = kinds
         self.options: dict[str, Any] = {
             "train_on": train_on,
@@ -82,20 +91,36 @@ class Encode:
         _encoding(self.source)  # a model that cannot be loaded raises here
         samples: list[Sample | None] = []
         errors: list[str | None] = []
-        counts: list[int] = []
+        rows_of: list[int] = []
+        numbers: list[int] = []
         with said_once():
             rows = zip(message_lists(table, self.messages), self.tools.texts(table), strict=True)
-            for messages, tools in rows:
+            for row, (messages, tools) in enumerate(rows):
                 found = self.samples(messages, tools)
-                samples += [None] if isinstance(found, str) else found
-                counts.append(1 if isinstance(found, str) else len(found))
-                errors += [found] if isinstance(found, str) else [None] * len(found)
-        if self.options["as_sampled"]:
-            rows_of = [row for row, count in enumerate(counts) for _ in range(count)]
+                made = [(None, found)] if isinstance(found, str) else map(self.fitted, found)
+                for number, (sample, error) in enumerate(made):
+                    if sample is None and error is None:
+                        continue
+                    samples.append(sample)
+                    errors.append(error)
+                    rows_of.append(row)
+                    numbers.append(number)
+        if rows_of != list(range(table.num_rows)):
             table = table.take(pa.array(rows_of, pa.int64()))
-            numbers = [number for count in counts for number in range(count)]
+        if self.options["as_sampled"]:
             table = added(table, {"sample": (pa.int32(), numbers)})
-        return sample_columns(table, samples, errors, self.max_length, kinds=self.kinds)
+        return sample_columns(table, samples, errors, kinds=self.kinds)
+
+    def fitted(self, sample: Sample) -> tuple[Sample | None, str | None]:
+        """The sample as long as it may be, or why there is none; two None: the row is left out."""
+        most = len(sample) if self.max_length is None else self.max_length
+        if len(sample) > most:
+            if self.on_long == "drop":
+                return None, None
+            if self.on_long == "error":
+                return None, f"expected at most {most} ids, found {len(sample)} (on_long)"
+            sample = sample.shortened(most, "left" if self.on_long == "cut-left" else "right")
+        return (None, None) if self.drop_empty and not sample.counted else (sample, None)
 
     def samples(self, messages: list[dict[str, Any]] | str, tools: str | None) -> list[Sample] | str:
         """The samples of one conversation; or, as text, why there are none."""
@@ -121,7 +146,6 @@ def sample_columns(
     table: Any,
     samples: Sequence[Sample | None],
     errors: Sequence[str | None],
-    max_length: int | None,
     *,
     kinds: bool = True,
 ) -> Any:
@@ -136,12 +160,11 @@ def sample_columns(
             truncated.append(None)
             left_out.append(None)
         else:
-            size = len(sample) if max_length is None else min(len(sample), max_length)
-            ids.extend(sample.ids[:size])
-            mask.extend(sample.loss_mask[:size])
-            kind.extend(sample.kinds[:size] if kinds else ())
-            lengths.append(size)
-            truncated.append(size < len(sample))
+            ids.extend(sample.ids)
+            mask.extend(sample.loss_mask)
+            kind.extend(sample.kinds if kinds else ())
+            lengths.append(len(sample))
+            truncated.append(sample.truncated)
             left_out.append([{"message": at, "why": why} for at, why in sample.left_out.items()])
         offsets.append(len(ids))
     absent = pa.array([sample is None for sample in samples], pa.bool_())

@@ -21,6 +21,7 @@ from .columns import (
     as_table,
     in_slices,
     json_texts,
+    message_lists,
     seeds,
     strings,
     values,
@@ -35,14 +36,15 @@ class Parse:
     >>> Parse("hermes-2-pro", tools=[{"name": "now"}])(table)["tool_calls"].to_pylist()[0][0]["name"]
     'now'
 
-    ``model``: a model's files or a format's name. ``output``: the column of text or ids. ``tools``: the column of each
-    request's tools (JSON text, objects, or JSON texts), one list for all rows, or None. ``model_column``: a column that
-    names each row's model instead: a format's name, or ``model`` itself, which is also for rows where it is null.
-    ``model_paths``: that column may name files too, which are opened. ``row_id``: the column of a name of the row;
-    ids of calls that the output does not carry follow from it, else from the output. ``tokenizer``: for ids, if the
-    model's files have none. ``thinking``, ``prefix``: as in `parse_many`. A row that cannot be read has an ``error``
-    and nulls. Calling it raises `LoadError` or `UnknownFormat` if the model cannot be loaded, and `RequestError` if
-    the table has no such column.
+    ``model``: a model's files or a format's name. ``output``: the column of text or ids. ``tools``: the column of
+    each request's tools (JSON text, objects, or JSON texts), one list for all rows, or None. ``model_column``: a
+    column that names each row's model instead: a format's name, or ``model`` itself, which is also for rows where it
+    is null. ``model_paths``: that column may name files too, which are opened. ``row_id``: the column of a name of
+    the row; ids of calls that the output does not carry follow from it, else from the output. ``tokenizer``: for ids,
+    if the model's files have none. ``thinking``, ``prefix``: as in `parse_many`. ``append_to``: the column of the
+    messages that asked for the outputs: each gets its answer at the end, as JSON text, which `Encode` reads. A row
+    that cannot be read has an ``error`` and nulls. Calling it raises `LoadError` or `UnknownFormat` if the model
+    cannot be loaded, and `RequestError` if the table has no such column.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Parse:
         tokenizer: str | PathLike[str] | None = None,
         thinking: bool | None = None,
         prefix: str | None = None,
+        append_to: str | None = None,
     ) -> None:
         if model is None and model_column is None:
             raise ValueError("Parse: expected a model, or model_column=, found neither")
@@ -68,6 +71,7 @@ class Parse:
         self.model_column = model_column
         self.model_paths = model_paths
         self.row_id = row_id
+        self.append_to = append_to
         self._readers: dict[str | None, RowReader | str] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -85,11 +89,22 @@ class Parse:
         readers: Iterable[RowReader | str] = repeat(self._reader(None), len(outputs))  # raises LoadError
         if self.model_column is not None:
             readers = map(self._reader, values(table, self.model_column) or [])
-        columns = _Columns()
+        columns = _Columns(answers=self.append_to is not None)
         with said_once():
             for reader, output, own, seed in zip(readers, outputs, tools, names, strict=True):
                 columns.add(reader if isinstance(reader, str) else reader.read(output, own, seed or ""))
-        return added(table, columns.typed())
+        table = added(table, columns.typed())
+        return table if self.append_to is None else self._appended(table, columns.answers)
+
+    def _appended(self, table: Any, answers: list[dict[str, Any] | None]) -> Any:
+        """The table with each answer at the end of its messages; null where one of both cannot be read."""
+        name = self.append_to
+        assert name is not None
+        talks = [
+            None if answer is None or isinstance(messages, str) else json.dumps([*messages, answer])
+            for messages, answer in zip(message_lists(table, name), answers, strict=True)
+        ]
+        return table.set_column(table.column_names.index(name), name, pa.array(talks, pa.string()))
 
     def _reader(self, model: str | None) -> RowReader | str:
         reader = self._readers.get(model)
@@ -123,7 +138,10 @@ class Parse:
 class _Columns:
     """What outputs say, column by column. A message is taken apart as soon as it is read, so that few are held."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, answers: bool) -> None:
+        self.answers: list[dict[str, Any] | None] = []
+        """The messages for `Parse` to append, if it is asked to."""
+        self._keeps_answers = answers
         self.content: list[str | None] = []
         self.reasoning: list[str | None] = []
         self.calls = Structs(CALLS)
@@ -132,6 +150,8 @@ class _Columns:
         self.errors: list[str | None] = []
 
     def add(self, found: Message | str) -> None:
+        if self._keeps_answers:
+            self.answers.append(None if isinstance(found, str) else found.to_openai())
         if isinstance(found, str):
             self.content.append(None)
             self.reasoning.append(None)

@@ -117,12 +117,13 @@ class Translate:
         for talk, text in zip(talks, texts, strict=True):
             tools = json_text(talk.tools) if talk.tools else None
             found = None if text is None else self.encode.samples(talk.messages, tools)
-            samples.append(found[0] if isinstance(found, list) else None)
-            if isinstance(found, str):
-                talk.fail(found)
+            sample, error = self.encode.fitted(found[0]) if isinstance(found, list) else (None, found)
+            samples.append(sample)
+            if error is not None:
+                talk.fail(error)
         table = self.normalize.table(talks, names)
         errors = table.column("error").to_pylist()
-        return sample_columns(table.drop_columns(["error"]), samples, errors, self.encode.max_length)
+        return sample_columns(table.drop_columns(["error"]), samples, errors)
 
     def _wire(self) -> Format | None:
         """The format of the assistants' texts, if the model of the rows is known."""

@@ -317,3 +317,55 @@ def test_rows_of_which_nothing_counts_are_said(
     assert (stats["rows"], stats["uncounted"]) == ((4, 0) if as_sampled else (3, 1))
     (wrong,) = map(json.loads, (out / "errors.jsonl").read_text().splitlines())
     assert wrong["row"] == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "lengths", "wrong"),
+    [
+        (["--on-long", "cut"], [40, 40, 12], {3}),
+        (["--on-long", "cut-left"], [40, 40, 12], {3}),
+        (["--on-long", "drop"], [12], {3}),
+        (["--on-long", "error"], [12], {0, 1, 3}),
+        (["--on-long", "drop", "--drop-empty"], [], {3}),
+    ],
+)
+def test_long_and_empty_rows_go_by_a_policy(
+    flags: list[str], lengths: list[int], wrong: set[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokenizer = tmp_path / "tokenizer.json"
+    tiny_model("qwen3").tokenizer.save(str(tokenizer))
+    ask, answer = (
+        {"role": "user", "content": "One?"},
+        {"role": "assistant", "content": "Yes, it is one. " * 9},
+    )
+    lines = [{"messages": [ask, answer]}, {"messages": [ask, answer]}, {"messages": [ask]}, {"messages": 1}]
+    given, out = as_lines(tmp_path / "rows.jsonl", lines), tmp_path / "out"
+    options = ["--model", "qwen3", "--tokenizer", tokenizer, "--max-length", "40", "--out", out, "--json"]
+    assert batch("encode", given, *options, *flags) == 0
+    stats = json.loads(capsys.readouterr().out)
+    made = [row for row in read(out) if row["error"] is None]
+    assert [row["length"] for row in made] == lengths
+    assert all(row["truncated"] == (row["length"] == 40) for row in made)
+    told = map(json.loads, (out / "errors.jsonl").read_text().splitlines())
+    assert {row["row"] for row in told} == wrong, "an error is told with the number of its own row"
+    assert stats["errors"] == len(wrong)
+
+
+def test_outputs_become_messages_and_these_become_samples(tmp_path: Path) -> None:
+    """The folder that one batch wrote is the input of the next: without the list of its errors."""
+    tokenizer = tmp_path / "tokenizer.json"
+    tiny_model("qwen3").tokenizer.save(str(tokenizer))
+    call = '<tool_call>\n{"name": "now", "arguments": {"in": "Oslo"}}\n</tool_call>'
+    ask = [{"role": "user", "content": "What time is it?"}]
+    given = as_lines(
+        tmp_path / "rows.jsonl", [{"messages": ask, "output": call}, {"messages": 1, "output": "Hi"}]
+    )
+    given.write_text(given.read_text() + "{\n")
+    parsed, encoded = tmp_path / "parsed", tmp_path / "encoded"
+    assert batch("parse", given, "--model", "qwen3", "--append", "messages", "--out", parsed) == 0
+    assert (parsed / "errors.jsonl").read_text().strip()
+    assert batch("encode", parsed, "--model", "qwen3", "--tokenizer", tokenizer, "--out", encoded) == 0
+    first, *others = read(encoded)
+    assert [row["input_ids"] for row in others] == [None, None]
+    counted = [id for id, mask in zip(first["input_ids"], first["loss_mask"], strict=True) if mask]
+    assert tiny_model("qwen3").tokenizer.decode(counted, skip_special_tokens=False) == f"{call}<|im_end|>"

@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 
 from ..arrow import pyarrow as pa
 
+MANIFEST, ERRORS = "manifest.json", "errors.jsonl"
+"""What the folder of a batch has beside its rows."""
 STDIN = "-"
 _KINDS = {
     ".jsonl": "jsonl",
@@ -78,7 +80,8 @@ def _paths(name: str) -> Iterator[str]:
         yield name
     elif path.is_dir():
         for file in sorted(path.rglob("*")):
-            if file.is_file() and _kind(file.name) is not None and not file.name.startswith((".", "_")):
+            known = file.is_file() and _kind(file.name) is not None and not file.name.startswith((".", "_"))
+            if known and not (file.name in (MANIFEST, ERRORS) and file.with_name(MANIFEST).exists()):
                 yield str(file)
     else:
         yield from sorted(match for match in glob.glob(name, recursive=True) if os.path.isfile(match))

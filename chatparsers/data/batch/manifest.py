@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from .inputs import BatchError, Input
-
-MANIFEST = "manifest.json"
+from .inputs import MANIFEST, BatchError, Input
 
 
 def write_json(path: Path, value: Any) -> None:

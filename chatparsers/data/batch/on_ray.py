@@ -19,9 +19,9 @@ from ..columns import array
 from ..normalize import Normalize
 from ..shapes.talk import Talk
 from ..translate import Translate
-from .inputs import STDIN, BatchError, Input
+from .inputs import ERRORS, STDIN, BatchError, Input
 from .manifest import write_lines
-from .run import ERRORS, Outcome, first_rows, fitted, work_of
+from .run import Outcome, first_rows, fitted, work_of
 from .schema import Schema, conform
 from .stats import Stats, stats_of
 from .units import Bad, row_of

@@ -25,14 +25,13 @@ from ... import __version__
 from ..arrow import pyarrow as pa
 from ..normalize import Normalize
 from ..translate import Translate
-from .inputs import STDIN, BatchError, Input
-from .manifest import MANIFEST, begin, write_json, write_lines
+from .inputs import ERRORS, MANIFEST, STDIN, BatchError, Input
+from .manifest import begin, write_json, write_lines
 from .schema import EXTRA, Schema, schema_of
 from .stats import Stats, stats_of
 from .units import LINES, Unit, rows_of, tables_of, units
 from .work import Part, Work, read_part
 
-ERRORS = "errors.jsonl"
 _SAMPLE = 1000
 """So many rows decide the columns of lines, and the wire of a dataset."""
 _AHEAD = 2

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,8 @@ from .units import Bad, Unit, rows_of, tables_of
 META = b"chatparsers"
 """The key of a part's metadata under which its counts are."""
 _ROW_ID = "row_id"
+_NUMBER = "__number__"
+"""A column that tells, while a callable runs, of which row each of its rows is."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,12 @@ class Work:
     row_id: bool
     format: str = ""
 
-    def tables(self, unit: Unit) -> Iterator[tuple[list[int], Any, Mapping[str, str]]]:
+    def tables(self, unit: Unit) -> Iterator[tuple[Sequence[int], Any, Mapping[str, str]]]:
         """The made tables of a unit, with the numbers of their rows and the notes on their columns."""
         input = self.inputs[unit.file]
         if input.kind == "jsonl":
             for numbers, rows in rows_of(unit, input):
-                made, told = self._lines(numbers, rows, input)
-                yield _numbers(numbers, made), made, told
+                yield self._lines(numbers, rows, input)
             return
         for first, table in tables_of(unit, input):
             numbers = list(range(first, first + table.num_rows))
@@ -65,43 +65,40 @@ class Work:
                 table, notes = conform(table, self.schema, input.path, self.extra)
             else:
                 notes = {}
-            made = self._made(table, numbers, input)
-            yield _numbers(numbers, made), made, notes
+            yield *self._made(table, numbers, input), notes
 
     def empty(self) -> Any:
         """A table without rows, of the schema that the made tables have."""
         if isinstance(self.schema, Schema):
-            made, _ = self._lines([], [], None)
-            return made
+            return self._lines([], [], None)[1]
         table = self.schema.empty_table()
         if self.extra is not None:
             table, _ = conform(table, self.schema, "", self.extra)
-        return self._made(table, [], None)
+        return self._made(table, [], None)[1]
 
     def _lines(
         self, numbers: Sequence[int], rows: Sequence[dict[str, Any] | Bad], input: Input | None
-    ) -> tuple[Any, Mapping[str, str]]:
+    ) -> tuple[Sequence[int], Any, Mapping[str, str]]:
         if isinstance(self.run, (Normalize, Translate)):
-            return self._talks(numbers, rows, input), {}
+            return numbers, self._talks(numbers, rows, input), {}
         table, notes = self.schema.table(rows, numbers, "" if input is None else input.path)
-        made = self._made(table, numbers, input)
-        wrong = {place: row.error for place, row in enumerate(rows) if isinstance(row, Bad)}
+        of, made = self._made(table, numbers, input)
+        wrong = {number: row.error for number, row in zip(numbers, rows, strict=True) if isinstance(row, Bad)}
         if wrong:
-            places = _numbers(range(len(rows)), made)
-            errors = [
-                wrong.get(place, error)
-                for place, error in zip(places, made["error"].to_pylist(), strict=True)
-            ]
+            errors = [wrong.get(row, error) for row, error in zip(of, made["error"].to_pylist(), strict=True)]
             made = made.set_column(made.column_names.index("error"), "error", array(errors, pa.string()))
-        return made, notes
+        return of, made, notes
 
-    def _made(self, table: Any, numbers: Sequence[int], input: Input | None) -> Any:
-        """The callable's table. Rows without a name are called by their file and number."""
+    def _made(self, table: Any, numbers: Sequence[int], input: Input | None) -> tuple[Sequence[int], Any]:
+        """The callable's table, and the number of the row that each of its rows is of: a row may become several, or
+        none. Rows without a name are called by their file and number."""
         name = getattr(self.run, "row_id", None)
-        if name is None or name in table.column_names:
-            return self.run(table)
-        named = [_seed(input, number) for number in numbers]
-        return self.run(table.append_column(name, array(named, pa.string()))).drop_columns([name])
+        own = name is None or name in table.column_names
+        if not own:
+            named = [_seed(input, number) for number in numbers]
+            table = table.append_column(name, array(named, pa.string()))
+        made = self.run(table.append_column(_NUMBER, pa.array(numbers, pa.int64())))
+        return made[_NUMBER].to_pylist(), made.drop_columns([_NUMBER] if own else [_NUMBER, name])
 
     def _talks(
         self, numbers: Sequence[int], rows: Sequence[dict[str, Any] | Bad], input: Input | None
@@ -161,14 +158,6 @@ class Work:
                 aside.unlink()
             raise
         return Part(unit.name, unit.file, stats, wrong)
-
-
-def _numbers(numbers: Sequence[int], made: Any) -> list[int]:
-    """The number of the row that each row of the table ``made`` is of: a conversation may become several samples."""
-    if made.num_rows == len(numbers):
-        return list(numbers)
-    rows = accumulate(sample == 0 for sample in made.column("sample").to_pylist())
-    return [numbers[row - 1] for row in rows]
 
 
 def _seed(input: Input | None, number: int) -> str:
