@@ -219,8 +219,9 @@ class Rollout(Shown):
 
         >>> rollout = chat.rollout(messages)
         >>> message = rollout.sampled(tokenizer.encode("Yes.<|im_end|>").ids)
-        >>> rollout.rebased([*messages, message, {"role": "user", "content": "Sure?"}])
-        <Rollout: 31 ids, 3 messages>
+        >>> rebased = rollout.rebased([*messages, message, {"role": "user", "content": "Sure?"}])
+        >>> len(rebased.messages), rebased.ids[: len(rollout.ids)] == rollout.ids
+        (3, True)
         """
         given = own(plain_messages(messages))
         found: dict[tuple[Any, ...], list[tuple[Mapping[str, Any], Said]]] = {}
@@ -269,7 +270,12 @@ class Rollout(Shown):
         return found
 
     def parts(self) -> Iterator[list[Given | Said]]:
-        """The parts of each segment, the answer that is being sampled included: what `samples` is made of."""
+        """The parts of each segment, the answer that is being sampled included: what `samples` is made of.
+
+        >>> rollout = chat.rollout(messages)
+        >>> [[type(part).__name__ for part in segment] for segment in rollout.parts()]
+        [['Given']]
+        """
         *before, last = self._line.segments
         for segment in before:
             yield [*segment.parts()]

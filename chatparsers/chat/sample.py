@@ -365,7 +365,7 @@ class Sample(Shown):
         Raises `RequestError` for a row without ids, and for a column of another length.
 
         >>> sample = chat.encode(messages)
-        >>> Sample.from_row(sample.to_row()).to_row() == Sample.from_row(sample.to_row()).to_row()
+        >>> Sample.from_row(sample.to_row()).loss_mask == sample.loss_mask
         True
         """
         ids = row.get("input_ids")

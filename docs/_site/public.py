@@ -71,7 +71,7 @@ PAGES = (
         "Rollouts and samples",
         "Token ids over many turns, and what a trainer eats.",
         "chatparsers",
-        ("Rollout", "Sample", "Kind", "Placeholder", "Trace", "TraceSpan"),
+        ("Rollout", "Sample", "Kind", "Placeholder", "pack", "Packed", "Collator", "Trace", "TraceSpan"),
     ),
     Page(
         "doctor",

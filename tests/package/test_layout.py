@@ -33,7 +33,7 @@ ENGINE: list[tuple[set[str], set[str]]] = [
     ({"plugins", "registry"}, {"pluggy"}),
     ({"interop"}, set()),
     ({"detection"}, {"jinja2"}),
-    ({"chat"}, {"jinja2", "numpy", "tokenizers"}),
+    ({"chat"}, {"jinja2", "numpy", "tokenizers", "torch"}),
 ]
 # What is made with it.
 USES: list[tuple[set[str], set[str]]] = [
