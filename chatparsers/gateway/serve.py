@@ -216,27 +216,28 @@ def _open_files(concurrency: int) -> None:
 class _Draining(uvicorn.Server):
     """A server that says what it waits for when it ends. ``stop``: ends the answers that take longer."""
 
-    def __init__(self, config: uvicorn.Config, metrics: Metrics, stop: Callable[[], int]) -> None:
+    def __init__(self, config: uvicorn.Config, metrics: Metrics, stop: Callable[[], object]) -> None:
         super().__init__(config)
         self._metrics = metrics
         self._stop = stop
-        self._cut = 0
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        limit, begun = self.config.timeout_graceful_shutdown, self._metrics.active
-        print(f"chatparsers: ending: {begun} requests have {limit} seconds", file=sys.stderr)
+        limit, before = self.config.timeout_graceful_shutdown, self._ended()
+        print(f"chatparsers: ending: {self._metrics.active} requests have {limit} seconds", file=sys.stderr)
         self.config.timeout_graceful_shutdown = (limit or 0) + _LAST_WORDS
-        timer = asyncio.get_running_loop().call_later(limit or 0, self._late)
+        timer = asyncio.get_running_loop().call_later(limit or 0, self._stop)
         late = time.monotonic() + self.config.timeout_graceful_shutdown
         await super().shutdown(sockets)
         while self._metrics.active and not self.force_exit and time.monotonic() < late:
             await asyncio.sleep(_LOOK)  # a response in the background has no connection
         timer.cancel()
-        cut = self._cut + self._metrics.active
-        print(f"chatparsers: ended: {begun - cut} requests were answered, {cut} cut off", file=sys.stderr)
+        answered, cut = (now - then for now, then in zip(self._ended(), before, strict=True))
+        cut += self._metrics.active
+        print(f"chatparsers: ended: {answered} requests were answered, {cut} cut off", file=sys.stderr)
 
-    def _late(self) -> None:
-        self._cut = self._stop()
+    def _ended(self) -> tuple[int, int]:
+        """How many requests were answered, and how many were not because the server ends."""
+        return self._metrics.value("requests", status="200"), self._metrics.value("requests", status="503")
 
 
 def _remote(arguments: Namespace) -> tuple[Chat, Engine, str]:

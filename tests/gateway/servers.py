@@ -1,14 +1,19 @@
-"""An ASGI application on a port of this machine, and what starts one as a command."""
+"""An ASGI application on a port of this machine, and gateways as processes."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from scripted import soon
 
 from chatparsers.templates.builtins import builtin_source
 from chatparsers.testing import tiny
@@ -88,3 +93,26 @@ def listens(port: int) -> bool:
         return httpx2.get(f"http://127.0.0.1:{port}/health", timeout=5).status_code == 200
     except httpx2.HTTPError:
         return False
+
+
+def served(
+    port: int, engine: Any, model: dict[str, str], *more: str, file: int | None = None
+) -> subprocess.Popen[str]:
+    """A gateway as a process that listens. ``file``: the disk is full after so many bytes of a file."""
+
+    def small_files() -> None:
+        if file is not None:
+            import resource  # Windows has none
+
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file, file))
+
+    command = [
+        *(sys.executable, "-m", "chatparsers", "serve", "--port", str(port), *more),
+        *("--upstream", engine.url, "--upstream-kind", "llama-server", *flags(model)),
+    ]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=small_files
+    )
+    soon(lambda: listens(port), 60)
+    return process

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +13,7 @@ from typing import Any
 
 import pytest
 from scripted import ENDLESS, WORD, Slow, Upstream, soon
-from servers import flags, free_port, listens, tiny_model
+from servers import free_port, served, tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -38,7 +35,7 @@ class Drill:
         self.upstream = upstream
         self.engine = self.started()
         more = ["--drain", "10", "--api-key-file", str(self.keys), "--log", str(self.log)]
-        self.server = _served(self.port, self.engine, model, *more, file=4096)
+        self.server = served(self.port, self.engine, model, *more, file=4096)
         self.pool = ThreadPoolExecutor(CLIENTS)
         self.rows: list[tuple[str, Counter[str]]] = []
 
@@ -91,27 +88,6 @@ def _words(text: str) -> int:
 
 def _nothing() -> None:
     pass
-
-
-def _served(
-    port: int, engine: Upstream, model: dict[str, str], *more: str, file: int | None = None
-) -> subprocess.Popen[str]:
-    """A gateway as a process that listens. ``file``: the disk is full after so many bytes of a file."""
-
-    def small_files() -> None:
-        if file is not None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file, file))
-
-    command = [
-        *(sys.executable, "-m", "chatparsers", "serve", "--port", str(port), *more),
-        *("--upstream", engine.url, "--upstream-kind", "llama-server", *flags(model)),
-    ]
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=small_files
-    )
-    soon(lambda: listens(port), 60)
-    return process
 
 
 def test_the_whole_drill(
@@ -211,7 +187,7 @@ def test_the_drill_of_the_store(
     ports = [free_port() for _ in range(4)]
     kept = ["--store", str(tmp_path / "kept"), "--drain", "3"]
     rows: list[tuple[str, Counter[str]]] = []
-    running = [_served(port, engine, model, *kept) for port in ports[:2]]
+    running = [served(port, engine, model, *kept) for port in ports[:2]]
     try:
         with ThreadPoolExecutor(CLIENTS) as pool:
             asked = [
@@ -221,7 +197,7 @@ def test_the_drill_of_the_store(
             running[0].kill()
             read = [response for chain in asked for response in chain.result()]
         rows.append(("a gateway is killed", _kept(ports[1], read)))
-        running.append(_served(ports[2], engine, model, *kept))
+        running.append(served(ports[2], engine, model, *kept))
         ids = [_answer(ports[1], most, background=True) for most in [20, ENDLESS] * 10]
         follow = f"http://127.0.0.1:{ports[1]}/v1/responses/{(ids[-1] or {})['id']}?stream=true"
         with ThreadPoolExecutor(1) as pool:
@@ -238,7 +214,7 @@ def test_the_drill_of_the_store(
             assert (answer["status"] == "failed") == ("server is ending" in str(answer["error"]))
         rows.append(("one ends, with responses in the background", found))
         full = ["--store", str(tmp_path / "full")]
-        running.append(_served(ports[3], engine, model, *full, file=600_000))
+        running.append(served(ports[3], engine, model, *full, file=600_000))
         answers = [found for _ in range(150) if (found := _answer(ports[3], 3)) is not None]
         stored = [answer for answer in answers if answer["store"]]
         found = _kept(ports[3], stored)
