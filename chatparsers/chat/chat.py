@@ -99,7 +99,7 @@ class Chat(Training, Asking, Shown):
         self._polyfills = polyfills
         self._tools_as = tools_as
         self._warned: set[str] = set()
-        self._reasoning: dict[tuple[str, str], bool] = {}
+        self._reasoning: dict[tuple[str, str], bool | None] = {}
         """Whether a template shows that the model writes reasoning as a format has it, by their names."""
         self.around: dict[bytes, Around] = {}
         """What the template writes around answers, by the options of the request."""
@@ -293,12 +293,11 @@ class Chat(Training, Asking, Shown):
 
     def _reasons(self, fmt: Format, template: Template) -> bool | None:
         """Whether the model writes reasoning; None if the format has none, or no template of the model tells."""
-        if not fmt.features.reasoning:
-            return None
         key = template.name, fmt.name
-        found = self._reasoning.get(key)
-        if found is None:
-            found = self._reasoning[key] = knows_reasoning(template, fmt)
+        if key not in self._reasoning:
+            known = knows_reasoning(template, fmt) if fmt.features.reasoning else None
+            self._reasoning[key] = known
+        found = self._reasoning[key]
         return None if self.stand_in is not None and not found else found
 
     def _proved(self, turn: Turn) -> None:

@@ -99,7 +99,8 @@ class Template:
         """
         if continue_final_message:
             messages = tagged(messages, self.name)
-        wants = self._wants_for(messages)
+        unusual = special(messages)
+        wants = self._wants_for(unusual)
         shaped = (
             history.shaped(messages, self, self.name, wants)
             if history is not None
@@ -109,7 +110,8 @@ class Template:
             variables["continue_final_message"] = True
         generate = add_generation_prompt and not continue_final_message
         text = self._code.lend(shaped, wants, tools, generate, own(variables))
-        text = with_texts(text, messages, self.name)
+        if unusual:
+            text = with_texts(text, messages, self.name)
         return cut_at_tag(text, self.name, len(messages) - 1) if continue_final_message else text
 
     @limited

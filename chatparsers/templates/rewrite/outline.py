@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -84,15 +85,30 @@ class Survey:
         Rounds are shown once, and the last one at the end. The system's messages at the start belong to no round, as
         later ones are something else.
         """
-        signs = _MORE_ADDED.sub(r"\1\1", _RESULTS.sub(r"\1", "".join(self._signs)))
-        start = len(signs) - len(signs.lstrip(_SYSTEMS))
-        rounds = _ROUND.findall(signs[start:])
-        told = {round: _STEPS.sub(r"\1\1", round) for round in dict.fromkeys(rounds)}
-        kept = list(dict.fromkeys(told.values()))
-        if kept and kept[-1] != told[rounds[-1]]:
-            kept.append(told[rounds[-1]])
-        kinds = {sign: kind for kind, sign in self._own.items()}
-        return tuple(_KINDS.get(sign) or kinds[sign] for sign in signs[:start] + "".join(kept))
+        signs = "".join(self._signs)
+        if not self._own:
+            return _usual(signs) if len(signs) <= _SHORT else _outline(signs, _KINDS)
+        return _outline(signs, {**_KINDS, **{sign: kind for kind, sign in self._own.items()}})
+
+
+_SHORT = 32
+"""Up to how many messages the outline of a conversation is kept: many have the same."""
+
+
+@lru_cache(maxsize=512)
+def _usual(signs: str) -> Outline:
+    return _outline(signs, _KINDS)
+
+
+def _outline(signs: str, kinds: Mapping[str, Kind]) -> Outline:
+    signs = _MORE_ADDED.sub(r"\1\1", _RESULTS.sub(r"\1", signs))
+    start = len(signs) - len(signs.lstrip(_SYSTEMS))
+    rounds = _ROUND.findall(signs[start:])
+    shortened = {round: _STEPS.sub(r"\1\1", round) for round in dict.fromkeys(rounds)}
+    kept = list(dict.fromkeys(shortened.values()))
+    if kept and kept[-1] != shortened[rounds[-1]]:
+        kept.append(shortened[rounds[-1]])
+    return tuple(kinds[sign] for sign in signs[:start] + "".join(kept))
 
 
 def _calls(message: Message) -> tuple[int, bool]:
