@@ -4,7 +4,8 @@ One name may stand for several formats. The first of these groups that has it de
 
 1. formats registered with ``replace=True``;
 2. built-in formats, found in the catalog without loading plugins;
-3. formats registered without ``replace``, and formats of plugins. Two of one name in this group clash.
+3. formats registered without ``replace``, formats of plugins, and documents in the folders that CHATPARSERS_FORMATS
+   names. Two of one name in this group clash.
 
 In each group a name comes before an alias. Case does not count, and ``_`` is ``-``.
 """
@@ -14,16 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from .core.definition.idioms import Options
 from .core.format import Format
 from .errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
 from .formats import FormatRef, chatparsers_register_formats
+from .formats._files import of_folders, read_file
 from .public import public
-
-if TYPE_CHECKING:
-    from .plugins import Plugins
 
 _BUILTIN = "chatparsers"
 _REGISTERED = "register()"
@@ -104,6 +102,11 @@ def get_format(name: str) -> Format:
         known_names = {name for info in _all(others) for name in (info.name, *info.aliases)}
         raise UnknownFormat(f"no format is named {name!r}: {did_you_mean(key, known_names)}")
     return matches[0].load()
+
+
+def named_format(name: str) -> Format:
+    """The format that goes by ``name``, or of the document that is a file of this name, which ends with ``.json``."""
+    return read_file(name) if isinstance(name, str) and name.endswith(".json") else get_format(name)
 
 
 @public
@@ -193,16 +196,17 @@ def _builtin() -> tuple[FormatInfo, ...]:
 
 
 def _others() -> list[FormatInfo]:
-    """The formats registered without ``replace``, and those of plugins."""
+    """The formats registered without ``replace``, those of plugins, and those of folders."""
     try:
         from .plugins import plugins
     except ModuleNotFoundError as error:
         if error.name != "pluggy":
             raise
-        return list(_additions.values())  # without pluggy there are no plugins
-    offered: Plugins = plugins()
-    found = [_info(ref, origin) for origin, ref in offered.formats() if origin != _BUILTIN]
-    return [*_additions.values(), *found]
+        offered: list[tuple[str, FormatRef]] = []  # without pluggy there are no plugins
+    else:
+        offered = [one for one in plugins().formats() if one[0] != _BUILTIN]
+    found: list[tuple[str, FormatRef | Format]] = [*offered, *of_folders()]
+    return [*_additions.values(), *(_info(format, origin) for origin, format in found)]
 
 
 def _matches(key: str, known: Iterable[FormatInfo]) -> list[FormatInfo]:

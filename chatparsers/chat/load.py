@@ -14,7 +14,7 @@ from ..core.format import Format
 from ..detection.names import known
 from ..errors import LoadError, RequestError
 from ..public import public
-from ..registry import get_format, list_formats
+from ..registry import list_formats, named_format
 from ..templates.builtins import NAMED, UNKNOWN, builtin_names, builtin_source
 from ..templates.jinja.limits import DEFAULT, Limits
 from ..templates.rewrite.declared import ToolsAs
@@ -43,8 +43,9 @@ def load(
     """The chat of a model.
 
     ``source``: a model's folder, its ``tokenizer_config.json``, a ``.jinja`` or ``.gguf`` file, or a template's
-    text. ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a format or
-    its name, which overrides detection; ``"auto"`` has the template analysed, whatever format is known for it.
+    text. ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a format, its
+    name, or the path of a document of one that ends with ``.json``; it overrides detection. ``"auto"`` has the template
+    analysed, whatever format is known for it.
     ``bos_token``, ``eos_token`` override the files'. ``polyfills``: whether what the template cannot show is
     written in another way, or the names of the polyfills that may do so. ``template``: the name of a built-in
     template, instead of the model's own; a model without one gets that of its format, or else that which its name
@@ -101,7 +102,7 @@ def load(
 
 def _named(format: str | Format | None) -> Format | None:
     if isinstance(format, str):
-        return None if format == _AUTO else get_format(format)
+        return None if format == _AUTO else named_format(format)
     if format is not None and not isinstance(format, Format):
         raise RequestError(f"format: expected a format or its name, found {type(format).__name__}")
     return format

@@ -11,6 +11,7 @@ from .examples import EXAMPLES
 from .files import Refused
 
 _DESCRIPTION = "Streaming parsers and grammars for the answers of open-weights chat models."
+_FORMAT = "use this format, or that of a document (FILE.json), instead of the detected one"
 _REQUEST = (
     "a JSON file with the list of tools, OpenAI-shaped (or an object with it under 'tools'); - reads stdin"
 )
@@ -275,7 +276,7 @@ def _inspect(commands: _Commands[_Parser]) -> None:
     inspect.add_argument(
         "model", metavar="MODEL", help="a model folder, a file of it, a .jinja or a .gguf file"
     )
-    inspect.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    inspect.add_argument("--format", metavar="NAME", help=_FORMAT)
     inspect.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
     inspect.add_argument(
         "--messages",
@@ -314,7 +315,7 @@ def _check(commands: _Commands[_Parser]) -> None:
     check.add_argument(
         "models", nargs="+", metavar="MODEL", help="a folder, a file of it, a .jinja or a .gguf file"
     )
-    check.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    check.add_argument("--format", metavar="NAME", help=_FORMAT)
     check.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
     check.add_argument("--tools", metavar="FILE", help=_REQUEST)
     check.add_argument(
@@ -349,7 +350,7 @@ def _report(commands: _Commands[_Parser]) -> None:
     given.add_argument(
         "--ids", metavar="FILE", help="the answer as token ids: JSON, or numbers between white space"
     )
-    report.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    report.add_argument("--format", metavar="NAME", help=_FORMAT)
     report.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
     report.add_argument("--tools", metavar="FILE", help=_REQUEST)
     report.add_argument(
@@ -439,7 +440,7 @@ def _served_model(group: _Group) -> None:
         "--model", metavar="FILE", help="a model folder, its tokenizer_config.json, a .gguf or a template"
     )
     group.add_argument("--tokenizer", metavar="FILE", help="its tokenizer.json, if it is elsewhere")
-    group.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    group.add_argument("--format", metavar="NAME", help=_FORMAT)
     group.add_argument("--name", metavar="NAME", help="the model's name for clients")
 
 
@@ -561,7 +562,7 @@ def _verify(commands: _Commands[_Parser]) -> None:
         "--model", metavar="MODEL", required=True, help="a folder, a file of it, a .jinja or a .gguf file"
     )
     verify.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
-    verify.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    verify.add_argument("--format", metavar="NAME", help=_FORMAT)
     _asked(verify.add_argument_group("what is asked"))
     _limits_of_asking(verify.add_argument_group("how much is asked"))
     _reports(verify.add_argument_group("reports"))
@@ -645,7 +646,11 @@ def _template(parser: _Parser, *, required: bool = False) -> None:
 
 
 def _choice_of_format(parser: _Parser) -> None:
-    parser.add_argument("--format", metavar="NAME", help="the format (`chatparsers formats` lists them)")
+    parser.add_argument(
+        "--format",
+        metavar="NAME",
+        help="the format (`chatparsers formats` lists them), or its document (FILE.json)",
+    )
     _template(parser)
     parser.add_argument(
         "--prefix",

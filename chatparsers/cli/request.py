@@ -53,9 +53,9 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
         "id_seed": "",  # the same ids for the same input
     }
     if arguments.template is None:
-        from .. import get_format
+        from ..registry import named_format
 
-        format = get_format(arguments.format)
+        format = named_format(arguments.format)
         turn = format.bind(prefix=arguments.prefix or "", tokenizer=tokenizer, **options)
     else:
         chat = chat_of(arguments.template, arguments, tokenizer=tokenizer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from ..core.format import Format
 from ..errors import DefinitionError
@@ -23,7 +24,8 @@ __all__ = ["FormatRef", "chatparsers_register_formats"]
 class FormatRef:
     """A reference to a format, whose module is imported when it is needed.
 
-    ``target``: ``"module:ATTRIBUTE"``, a `Format` or a tuple of them, from which ``name`` picks one. The other fields
+    ``target``: ``"module:ATTRIBUTE"``, a `Format` or a tuple of them, from which ``name`` picks one; or
+    ``"package:FILE.json"``, a document in a package (docs/formats-as-data.md). The other fields
     repeat the format's own, so that a listing or a detection need not import it. ``markers`` are texts that every
     rendering of this format holds. Detection tries first the formats whose markers are all there. ``models``: regular
     expressions for the names of its models, such as ``"qwen3.*coder"``. They are searched in the name in lower case,
@@ -46,7 +48,7 @@ class FormatRef:
         'qwen3'
         """
         try:
-            found = load_reference(self.target)
+            found = self._found()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a module may exit, or raise anything
@@ -61,6 +63,14 @@ class FormatRef:
             f"format {self.name!r}: expected {self.target!r} to be a Format of that name, found "
             + ", ".join(f"Format {f.name!r}" if isinstance(f, Format) else repr(f) for f in several)
         )
+
+    def _found(self) -> Any:
+        package, _, name = self.target.partition(":")
+        if not name.endswith(".json"):
+            return load_reference(self.target)
+        from ._files import read_resource
+
+        return read_resource(package, name)
 
 
 def chatparsers_register_formats() -> Iterable[FormatRef]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .parts import VERSION
 from .read import Document, read_document
 from .schema import schema
-from .text import dumps, loads
+from .text import MOST, dumps, loads
 from .write import to_data
 
-__all__ = ["VERSION", "Document", "dumps", "loads", "read_document", "schema", "to_data"]
+__all__ = ["MOST", "VERSION", "Document", "dumps", "loads", "read_document", "schema", "to_data"]

@@ -160,7 +160,7 @@ def _regex(node: Node) -> str:
     if isinstance(node, Chars):
         return f"[{node.ranges}]{{{node.least},{'' if node.most is None else node.most}}}"
     if isinstance(node, Name):
-        return f"(?P<name>(?:{node.chars})+?)"
+        return "(?P<name>.+?)"  # of what the header is made of
     if isinstance(node, SameName):
         return "(?P=name)"
     if isinstance(node, Many):
