@@ -21,6 +21,7 @@ from ..serving import (
     read_messages,
     read_responses,
 )
+from ..serving.compaction import CompactedResponse
 
 
 def _openai(error: ApiError) -> dict[str, Any]:
@@ -63,6 +64,10 @@ def _responses(model: str, turn: Turn, request: Request, index: int, id: str | N
     return OpenAIResponses(model, call_id=turn.call_id, request=request.body, toolkit=request.toolkit)
 
 
+def _compacted(model: str, turn: Turn, request: Request, index: int, id: str | None) -> Writer[Any, Any]:
+    return CompactedResponse(model, call_id=turn.call_id, request=request.body)
+
+
 def _messages(model: str, turn: Turn, request: Request, index: int, id: str | None) -> Writer[Any, Any]:
     return AnthropicMessages(model, call_id=turn.call_id)
 
@@ -70,6 +75,7 @@ def _messages(model: str, turn: Turn, request: Request, index: int, id: str | No
 CHAT = Api("chat", read_chat, _chat)
 RESPONSES = Api("responses", read_responses, _responses, prompt="input")
 MESSAGES = Api("messages", read_messages, _messages, _anthropic)
+COMPACT = Api("compact", read_responses, _compacted, prompt="input")
 COUNT_INPUT = Api("input_tokens", read_responses, _responses, prompt="input")
 COUNT = Api("count_tokens", partial(read_messages, counting=True), _messages, _anthropic)
 

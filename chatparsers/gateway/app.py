@@ -31,7 +31,7 @@ from ..plain import one_line
 from ..serving import ApiError
 from ..serving.fields import LONGEST_NAME
 from .answer import Answer, Answers
-from .apis import CHAT, COUNT, COUNT_INPUT, MESSAGES, RESPONSES, Api, api_of
+from .apis import CHAT, COMPACT, COUNT, COUNT_INPUT, MESSAGES, RESPONSES, Api, api_of
 from .engine import Engine, Job
 from .guard import Guard
 from .http_engine import HttpEngine
@@ -53,7 +53,12 @@ _SEEN = 1.0
 """How many seconds what was seen of the engine counts."""
 _NAMED = 64
 """How many names of unknown fields are warned of, and how many of them one request may count."""
-_POSTED = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES}
+_POSTED = {
+    "/v1/chat/completions": CHAT,
+    "/v1/responses": RESPONSES,
+    "/v1/responses/compact": COMPACT,
+    "/v1/messages": MESSAGES,
+}
 _COUNTED = {"/v1/messages/count_tokens": COUNT, "/v1/responses/input_tokens": COUNT_INPUT}
 _APIS = {path: api.name for path, api in {**_POSTED, **_COUNTED}.items()}
 

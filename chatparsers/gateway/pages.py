@@ -30,6 +30,7 @@ _SAID = {
     "/v1/messages": "Anthropic's Messages",
     "/v1/messages/count_tokens": "the tokens of a message's prompt",
     "/v1/responses/input_tokens": "the tokens of a response's prompt",
+    "/v1/responses/compact": "a conversation as its user's messages and a summary",
     "/v1/models": "the model",
     "/v1/models/{name}": "the model, under any name",
     "/v1/responses/{id}": "a response that is kept",
@@ -47,6 +48,7 @@ _FIELDS: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "/v1/chat/completions": (CHAT, ("messages",)),
     "/v1/responses": (RESPONSES, ()),
     "/v1/responses/input_tokens": (RESPONSES, ()),
+    "/v1/responses/compact": (RESPONSES, ("input",)),
     "/v1/messages": (MESSAGES, ("messages", "max_tokens")),
     "/v1/messages/count_tokens": (MESSAGES, ("messages",)),
 }

@@ -18,8 +18,10 @@ from ..chat.chat import Chat
 from ..core.format import Turn
 from ..grammar import Grammar
 from ..serving import ApiError, Image, ImageLimits, Request
+from ..serving.compaction import summarizing
+from ..serving.items import kept_items
 from .account import MAX_SIZE, MAX_WORK, READING, Account
-from .apis import COUNT_INPUT, RESPONSES, Api
+from .apis import COMPACT, COUNT_INPUT, RESPONSES, Api
 from .body import read_body
 from .digest import digest
 from .encode import Encoder
@@ -211,10 +213,16 @@ class Preparing:
     ) -> tuple[Request, Asked | None]:
         body, drops, asked = read_body(bytes(raw), account), self._settings.drop_unsupported, None
         images = self._limits if self._takes_images() else None
-        if self._keeping is not None and api in (RESPONSES, COUNT_INPUT):
+        if self._keeping is not None and api in (RESPONSES, COUNT_INPUT, COMPACT):
             request, asked = self._keeping.read(owner, body, drop_unsupported=drops, images=images)
         else:
             request = api.read(body, drop_unsupported=drops, images=images)
+        if api is COMPACT:
+            if asked is not None:
+                items: list[Any] = [*asked.history, *asked.items]
+            else:
+                items = kept_items(request.body["input"])
+            request, asked = summarizing(request, items), None
         account.schemas(request)
         account.messages(request.messages)
         return request, asked

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .compaction import summary_of
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .freeform import arguments_of
@@ -163,6 +164,8 @@ def _item(
         output = text_parts(item.get("output"), f"{path}.output", _TEXT, drops, images=True)
         call_id = string(item.get("call_id"), f"{path}.call_id")
         messages.append({"role": "tool", "tool_call_id": call_id, "content": output})
+    elif kind == "compaction":
+        messages.append({"role": "user", "content": summary_of(item, path)})
     elif kind == "item_reference":
         raise ApiError(_STATELESS, param=path, code="unsupported_parameter")
     else:
