@@ -1,6 +1,6 @@
 """Calls that a server left in the content: found without knowing the model's format.
 
-Strategy: every format whose markers stand in the text reads it. A reading counts if all its calls are whole and name
+Strategy: every format whose markers are in the text reads it. A reading counts if all its calls are whole and name
 tools of the request. Of several, the best is the one that writes the calls exactly as the text has them, else the one
 that leaves the least text as content. Two best readings that disagree say nothing.
 """
@@ -59,7 +59,7 @@ class _Reading(NamedTuple):
 def recover(text: str, tools: Tools) -> Recovered:
     """The calls in a text whose format is unknown, as another server's ``content`` with leaked markup.
 
-    Each format whose markers stand in the text reads it, so this takes as long as 20 to 40 parses, and seconds once, to
+    Each format whose markers are in the text reads it, so this takes as long as 20 to 40 parses, and seconds once, to
     make the parsers. A call counts if it is whole and names one of ``tools``. If two formats disagree on the calls,
     there are none. Raises `RequestError` for tools that are malformed or none, and for anything but a text.
 
@@ -126,7 +126,7 @@ def _rank(reading: _Reading) -> tuple[bool, int]:
 
 @lru_cache(maxsize=1024)
 def _markers(format: Format) -> tuple[str, ...]:
-    """Texts of which one stands in each text with a call of the format; none if a call needs none."""
+    """Texts of which one is in each text with a call of the format; none if a call needs none."""
     bodies = [node for node in once(format.tree(Options(tools=True))) if isinstance(node, Body)]
     if any(body.start is not None for body in bodies):
         return ()
@@ -141,7 +141,7 @@ def _may_read(format: Format, text: str) -> bool:
 
 
 def _writes(turn: Turn, message: Message) -> bool:
-    """Whether the format writes the calls as they stand in the text."""
+    """Whether the format writes the calls as they are in the text."""
     answer = {"role": "assistant", "content": "", "tool_calls": message.to_openai()["tool_calls"]}
     try:
         written = turn.format.render(answer, turn.tools)

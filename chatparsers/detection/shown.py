@@ -91,7 +91,7 @@ def cut_out(template: Template) -> tuple[str, str] | None:
         return None
     if ANSWER not in rendered:
         return None
-    # What stands before the thought goes with it, so the last one that is missing is the one that was looked for.
+    # What comes before the thought goes with it, so the last one that is missing is the one that was looked for.
     return next((pair for pair in reversed(THOUGHTS) if thoughts[pair] not in rendered), None)
 
 

@@ -126,7 +126,7 @@ class Lang(Ir):
     """A string of ``least`` to ``most`` characters, for which all of ``parts`` hold.
 
     Raw text has none of ``stops`` inside. An ``end`` (literals that end with one of the stops) follows the text; the
-    first stop in both together is then the one at the very end. ``nested``: the string stands in an object or array,
+    first stop in both together is then the one at the very end. ``nested``: the string is in an object or array,
     so a comma or a bracket follows, perhaps after white space. ``opened``: the opening quote was written before.
     """
 
@@ -154,7 +154,7 @@ class State:
     """One state of an `Order`: the options for what comes next.
 
     An option is one or two numbers: a member, a member and the state after it, or only a state. The members have the
-    numbers from 0, then comes the extra member, then the states. ``begun``: members stand before this state, so a
+    numbers from 0, then comes the extra member, then the states. ``begun``: members come before this state, so a
     separator comes first. ``may_end``: the order may end here.
     """
 

@@ -213,7 +213,7 @@ def _raw(
 
 
 def wordless_openers(syntax: values.Raw) -> list[tuple[str, str]]:
-    """What stands before and after the name of another argument, where no word before it tells a tag from text."""
+    """What comes before and after the name of another argument, where no word before it tells a tag from text."""
     return [(text, end) for text, end in syntax.named if not re.search(r"\w", text)]
 
 

@@ -1,7 +1,7 @@
 """References and types of a JSON Schema document: one meaning for the parser and for the grammar.
 
 Strategy: a `Document` is read at most once, when the first reference needs it. The walk notes the resources (``$id``)
-and their anchors. For each schema it notes the resource that the schema stands in, because references are relative to
+and their anchors. For each schema it notes the resource that the schema is in, because references are relative to
 that. A schema is known by its identity; the document keeps it alive. Every walk has its own stack, so a deep schema
 does not deepen Python's stack. A walk visits a schema once, however many references lead to it.
 
@@ -172,7 +172,7 @@ class Document:
         self._named: Counter[str] = Counter()
         """How many resources use an anchor's name."""
         self._homes: dict[int, str] = {}
-        """The resource that a schema stands in, by its identity."""
+        """The resource that a schema is in, by its identity."""
         self._types: dict[int, frozenset[str]] = {}
         self._meant: dict[int, tuple[Schema, list[dict[str, Any]]]] = {}
         """What contradictory schemas mean, by their identity; each is kept, so that no other gets it."""
@@ -190,7 +190,7 @@ class Document:
     # references
 
     def resolve(self, ref: object, schema: Schema, keyword: str = "$ref") -> Schema:
-        """The schema that ``ref`` names; ``ref`` stands in ``schema``. Raises `Unresolved` if it names no schema."""
+        """The schema that ``ref`` names; ``ref`` is in ``schema``. Raises `Unresolved` if it names no schema."""
         if not isinstance(ref, str):
             raise Unresolved(f"expected a reference, found {type(ref).__name__}", False)
         resources = self._index()
@@ -242,7 +242,7 @@ class Document:
         return self._resources
 
     def _walk(self, schema: Schema, home: str) -> None:
-        """Notes the resources and anchors of ``schema``, which stands in the resource ``home``."""
+        """Notes the resources and anchors of ``schema``, which is in the resource ``home``."""
         resources = self._resources
         assert resources is not None
         draft = self.root.get("$schema") if isinstance(self.root, Mapping) else None

@@ -1,6 +1,6 @@
 """The keywords of JSON Schema: one row for each, with what is known of it wherever a schema is read.
 
-A row says where schemas stand in the keyword's value, whether they apply to the same value, and of which types of
+A row says where schemas are in the keyword's value, whether they apply to the same value, and of which types of
 values it speaks. References and types (document.py) are derived from the rows; `grammar.schemas.keywords` has a rule
 for each row that constrains a value. A keyword without a row is a note that nobody reads.
 """
@@ -21,7 +21,7 @@ _OBJECT, _ARRAY, _STRING, _NUMBER = (frozenset({kind}) for kind in TYPES[:4])
 class Keyword:
     """What is known of a keyword.
 
-    ``types``: the types of the values of which it speaks. ``schemas``: how schemas stand in its value: ``one``, in a
+    ``types``: the types of the values of which it speaks. ``schemas``: how schemas are in its value: ``one``, in a
     ``list``, or by ``names``. ``same``: whether these apply to the value itself: ``all`` of them, ``one`` of them, or
     some ``perhaps``. ``reference``: its value names a schema. ``means``: a schema with it and without a type means a
     value of its type. ``beside``: the keywords without which it says nothing; they read it. ``silent``: it constrains

@@ -185,7 +185,7 @@ class Toolset:
         return tool
 
     def meant(self, name: str) -> str:
-        """The declared name that ``name`` means: itself, or what stands in it after a namespace (``functions.f``,
+        """The declared name that ``name`` means: itself, or what is in it after a namespace (``functions.f``,
         ``default_api:f``). A name that means no tool is returned as it is."""
         places = self._checked.places
         if name in places:
@@ -274,7 +274,7 @@ _SPELT = tuple(
     ).search
     for size in sorted({*map(len, SPELLINGS)})
 )
-"""Searches for other names of types in dumped tools, where a text stands after its length. Each begins with one byte,
+"""Searches for other names of types in dumped tools, where a text follows its length. Each begins with one byte,
 because such a search runs to that byte at once."""
 
 

@@ -218,7 +218,7 @@ def with_texts(text: str, messages: Sequence[Mapping[Any, Any]], name: str) -> s
 
 @lru_cache(maxsize=64)
 def _head(head: str) -> re.Pattern[str]:
-    """What stands before a call's name, if its numbers may differ, and the marker of all calls may be missing: some
+    """What comes before a call's name, if its numbers may differ, and the marker of all calls may be missing: some
     templates write it in the first turn alone."""
     parts = units(head)
     ways = [parts[start:] for start in range(len(parts)) if start == 0 or any(map(is_marker, parts[start:]))]

@@ -186,7 +186,7 @@ class Renderer:
 
     @cached
     def _reads_back(self) -> bool:
-        """Whether a call that stands in the text of an assistant's message is read as that call."""
+        """Whether a call that is in the text of an assistant's message is read as that call."""
         tools = [TOOLS[0]["function"]]
         try:
             text = self.syntax.render(answer("", calls=1), tools)

@@ -194,7 +194,7 @@ class Elements(Syntax):
     """Nested elements, each tag after the marker ``prefix``. An object is written as elements that are named after its
     members (a member that is null is left out), an array as elements of the name ``item``, any other value as raw text.
 
-    The value of an argument stands in an element too, which the format writes: ``prefix + "<" + p.arg_name(arg) + ">"``
+    The value of an argument is in an element too, which the format writes: ``prefix + "<" + p.arg_name(arg) + ">"``
     before it and ``prefix + "</" + p.same_name(arg) + ">"`` after it. That closing tag ends the value.
     """
 

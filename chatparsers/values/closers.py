@@ -42,7 +42,7 @@ class Look(Protocol):
         """Whether the tag may come next at all."""
 
     def far(self, closer: str) -> AfterTag:
-        """What stands between the tag and the end of the calls."""
+        """What is between the tag and the end of the calls."""
 
 
 class Follow:
@@ -69,13 +69,13 @@ class Follow:
 
     @property
     def ends(self) -> AfterTag:
-        """What stands between the tag and the end of the calls."""
+        """What is between the tag and the end of the calls."""
         if self.found is None:
             self.found = self.look.far(self.stop)
         return self.found
 
     def stands(self, text: str, at: int) -> int:
-        """1 if what may follow the tag stands at ``at``, where the tag ends, 0 if not; -1 if more text must tell."""
+        """1 if what may follow the tag is at ``at``, where the tag ends, 0 if not; -1 if more text must tell."""
         if self.match(text, at, at + _WINDOW):
             return 1
         rest = squeezed(text[at : at + _WINDOW])

@@ -1,7 +1,7 @@
 """Nested elements, passed on as JSON while they arrive: ``<tags><item>a</item><item>b</item></tags>`` is
 ``["a", "b"]``.
 
-A marker stands before every tag (``prefix``, left out here), so a tag without it is text. An object is written as
+A marker comes before every tag (``prefix``, left out here), so a tag without it is text. An object is written as
 elements that are named after its members, an array as elements of one name, any other value as raw text. The scanner
 reads the value of one element. It leaves the closing tag of that element to its caller.
 

@@ -1,6 +1,6 @@
 """Gemma's own object syntax, passed on as JSON while it arrives: ``{name:<escape>Oslo<escape>,days:3,o:{a:true}}``.
 
-Keys have no quotes. A string stands between two quote markers, verbatim, without any escape. The marker is one special
+Keys have no quotes. A string is between two quote markers, verbatim, without any escape. The marker is one special
 token: ``<escape>`` in FunctionGemma, ``<|"|>`` in Gemma 4 (from their chat templates). Everything else is
 JSON. Quoted keys and JSON's own strings are read too, so JSON itself passes unchanged.
 
@@ -37,7 +37,7 @@ _NO_ARGUMENTS: Mapping[str, Argument] = {}
 
 _key_run = re.compile(r"[^:,{}= \t\r\n]*").match
 
-# After a key, in place of its colon: what begins a value and stands in no key.
+# After a key, in place of its colon: what begins a value and is in no key.
 _assigns = re.compile(rf"""=(?:['"\[{{]|(?:{NUMBER}|[Tt]rue|[Ff]alse|[Nn]one|null)[,\]}})])""").match
 _assigns_begun = re.compile(r"=[-+.0-9A-Za-z]{0,32}\Z").match
 
@@ -215,7 +215,7 @@ class GemmaScanner(Transcoder):
             self.done = True
 
     def _after_comma(self, text: str, i: int, parts: list[str]) -> None:
-        """Puts out the comma before what stands at ``i``; not before a closing bracket."""
+        """Puts out the comma before what is at ``i``; not before a closing bracket."""
         if text[i] == _CLOSE[self.stack[-1]]:
             self.notes.append((i, _EXPECTED[self.state], text[i]))
             self.state = _NEXT
@@ -351,7 +351,7 @@ class GemmaScanner(Transcoder):
             return found["likely"] is None or bool(text[found.end() :].strip())
         if text[found.end() - 1 : found.end()] not in ("}", "]"):
             return True
-        # With the bracket before it, this one may still stand before the marker: then the value ends before both.
+        # With the bracket before it, this one may still come before the marker: then the value ends before both.
         after = text[found.end() :]
         rest = after.lstrip("}]").lstrip(" \t\r\n")
         return len(after) - len(rest) > 2 * MOST or not any(

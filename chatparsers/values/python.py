@@ -13,7 +13,7 @@ leaves them unconsumed until they have arrived:
 
 - ``{`` opens a set if no ``:`` follows its first scalar; else, and if the scalar is longer than the window, an object.
 - ``(`` opens a tuple if ``,`` follows its first scalar; else, and if the scalar is longer, a value in parentheses.
-- ``,`` is left out if only white space stands between it and the closing bracket.
+- ``,`` is left out if only white space is between it and the closing bracket.
 - A string goes on if another literal follows its end. (Only inside brackets.)
 - At the top, the quote of an argument's string ends it only before the next argument or the end of the call; in
   brackets, before a comma, a colon or a bracket. Elsewhere it is part of the string, which a model wrote without

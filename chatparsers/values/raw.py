@@ -17,7 +17,7 @@ tag follows, the next ``_NEAR`` characters tell: the tag is text if a later one 
 before, it closed the value, and what follows it does not belong there.
 
 Where a model leaves the closing tag out, the tag of another argument ends the value, if its tool declares the argument
-and the call has not given it yet (``named``); so does what stands between two calls, up to the first tag in the call of
+and the call has not given it yet (``named``); so does what is between two calls, up to the first tag in the call of
 a declared tool (``seams``). A text may also quote such a tag: it does so where text goes on after it and no value
 begins (`_text_goes_on`), or where the same tag follows the next closing tag and gives the argument there. Then all
 that follow it in the value are quoted too. A quoted tag that is written as the format writes it has its closing tag in
@@ -115,7 +115,7 @@ class StopFinder:
     ``end``: the end of the text is a stop too. ``shown``: the stops as a diagnostic shows them, because a special token
     is one character in the machine's text. ``markers``: what else is found, as no value holds it; ``token`` searches
     for those of them that are special tokens, and is None where none is. ``named``: pairs of texts that end a value
-    where a name of its tool's arguments stands between them, or where a tag goes on, if the second is empty; the first
+    where a name of its tool's arguments is between them, or where a tag goes on, if the second is empty; the first
     is found. ``seams``: such pairs around the name of a tool. ``openers`` are the first texts of all pairs,
     ``known`` the stops and these. ``tags`` are those of ``named`` that are as the format writes them.
     ``quiet`` is the finder without the markers that are text, and None where none is.
@@ -222,7 +222,7 @@ class _Raw(Transcoder):
         return self.checked(text, end, final) if over else (end, False)
 
     def checked(self, text: str, end: int, final: bool) -> tuple[int, bool]:
-        """The same, where something that is searched for stands at ``end``."""
+        """The same, where something that is searched for is at ``end``."""
         if self.depth < 0 and self.closers.sure(text, end):
             return end, True
         over = True
@@ -264,7 +264,7 @@ class _Raw(Transcoder):
         self.depth = max(self.depth, 0)
 
     def _closes(self, stop: str, text: str, end: int, final: bool) -> int:
-        """1 if ``stop``, which stands at ``end``, closes the value; -1 if more text must tell, else 0."""
+        """1 if ``stop``, which is at ``end``, closes the value; -1 if more text must tell, else 0."""
         follow = self.closers.get(stop)
         if follow is None:
             return 1
@@ -322,7 +322,7 @@ class _Raw(Transcoder):
         return begun
 
     def _named(self, text: str, end: int, final: bool) -> int:
-        """1 if what stands at ``end`` is no closing tag and ends the value; -1 if more text must tell, else 0."""
+        """1 if what is at ``end`` is no closing tag and ends the value; -1 if more text must tell, else 0."""
         follows = 0
         for before, after in self.stops.named:
             if not follows and text.startswith(before, end):
@@ -361,7 +361,7 @@ class _Raw(Transcoder):
         return 0
 
     def _opens(self, text: str, end: int, final: bool) -> int:
-        """1 if a tag of any argument stands at ``end`` as the format writes it; -1 if more text must tell, else 0."""
+        """1 if a tag of any argument is at ``end`` as the format writes it; -1 if more text must tell, else 0."""
         for before, after in self.stops.tags:
             if not text.startswith(before, end):
                 continue
@@ -407,7 +407,7 @@ class _Raw(Transcoder):
 
 
 def _first(texts: tuple[str, ...], text: str, at: int) -> str:
-    """The first of ``texts`` that stands at ``at``, where one does."""
+    """The first of ``texts`` that is at ``at``; one is."""
     for one in texts:
         if text.startswith(one, at):
             break
@@ -560,7 +560,7 @@ class RawTyped(_Raw):
             return end
         if i < len(text) or final:
             self.error = self.stops.expected
-            self.marked, self.notes = -1, notes  # what stands after this place is not in the value
+            self.marked, self.notes = -1, notes  # what follows this place is not in the value
         return i
 
     def _scalar(self, text: str, end: int) -> str:

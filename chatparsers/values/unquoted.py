@@ -37,8 +37,8 @@ _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
 
 class StringPatterns:
-    """The patterns for one pair of markers: ``quote`` stands around strings, each of ``closers`` is a form of the
-    marker that ends a call, ``openers`` begin one, ``sign`` stands after the value's key, ``names`` are those of the
+    """The patterns for one pair of markers: ``quote`` is around strings, each of ``closers`` is a form of the
+    marker that ends a call, ``openers`` begin one, ``sign`` follows the value's key, ``names`` are those of the
     tool's arguments. ``stops`` finds any marker, ``opens`` the next call. A match of the others has the groups
     ``close``, closing brackets before the marker or opener, ``sure`` and ``likely``, the marker, and ``prose``, a
     marker before other text, which only ``string`` finds. ``next`` finds a comma and the key of an argument, its name
@@ -87,7 +87,7 @@ class StringPatterns:
         return string_patterns, self.given
 
     def after(self, open: str) -> Behind:
-        """What may stand after a string in the bracket ``open``; compiled when it is first asked for."""
+        """What may follow a string in the bracket ``open``; compiled when it is first asked for."""
         found = self.known.get(open)
         if found is None:
             quote, closers, *_ = self.given
@@ -108,7 +108,7 @@ def string_patterns(
 
 
 class Behind:
-    """What may stand after a string in the bracket ``open``: ``whole`` matches it, ``begun`` its beginning at the end
+    """What may follow a string in the bracket ``open``: ``whole`` matches it, ``begun`` its beginning at the end
     of the text."""
 
     def __init__(self, quote: str, closers: tuple[str, ...], open: str) -> None:
@@ -150,7 +150,7 @@ def _beginnings(texts: Iterable[str]) -> str:
 
 
 def is_scalar(text: str, i: int, final: bool) -> bool | None:
-    """Whether a JSON scalar stands at ``i``, before a comma, a bracket or the end. None: more text must come."""
+    """Whether a JSON scalar is at ``i``, before a comma, a bracket or the end. None: more text must come."""
     match = _word(text, i)
     end = match.end() if match else i
     if end == len(text) and end - i < 72 and not final:

@@ -178,7 +178,7 @@ def _around(
 
 
 def _stops(end: str, turns: Sequence[str] = ()) -> tuple[str, ...]:
-    """The texts that end a turn: the first marker that the template writes after it. If this marker also stands inside
+    """The texts that end a turn: the first marker that the template writes after it. If this marker also is inside
     of ``turns``, which all end so, the tag that it begins, and the marker after that."""
     core = end.strip()
     if not core:

@@ -1,6 +1,6 @@
 """Arguments that stand each by itself: the markers of their names and values, and how values are spelt.
 
-A call with two arguments shows which text follows a value and which stands before a name. Values of every JSON type,
+A call with two arguments shows which text follows a value and which comes before a name. Values of every JSON type,
 each in a call of its own, show how they are spelt: as JSON, as Python prints them, as nested elements, and whether the
 markup around a value says its type.
 """
@@ -21,7 +21,7 @@ from .probes import ASKED, Asker, Rendering
 from .questions import Asked, call_of
 
 SPECIAL = "moss&fern<ivy>oak\"sedge'reed\nlarch\\alder"
-"""A text in which a word stands between any two characters that a template may escape."""
+"""A text in which a word is between any two characters that a template may escape."""
 SPECIAL_NAME = 'moss&fern"sedge'
 _NAME = "\0"
 """Stands for the argument's name in the text that closes its value."""
@@ -93,7 +93,7 @@ def separate(asker: Asker, asked: Asked, rest: str) -> Separate:
 
 
 _QUOTED: dict[str, Syntax] = {'"': Json(), "'": Python()}
-"""The syntaxes whose strings stand in these quotes."""
+"""The syntaxes whose strings are in these quotes."""
 
 
 def _closer(between: str, closing: str) -> str:
@@ -230,7 +230,7 @@ def _wrapped_strings(asker: Asker, arguments: Arguments, answer: Rendering | Non
 
 
 def _escapes(answer: Rendering | None, asked: str) -> tuple[tuple[str, str], ...]:
-    """The characters that stand in another way between the words of a text, each with its spelling."""
+    """The characters that are in another way between the words of a text, each with its spelling."""
     words, found = re.findall(r"\w+", asked), []
     if answer is None or words[0] not in answer.wire:
         return ()
@@ -245,7 +245,7 @@ def _escapes(answer: Rendering | None, asked: str) -> tuple[tuple[str, str], ...
 
 
 def _spelt_at(tail: str, text: str, arguments: Arguments) -> int:
-    """Where a value stands after its name, if it is spelt so; -1 if not."""
+    """Where a value follows its name, if it is spelt so; -1 if not."""
     closer = arguments.after
     if arguments.again:
         closer = arguments.again + ASKED.keys[0] + closer

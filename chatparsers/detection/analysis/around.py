@@ -47,7 +47,7 @@ def divide(
 ) -> Around:
     """Divides the texts around calls. ``opening``: before the first call; ``beside``: the same after content.
     ``closing``: after the last call. ``between``: between two calls, None if two are never shown. ``prefill``: the part
-    of the turn that the prompt wrote. ``marks``: markers that stand before a tag and belong to it."""
+    of the turn that the prompt wrote. ``marks``: markers that come before a tag and belong to it."""
     lead, block = "", ""
     if beside is not None:
         close = outline.content.close.strip()

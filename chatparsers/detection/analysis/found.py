@@ -87,7 +87,7 @@ class Wrap:
     """The marks between which values stand that are not written plainly: ``open`` VALUE ``close``.
 
     ``types``: the JSON types of these values; ``json`` is any type but a string. ``chars``: a regular expression for
-    one character of a string that is written plainly, if only strings with other characters stand between the marks.
+    one character of a string that is written plainly, if only strings with other characters are between the marks.
     """
 
     open: str
@@ -98,7 +98,7 @@ class Wrap:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """How the arguments stand in a call.
+    """How the arguments are in a call.
 
     ``syntax``: how values are spelt, in the builder's words. ``whole``: all arguments are one object in this syntax.
     Otherwise each argument is ``key_before`` KEY ``key_after`` VALUE ``after``, with ``separator`` between two
@@ -133,7 +133,7 @@ class Arguments:
 class CallMarkers:
     """How calls are written.
 
-    ``section`` opens and closes all calls of a turn. ``before`` and ``after`` stand around each call, ``separator``
+    ``section`` opens and closes all calls of a turn. ``before`` and ``after`` are around each call, ``separator``
     between two, ``lead`` is the white space between content and calls. A call in markup is ``before`` NAME
     ``name_after`` ARGUMENTS ``after``; `ADDRESSEE` in ``before`` and `CLOSED` in ``after`` are the name too. A call
     that is a JSON object has
@@ -143,7 +143,7 @@ class CallMarkers:
 
     ``array``: the calls are one JSON array with this white space: after ``[``, before and after the comma,
     before ``]``. ``id_form`` is ``""`` (no id), ``counter``, ``short`` (nine letters and digits) or ``any``. In a
-    header the id follows ``id_before``, or it stands before the name, and ``id_after`` between them. ``counted``: a
+    header the id follows ``id_before``, or it comes before the name, and ``id_after`` between them. ``counted``: a
     counter in the header follows this text. ``block``: the part of the first call's ``before`` that the prompt has
     already written. ``end_optional``: the closer may be missing at the end of the turn. ``parallel``: a turn may have
     several calls. ``alone``: no marker opens a call, so calls can only begin the turn. ``led``: calls follow the white

@@ -150,7 +150,7 @@ def _id(m: Markup, calls: CallMarkers) -> Node:
     return p.chars("a-zA-Z0-9", 9, 9) if calls.id_form == "short" else p.chars("a-zA-Z0-9_.:-", 1, 64)
 
 
-# calls whose name stands in a header
+# calls whose name is in a header
 
 
 def _named_call(m: Markup, calls: CallMarkers) -> Node:
@@ -191,7 +191,7 @@ def _tool_name(m: Markup, calls: CallMarkers, tool: Tool) -> Node:
     """A tool's name, without the sign that begins the markup after it, or its own closing tag."""
     after = (calls.counted or calls.id_before or calls.name_after).strip()[:1]
     if not re.fullmatch(NAME_CHARS, after) or re.fullmatch(r"[\w.\-:/\\\]^]", after):
-        after = ""  # its usual characters end there, or the sign may stand in a name
+        after = ""  # its usual characters end there, or the sign may be in a name
     closer, named, _ = calls.after.partition(CLOSED)
     sign = closer.strip().removeprefix(calls.before.strip())[:1] if named else ""
     if re.fullmatch(r"[\w.\-:\\\]^]", sign):
@@ -288,7 +288,7 @@ def _raw_argument(m: Markup, calls: CallMarkers, raw: Raw, arg: Argument) -> Nod
 
 
 def _wrapped(m: Markup, given: Arguments, raw: Raw, arg: Argument) -> Node:
-    """A value that may stand between marks: those of its type, or of a string with characters of its own."""
+    """A value that may be between marks: those of its type, or of a string with characters of its own."""
     p = m.p
     options, plain = [], raw
     for wrap in given.wraps:

@@ -1,4 +1,4 @@
-"""Calls whose name stands in a header: the header, with an id or a counter in it, and the arguments after it."""
+"""Calls whose name is in a header: the header, with an id or a counter in it, and the arguments after it."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Rendering:
 
     def masked(self, closed: bool = False) -> Rendering:
         """The same, with one of two times that a call's name is there masked: with `CLOSED` the second one, if an
-        argument stands before it (``closed``: in any case), else with `ADDRESSEE` the first one."""
+        argument comes before it (``closed``: in any case), else with `ADDRESSEE` the first one."""
         wire = self.wire
         for call in self.calls:
             if wire.count(call.name) == 2:
@@ -146,7 +146,7 @@ class Asker:
     """Asks one template each question once, and keeps the answers.
 
     ``after``: the closer of reasoning, if the template shows calls only after it. Then each call that is asked for
-    stands after a thought, which counts as written by the prompt. ``closed``: calls end with the tool's name.
+    follows a thought, which counts as written by the prompt. ``closed``: calls end with the tool's name.
     """
 
     template: Template

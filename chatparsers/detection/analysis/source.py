@@ -271,7 +271,7 @@ def _sum(margin: str, terms: list[str], indent: int) -> list[str]:
 
 
 def _split(code: str, separator: str) -> list[str]:
-    """The parts of an expression between separators that stand in no bracket and no string."""
+    """The parts of an expression between separators that are in no bracket and no string."""
     parts, depth, start, at = [], 0, 0, 0
     while at < len(code):
         if code[at] in "\"'":

@@ -129,7 +129,7 @@ def _automaton(node: ir.Lang) -> Dfa:
 def _text_automaton(stops: tuple[str, ...], end: str) -> Dfa:
     last = (ir.Text(end),) if end else ()
     found = build(ir.Lang(stops=stops, end=last))
-    if found is None:  # a stop stands in the end, which the parser looks for first
+    if found is None:  # a stop is in the end, which the parser looks for first
         found = build(ir.Lang(stops=tuple(stop for stop in stops if stop not in end), end=last))
     assert found is not None
     return found

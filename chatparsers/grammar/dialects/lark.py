@@ -386,7 +386,7 @@ class _Writer(RuleWriter):
         return name
 
     def excluded(self, node: ir.Lang, end: str) -> list[str] | None:
-        """The texts that may not stand before the first ``end``; None if that takes more than the character before a
+        """The texts that may not come before the first ``end``; None if that takes more than the character before a
         stop."""
         anywhere: list[str] = []
         found: list[str] = []

@@ -32,7 +32,7 @@ _INSIDE = " (= [,}\\]])"
 mask inside a string takes half of the time. White space in it would cost a quarter more. Without it, a mask allows the
 quote and then white space, but no token that has both."""
 _COMMA = "," + WHITE
-"""What stands between an object's members."""
+"""What is between an object's members."""
 _BEFORE_NAME = ' (= ["])'
 """The text after a comma and its white space in an object: the quote of a name."""
 

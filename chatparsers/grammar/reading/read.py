@@ -59,7 +59,7 @@ class Reader:
         """What each literal text is read as."""
 
     def close(self) -> None:
-        """Forgets its parts. They stand in circles, and would keep the whole grammar until a whole pass of the garbage
+        """Forgets its parts. They are in circles, and would keep the whole grammar until a whole pass of the garbage
         collector, which stops all threads for as long as the grammar is large."""
         self.values.close()
         for part in (self.calls, self.turn):
@@ -87,7 +87,7 @@ class Reader:
         return alt(*(self.read(option, at) for option in options))
 
     def list_of_calls(self, node: n.Calls, at: At) -> Ir:
-        """One call, or several with what stands between them."""
+        """One call, or several with what is between them."""
         item = self.read(node.item, at)
         if never(item):
             return item
@@ -110,7 +110,7 @@ class Reader:
         return ir.Ref(name)
 
     def _named(self, node: n.Ref, at: At) -> Node:
-        """The node of a rule, which may stand after ``node``: in the same call, or outside of all."""
+        """The node of a rule, which may follow ``node``: in the same call, or outside of all."""
         trees = [tree for tree in (at.call, self.request.tree) if tree is not None]
         below = (below for tree in trees for below in once(tree, partial(children, generated=True)))
         return next(rule.node for rule in below if isinstance(rule, n.Rule) and rule.name == node.name)

@@ -23,7 +23,7 @@ from ..regular.regex import read_regex
 HEX = "[0-9a-fA-F]"
 PAIR = rf"[dD](?:[0-7]{HEX}{{2}}|[89abAB]{HEX}{{2}}\\u[dD][c-fC-F]{HEX}{{2}})"
 CHARACTER = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{HEX}{{3}}|{PAIR})))'
-"""A character of a JSON string, as the dialects write it: a surrogate stands in a pair alone."""
+"""A character of a JSON string, as the dialects write it: a surrogate is in a pair alone."""
 
 BEYOND_ASCII = rf"\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]{HEX}{{3}}|{PAIR})"
 """The spelling of a character beyond ASCII by its number."""

@@ -64,7 +64,7 @@ class TurnReader:
         return opt(seq(opener, thought))
 
     def _spaced(self, opener: Ir, free: bool) -> Ir:
-        """An opener, perhaps after white space. Where free text may stand in its place, both are one piece as far as no
+        """An opener, perhaps after white space. Where free text may be in its place, both are one piece as far as no
         marker is written by its id: a lexer that takes a beginning of it for text does not go back."""
         if not free:
             return seq(GAP, opener)
@@ -237,7 +237,7 @@ class TurnReader:
         return alt(*begun, plain, seq(plain, calls, rest))
 
     def _most(self, item: Node | None) -> int | None:
-        """How often ``item`` may stand in free text; None: any number of times. Where it holds a list of calls, the
+        """How often ``item`` may be in free text; None: any number of times. Where it holds a list of calls, the
         list is counted, so the item stands once."""
         if not self.request.options.parallel:
             return 1

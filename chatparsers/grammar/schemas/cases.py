@@ -1,7 +1,7 @@
 """A case: the constraints that must hold together for one value, gathered from the keywords of its schemas.
 
 From a case a value is written (scalars.py, containers.py), and a given value is judged (judge.py). So a keyword has one
-meaning. What no grammar enforces stands in the case too (`Case.weaken`), and is reported only where it matters.
+meaning. What no grammar enforces is in the case too (`Case.weaken`), and is reported only where it matters.
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ class Gatherer:
 
 _OLD_DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07")
 _SILENT_BESIDE = NOTES | names("document") | {"$ref"}
-"""Keywords that may stand beside ``$ref`` in every draft, because they constrain and name nothing."""
+"""Keywords that may be beside ``$ref`` in every draft, because they constrain and name nothing."""
 
 
 def _below(path: str, step: str) -> str:

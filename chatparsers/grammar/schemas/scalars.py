@@ -99,7 +99,7 @@ def _count_to_stop(case: Case, stops: tuple[str, ...], output: Output) -> tuple[
 
 
 def _begun(stops: tuple[str, ...], most: int) -> int:
-    """How many beginnings of the stops, and none, stand in ``most`` characters."""
+    """How many beginnings of the stops, and none, are in ``most`` characters."""
     return len({stop[:end] for stop in stops for end in range(min(most + 1, len(stop)))})
 
 
@@ -128,7 +128,7 @@ _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
 
 
 def number(case: Case, integer: bool, output: Output, beside_text: bool = False) -> ir.Ir:
-    """The numbers of a case. ``beside_text``: text up to a marker may stand in their place."""
+    """The numbers of a case. ``beside_text``: text up to a marker may be in their place."""
     step, integer = _step(case, integer, output)
     if integer:
         made = _integer(case, int(step))

@@ -103,7 +103,7 @@ class Traced(str):
         return self._cut(0, len(self) - len(suffix)) if suffix and self.endswith(suffix) else self
 
     def _pieces(self, pieces: Iterable[str]) -> Iterator[str]:
-        """The pieces, which stand in this text in this order."""
+        """The pieces, which are in this text in this order."""
         at = 0
         for piece in pieces:
             at = str.find(self, piece, at)
@@ -174,7 +174,7 @@ def traced(text: str, runs: tuple[Run, ...] = ()) -> str:
 
 
 def _is_text(value: object) -> bool:
-    """Whether it can be put beside a text as it is: markup escapes what stands beside it."""
+    """Whether it can be put beside a text as it is: markup escapes what is beside it."""
     return isinstance(value, str) and not hasattr(value, "__html__")
 
 

@@ -191,7 +191,7 @@ def _after_space(text: str, at: int) -> int:
 
 
 def command(prompt: str, header: str) -> str:
-    """The text of a generation prompt that stands before the ``header`` of the assistant's turn; mostly ``""``.
+    """The text of a generation prompt that comes before the ``header`` of the assistant's turn; mostly ``""``.
 
     A header may end in a thought that the prompt does not have. So the text before its first marker is enough.
     """

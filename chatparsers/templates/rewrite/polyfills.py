@@ -111,7 +111,7 @@ def _late_system_as_user(messages: list[Message], request: _Request) -> list[Mes
 
 
 def _in_the_result(messages: list[Message], request: _Request) -> list[Message]:
-    """Texts after a result, with no answer between, stand at the result's end: a message of their own would begin a
+    """Texts after a result, with no answer between, are at the result's end: a message of their own would begin a
     new question, at which templates drop the thoughts of the running one. So do pictures, if results may have them."""
     out: list[Message] = []
     for message in messages:
@@ -158,7 +158,7 @@ def _parts_after_results(messages: list[Message], request: _Request) -> list[Mes
 
 
 def _system_in_user(messages: list[Message], request: _Request) -> list[Message]:
-    """A system message stands at the head of the next user message, or is one."""
+    """A system message is at the head of the next user message, or is one."""
     out: list[Message] = []
     done = 0
     for place in [place for place, message in enumerate(messages) if message.get("role") == "system"]:
@@ -222,7 +222,7 @@ def _description(tools: Sequence[Mapping[str, Any]], syntax: Syntax, tools_as: T
 
 
 def _flat_calls(messages: list[Message], request: _Request) -> list[Message]:
-    """A call's name and arguments stand in the call itself as well, for templates that do not look into `function`."""
+    """A call's name and arguments are in the call itself as well, for templates that do not look into `function`."""
 
     def flat(call: Any) -> Any:
         function = call.get("function") if isinstance(call, Mapping) else None
@@ -244,7 +244,7 @@ def flat_tools(tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _text_calls(messages: list[Message], request: _Request) -> list[Message]:
-    """Calls of the history stand in the assistant's text, as the format writes them."""
+    """Calls of the history are in the assistant's text, as the format writes them."""
     return [_written(m, request) if m.get("tool_calls") else m for m in messages]
 
 
@@ -265,7 +265,7 @@ def _written(message: Message, request: _Request) -> Message:
 
 
 def _turn(text: str, calls: Any, tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
-    # A conversation must go on whatever stands in it: its words are encoded as text.
+    # A conversation must go on whatever is in it: its words are encoded as text.
     message = {"role": "assistant", "content": text, "tool_calls": calls}
     return syntax.render(message, tools, read_back=False)
 
@@ -309,7 +309,7 @@ def _kept_description(tools: bytes, syntax: Syntax, tools_as: ToolsAs) -> str:
 
 
 def _text_before_calls(messages: list[Message], request: _Request) -> list[Message]:
-    """Text beside a call stands before it as the format writes it, whatever the template does with it there."""
+    """Text beside a call comes before it as the format writes it, whatever the template does with it there."""
     return [_text_marked(m, request) if m.get("tool_calls") and m.get("content") else m for m in messages]
 
 
