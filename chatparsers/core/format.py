@@ -131,7 +131,7 @@ class Format(Shown):
 
         >>> chatparsers.Format.from_data({"chat_format": 1, "name": "mine", "tree": {"body": {"call": []}}})
         Traceback (most recent call last):
-        chatparsers.DefinitionError: $.tree.body.call: there is no such key: did you mean 'calls'?
+        chatparsers.DefinitionError: $.tree.body.call: there is no such key: did you mean calls?
         """
         from .document import read_document
 

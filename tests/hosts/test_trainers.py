@@ -155,3 +155,125 @@ def test_a_rollout_function_of_trl(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(seen) >= 4 and all(0 < sample.counted < len(sample) for sample in seen)
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     assert len(losses) == 2 and all(loss == loss for loss in losses)  # no nan
+
+
+TALK = [
+    {"role": "user", "content": "Is it cold?"},
+    {"role": "assistant", "reasoning_content": "It is winter.", "content": "Yes."},
+    {"role": "user", "content": "Sure?"},
+    {"role": "assistant", "reasoning_content": "I looked.", "content": "Quite."},
+]
+
+
+def trained(trainer: Any) -> list[float]:
+    trainer.train()
+    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    assert losses and all(loss == loss for loss in losses)  # no nan
+    return losses
+
+
+def arguments(tmp_path: Path, **more: Any) -> dict[str, Any]:
+    fixed = {"use_cpu": True, "bf16": False, "report_to": [], "logging_steps": 1, "max_steps": 3}
+    return {"output_dir": str(tmp_path / "out"), "per_device_train_batch_size": 2, **fixed, **more}
+
+
+@pytest.mark.filterwarnings("ignore")  # of trl and transformers, which deprecate each other's names
+@pytest.mark.parametrize("packed", [False, True])
+def test_supervised_rows_in_trl(packed: bool, tmp_path: Path) -> None:
+    """SFTTrainer takes the rows of `Encode` as they are, and packed rows through `Collator`: the loss of the first step
+    is that of the counted ids alone."""
+    pytest.importorskip("trl", reason="trl is not installed")
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    from trl import SFTConfig, SFTTrainer
+
+    from chatparsers.data import Encode
+
+    torch.set_num_threads(1)
+    folder = tiny("qwen3").write_folder(tmp_path / "qwen3")
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    talks = datasets.Dataset.from_list([{"messages": TALK}] * 2)
+    encode = Encode(folder, as_sampled=True)
+    rows = talks.with_format("arrow").map(encode, batched=True, remove_columns=["messages"]).with_format(None)
+    samples = [chatparsers.Sample.from_row(row) for row in rows]
+    assert len(samples) == 4 and all(sample.counted for sample in samples)
+    collator = chatparsers.Collator(pad_id=0)
+    expected = torch.tensor(0.0)
+    with torch.no_grad():
+        for sample in samples:
+            batch = collator([sample])
+            out = model(
+                input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=batch["labels"]
+            )
+            expected += out.loss * sample.counted
+    expected = expected / sum(sample.counted for sample in samples)
+    more: dict[str, Any] = {}
+    if packed:
+        whole = chatparsers.pack(samples, 1_000)
+        row = {
+            "input_ids": whole[0].column("ids"),
+            "labels": whole[0].labels(),
+            "position_ids": whole[0].position_ids,
+        }
+        assert len(whole) == 1
+        rows = datasets.Dataset.from_list([row])
+
+        # Without a mask, attention of transformers keeps to each run of positions.
+        def collate(given: list[dict[str, Any]]) -> dict[str, Any]:
+            return {name: torch.tensor([each[name] for each in given]) for name in row}
+
+        more["data_collator"] = collate
+    trainer = SFTTrainer(
+        model=model,
+        processing_class=transformers.AutoTokenizer.from_pretrained(folder),
+        train_dataset=rows,
+        args=SFTConfig(
+            **arguments(tmp_path, per_device_train_batch_size=4, learning_rate=1e-2),
+            max_length=None,
+            remove_unused_columns=not packed,  # position_ids are one
+        ),
+        **more,
+    )
+    losses = trained(trainer)
+    assert losses[0] == pytest.approx(float(expected), abs=2e-3) and losses[-1] < losses[0]
+
+
+@pytest.mark.filterwarnings("ignore")  # of trl and transformers, which deprecate each other's names
+def test_pairs_in_trl(tmp_path: Path) -> None:
+    """DPOTrainer takes ready ids if it is told that its data is prepared."""
+    pytest.importorskip("trl", reason="trl is not installed")
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    from trl import DPOConfig, DPOTrainer
+
+    torch.set_num_threads(1)
+    folder = tiny("qwen3").write_folder(tmp_path / "qwen3")
+    chat = chatparsers.load(folder)
+
+    # docs/training.md shows these
+    class Ready(DPOTrainer):
+        def _prepare_dataset(self, dataset: Any, *_: Any) -> Any:
+            return dataset
+
+    def row(messages: Any, good: Any, bad: Any) -> dict[str, list[int]]:
+        chosen, rejected = chat.encode_pair(messages, good, bad)
+        prompt = chosen.prompt_length
+        return {
+            "prompt_ids": chosen.ids[:prompt],
+            "chosen_ids": chosen.ids[prompt:],
+            "rejected_ids": rejected.ids[prompt:],
+        }
+
+    answers = ({"role": "assistant", "content": text} for text in ("Yes, it is.", "Perhaps."))
+    rows = datasets.Dataset.from_list([row(TALK[:1], *answers)] * 4)
+    trainer = Ready(
+        model=transformers.AutoModelForCausalLM.from_pretrained(folder),
+        ref_model=transformers.AutoModelForCausalLM.from_pretrained(folder),
+        processing_class=transformers.AutoTokenizer.from_pretrained(folder),
+        train_dataset=rows,
+        args=DPOConfig(**arguments(tmp_path, learning_rate=1e-2, remove_unused_columns=False)),
+    )
+    losses = trained(trainer)
+    assert losses[0] == pytest.approx(0.6931, abs=1e-3) and losses[-1] < losses[0]
