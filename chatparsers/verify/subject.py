@@ -26,12 +26,18 @@ _DATE = re.compile(
 class Prompts(NamedTuple):
     """The prompts of one request. ``right``: what the template renders, with its polyfills and without. ``known``:
     what servers do by choice, each with the name of that choice. ``shaped``: whether the template renders the request
-    in the shape that it wants, such as with ids of its own form. ``bare``: whether it renders it as it is."""
+    in the shape that it wants, such as with ids of its own form. ``plain``: what it renders of it as it is, without
+    the generation prompt; None if it does not."""
 
     right: dict[str, str]
     known: dict[str, str]
     shaped: bool
-    bare: bool
+    plain: str | None
+
+    @property
+    def bare(self) -> bool:
+        """Whether the template renders the request as it is."""
+        return self.plain is not None
 
 
 class Subject:
@@ -105,23 +111,24 @@ class Subject:
             right,
             {text: name for text, name in known.items() if text and text not in right},
             bare is not None,
-            bare is not None and self._plain(body),
+            None if bare is None else self._plain(body),
         )
 
-    def _plain(self, body: Mapping[str, Any]) -> bool:
-        """Whether a plain host can render a request: with the messages as they are, and arguments as text or as data,
-        in Hugging Face's own sandbox, where templates may not change lists."""
+    def _plain(self, body: Mapping[str, Any]) -> str | None:
+        """What a plain host renders of a request: with the messages as they are, and arguments as text or as data, in
+        Hugging Face's own sandbox, where templates may not change lists, and no tools are None."""
         template = self.chat.template(True)
         if re.search(r"\.(append|pop)\(", template.source):
-            return False
+            return None
+        if template.wants.no_tools == "list" and not body.get("tools"):
+            return None
         options = {"tools": body.get("tools"), **(body.get("chat_template_kwargs") or {})}
         for messages in (body["messages"], _as_data(body["messages"])):
             try:
-                template.render_unshaped(messages, **options)
+                return template.render_unshaped(messages, **options)
             except ChatParsersError:
                 continue
-            return True
-        return False
+        return None
 
     def _rendered(self, body: Mapping[str, Any], **more: Any) -> str | None:
         try:

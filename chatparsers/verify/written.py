@@ -21,13 +21,14 @@ def well_formed(turn: Turn, reading: Message, text: str, markers: Iterable[str],
     """Whether the writer writes ``text`` for the message that was read in it, but for white space, and no marker is in
     the content or the reasoning, where it could be taken for markup. ``cut``: the text was cut off, so it need only be
     the beginning of what the writer writes."""
-    if any(marker in reading.content or marker in reading.reasoning for marker in markers):
-        return False
     for stop in turn.stops:
         text = text.removesuffix(stop)
     message = reading.to_openai()
     if cut:
         text, message = _begun(turn, reading, text)
+    shown = f"{message['content'] or ''}\n{message.get('reasoning_content', '')}"
+    if any(marker in shown for marker in markers):
+        return False
     try:
         written = turn.format.render(message, list(turn.tools.raw) or None, read_back=False)
     except ChatParsersError:

@@ -29,7 +29,8 @@ def _prompt(exchange: Exchange) -> str | None:
 def prompt(exchange: Exchange) -> Iterator[Row]:
     """The prompt is what the template renders of the request, or differs by a choice that servers make."""
     theirs, subject = _prompt(exchange) or "", exchange.subject
-    right, known, _, bare = subject.prompts(exchange.probe.body)
+    prompts = subject.prompts(exchange.probe.body)
+    right, known = prompts.right, prompts.known
     begin = subject.chat.files.bos_token or ""
     forms = {theirs, theirs.removeprefix(begin), begin + theirs}
     if forms & right.keys():
@@ -42,12 +43,16 @@ def prompt(exchange: Exchange) -> Iterator[Row]:
         yield exchange.row("prompt-default", policy, *_excerpts(theirs, ours), blame="policy")
         return
     names = exchange.probe.tools
+    blame: Blame = "server" if prompts.bare else "policy"
     if names and not any(name in theirs for name in names):
-        yield exchange.row("tools-not-shown", "the prompt names no tool", *_excerpts(theirs, ours))
+        if not any(name in (prompts.plain or "") for name in names):
+            blame = "policy"  # the template has them from a variable of its own, which no plain host gives
+        what = "the prompt names no tool"
+        yield exchange.row("tools-not-shown", what, *_excerpts(theirs, ours), blame=blame)
         return
-    blame: Blame = "server" if bare else "policy"
     what = f"the prompt differs from character {first_difference(theirs, ours)}"
-    what += "" if bare else "; the template alone cannot show this, so each server writes it in its own way"
+    if not prompts.bare:
+        what += "; the template alone cannot show this, so each server writes it in its own way"
     yield exchange.row("prompt-differs", what, *_excerpts(theirs, ours), blame=blame)
 
 

@@ -108,7 +108,7 @@ def content(exchange: Exchange) -> Iterator[Row]:
         return  # told as reasoning-in-content
     if exchange.opened and exchange.opened[:_BEGUN] in said:
         what = "a call that was cut off is shown as text"
-        marked = any(marker in exchange.opened for marker in exchange.subject.markers)
+        marked = any(marker in said and marker not in right for marker in exchange.subject.markers)
         blame = exchange.text_blame if marked and partial(exchange) else "policy"
         yield exchange.row("cut-markup", what, said, right, blame=blame)
     elif exchange.probe.choice == "none" and ours.tool_calls:
@@ -125,7 +125,8 @@ def _unfinished(exchange: Exchange, said: str, right: str) -> bool:
     """Whether only the beginning of a call is left out, which was cut off before it was a call."""
     left_out = right[len(said) :].strip()
     begins = right.startswith(said) and any(map(left_out.startswith, exchange.subject.markers))
-    return begins and len(exchange.answer.calls) <= len(_ours(exchange).tool_calls)
+    cut_off = any(each.code == "truncated" for each in _ours(exchange).diagnostics)
+    return begins and cut_off and len(exchange.answer.calls) <= len(_ours(exchange).tool_calls)
 
 
 def partial(exchange: Exchange) -> bool:
