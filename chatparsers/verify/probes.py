@@ -6,6 +6,7 @@ request in their own shape (`chatparsers.verify.apis`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -220,6 +221,16 @@ def sent_back(probe: Probe, content: str, reasoning: str, calls: list[dict[str, 
     results = [{"role": "tool", "tool_call_id": call["id"], "content": "8:25"} for call in calls]
     body = {"messages": [*probe.body["messages"], said, *results], "tools": probe.body["tools"]}
     return replace(SENT_BACK, body=body)
+
+
+def with_short_ids(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The request with ids of calls as the probes have them, in the place of those that a server gave."""
+    given = [call["id"] for message in body["messages"] for call in message.get("tool_calls") or ()]
+    text = json.dumps(body)
+    for number, id in enumerate(given):
+        text = text.replace(json.dumps(id), json.dumps(f"call{number:05}"))
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def thinks(chat: Chat) -> bool:

@@ -25,13 +25,11 @@ _DATE = re.compile(
 
 class Prompts(NamedTuple):
     """The prompts of one request. ``right``: what the template renders, with its polyfills and without. ``known``:
-    what servers do by choice, each with the name of that choice. ``shaped``: whether the template renders the request
-    in the shape that it wants, such as with ids of its own form. ``plain``: what it renders of it as it is, without
-    the generation prompt; None if it does not."""
+    what servers do by choice, each with the name of that choice. ``plain``: what the template renders of the request
+    as it is, without the generation prompt; None if it does not."""
 
     right: dict[str, str]
     known: dict[str, str]
-    shaped: bool
     plain: str | None
 
     @property
@@ -110,7 +108,6 @@ class Subject:
         return Prompts(
             right,
             {text: name for text, name in known.items() if text and text not in right},
-            bare is not None,
             None if bare is None else self._plain(body),
         )
 

@@ -9,7 +9,7 @@ import jsonschema
 
 from ..client import TRIES
 from ..exchange import Exchange
-from ..probes import SENT_BACK
+from ..probes import SENT_BACK, with_short_ids
 from ..rows import Blame, Row
 from ..said import NOT_JSON, SaidCall
 from .check import answered, judges
@@ -30,9 +30,11 @@ def status(exchange: Exchange) -> Iterator[Row]:
         proved: Blame = "server" if response.tries >= TRIES else "unknown"
         yield exchange.row("error", what, shown, "an answer", blame=proved)
     else:
-        prompts = exchange.subject.prompts(exchange.probe.body)
-        own = exchange.probe.name == SENT_BACK.name  # what it wrote itself, it has to take back
-        blame: Blame = "server" if (prompts.shaped if own else prompts.bare) else "policy"
+        own = (
+            exchange.probe.name == SENT_BACK.name
+        )  # what it wrote itself, it has to take back, with its own ids
+        body = with_short_ids(exchange.probe.body) if own else exchange.probe.body
+        blame: Blame = "server" if exchange.subject.prompts(body).bare else "policy"
         what = f"status {response.status} for a valid request"
         yield exchange.row("refused", what, shown, "an answer", blame=blame)
 
