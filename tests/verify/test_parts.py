@@ -14,6 +14,7 @@ pytest.importorskip("jsonschema", reason="the package jsonschema is not installe
 
 from models import tiny, written
 
+from chatparsers.testing.tiny import tiny_model
 from chatparsers.verify import dictation
 from chatparsers.verify.apis import APIS
 from chatparsers.verify.asking import Asked, Asker, exchange_of
@@ -146,6 +147,32 @@ def test_whose_fault_it_is(
     exchange = exchange_of(subject, Probe("test", body), APIS["chat"], False, body, response)
     rows, _ = judge([Asked(exchange)], "llama-server")
     assert {row.code: row.blame for row in rows} == blames
+
+
+_NINE = """{%- for message in messages %}{%- for call in message.tool_calls or [] %}{%- if call.id | length != 9 %}
+{{- raise_exception("ids have nine letters") }}{%- endif %}{%- endfor %}{%- endfor %}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "blame"),
+    [
+        ("mine", "call00001", "server"),  # the template renders it, so the server has to take it
+        ("mine", "call_1", "policy"),  # the template refuses such an id itself
+        ("prompt/sent-back", "call_1", "server"),  # an id that the server gave
+    ],
+)
+def test_a_refusal_is_judged_by_what_a_plain_host_renders(name: str, id: str, blame: str) -> None:
+    template = Path(__file__).parents[1] / "templates_own" / "qwen3.jinja"
+    chat = tiny_model("qwen3", template=_NINE + template.read_text(encoding="utf-8")).chat
+    call = {"id": id, "type": "function", "function": {"name": "find_train", "arguments": '{"to": "Oslo"}'}}
+    said = {"role": "assistant", "content": None, "tool_calls": [call]}
+    body = {
+        "messages": [user("Hi"), said, {"role": "tool", "tool_call_id": id, "content": "8:25"}],
+        "tools": _TOOLS,
+    }
+    exchange = exchange_of(Subject(chat), Probe(name, body), APIS["chat"], False, body, Response(400, "no"))
+    rows, _ = judge([Asked(exchange)], "other")
+    assert [(row.code, row.blame) for row in rows] == [("refused", blame)]
 
 
 class _Completions:
