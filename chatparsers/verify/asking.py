@@ -116,7 +116,10 @@ class Asker:
         if first is None or first != self._completed(exchange):
             return exchange.raw
         size, paid = self.subject.count(first), exchange.answer.completion
-        same = size is not None and paid is not None and abs(size - paid) <= 1
+        same = size is not None and paid is not None and abs(size - paid) <= 1  # with or without the stop
+        same = same and bool(
+            first or not exchange.answer.content
+        )  # some leave special tokens out of the text
         return Raw(text=first, source="paired") if same else exchange.raw
 
     def _completed(self, exchange: Exchange) -> str | None:

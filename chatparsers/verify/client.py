@@ -55,13 +55,12 @@ class Budget:
 @dataclass(frozen=True, slots=True)
 class Response:
     """A response. ``status`` 0: none came. ``tries``: how often it was asked for, ``same``: whether each try failed
-    with the same text. ``seconds``: until the whole response was there."""
+    with the same text."""
 
     status: int
     text: str
     tries: int = 1
     same: bool = True
-    seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -142,7 +141,6 @@ class Client:
     _retry_after: float | None = None
 
     def _sent(self, method: str, path: str, body: Mapping[str, Any] | None) -> Response:
-        started = time.monotonic()
         try:
             asked = None if body is None else dict(body)
             with self._client.stream(method, f"{self.url}{path}", json=asked) as response:
@@ -153,9 +151,9 @@ class Client:
                         break
                 self._retry_after = _seconds(response.headers.get("retry-after"))
                 text = raw.decode("utf-8", "replace")
-                return Response(response.status_code, text, seconds=time.monotonic() - started)
+                return Response(response.status_code, text)
         except httpx2.HTTPError as error:
-            return Response(_AWAY, type(error).__name__, seconds=time.monotonic() - started)
+            return Response(_AWAY, type(error).__name__)
 
 
 def _checked(url: str) -> httpx2.URL:

@@ -25,6 +25,7 @@ from .raw import WAYS, Raw, raw_of
 from .said import Said, SaidCall, objects, text
 from .server import Server
 from .subject import Subject
+from .written import without_stop
 
 _CUTS, _TAIL = 12, 32
 """In how many places a call is cut, and how many ids of the prompt go along: vLLM reads the last ones alone."""
@@ -108,9 +109,8 @@ def _dictated(subject: Subject, scenario: Scenario) -> Dictated | None:
     probe = Probe(f"dictated/{scenario.name}", body)
     if can_ask(subject, probe) or subject.turn(body).prefix != case.prefix:
         return None
-    turn, text = subject.turn(body), case.text
-    for stop in turn.stops:
-        text = text.removesuffix(stop)  # the engine takes it off before its parser
+    turn = subject.turn(body)
+    text = without_stop(turn, case.text)  # the engine takes it off before its parser
     return Dictated(probe, text, _ids(subject, text), turn)
 
 
@@ -159,9 +159,7 @@ def _obeyed(subject: Subject, one: Dictated, fed: Fed) -> bool:
     if fed.written is None or not fed.written.known:
         return False
     text = fed.written.text if fed.written.ids is None else subject.decoded(fed.written.ids)
-    for stop in one.turn.stops:
-        text = (text or "").removesuffix(stop)
-    return text == one.text
+    return without_stop(one.turn, text or "") == one.text
 
 
 def _exchange(subject: Subject, one: Dictated, fed: Fed) -> Exchange:

@@ -130,7 +130,6 @@ class Exchange:
         should: Any = None,
         *,
         blame: Blame = "server",
-        mend: str = "",
     ) -> Row:
         """A row about this exchange."""
         return Row(
@@ -141,12 +140,11 @@ class Exchange:
             self.api.name,
             said,
             should,
-            parting(code, said, should),
-            self.text,
-            self.body,
-            None if self.said is None else self.said.id,
-            mend,
-            self.probe.private,
-            self.path or self.api.path,
-            self.reading,
+            at=parting(code, said, should),
+            raw=self.text,
+            request=self.body,
+            id=None if self.said is None else self.said.id,
+            private=self.probe.private,
+            path=self.path or self.api.path,
+            reading=self.reading,
         )

@@ -49,7 +49,7 @@ class Fault:
 @dataclass(slots=True)
 class Said:
     """The answer. ``finish``: why it ended, ``reason`` as the API spells it. ``completion`` and ``prompt``: the counts
-    of tokens. ``pieces``: how many deltas had arguments. ``faults``: what was wrong in the shape."""
+    of tokens. ``faults``: what was wrong in the shape."""
 
     content: str = ""
     reasoning: str = ""
@@ -59,7 +59,6 @@ class Said:
     id: str | None = None
     prompt: int | None = None
     completion: int | None = None
-    pieces: int = 0
     faults: list[Fault] = field(default_factory=list)
 
     def fault(self, what: str, shown: object = None, code: str = "stream-shape") -> None:

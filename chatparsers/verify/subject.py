@@ -17,6 +17,7 @@ from ..serving import read_chat
 from .raw import Raw
 from .rows import first_difference
 from .said import data_of
+from .written import without_stop
 
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]{2,8} \d{4}|[A-Z][a-z]{2,8} \d{1,2}, \d{4}|\d\d:\d\d(:\d\d)?"
@@ -139,10 +140,7 @@ class Subject:
             return turn.parse(raw.ids)
         if raw.text is None:
             return None
-        text = raw.text
-        for stop in turn.stops:
-            text = text.removesuffix(stop)
-        return turn.parse(text)
+        return turn.parse(without_stop(turn, raw.text))
 
     def decoded(self, ids: list[int]) -> str | None:
         """The text of ids, with every special token."""

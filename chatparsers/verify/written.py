@@ -10,6 +10,13 @@ from ..core.message import Message
 from ..errors import ChatParsersError
 
 
+def without_stop(turn: Turn, text: str) -> str:
+    """The text without the stop that ends it."""
+    for stop in turn.stops:
+        text = text.removesuffix(stop)
+    return text
+
+
 def open_call(reading: Message, text: str) -> str:
     """The text of the call that a text ends in; "" if it ends elsewhere."""
     if all(call.complete for call in reading.tool_calls):
@@ -21,9 +28,7 @@ def well_formed(turn: Turn, reading: Message, text: str, markers: Iterable[str],
     """Whether the writer writes ``text`` for the message that was read in it, but for white space, and no marker is in
     the content or the reasoning, where it could be taken for markup. ``cut``: the text was cut off, so it need only be
     the beginning of what the writer writes."""
-    for stop in turn.stops:
-        text = text.removesuffix(stop)
-    message = reading.to_openai()
+    text, message = without_stop(turn, text), reading.to_openai()
     if cut:
         text, message = _begun(turn, reading, text)
     shown = f"{message['content'] or ''}\n{message.get('reasoning_content', '')}"

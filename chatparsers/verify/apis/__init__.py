@@ -14,8 +14,7 @@ __all__ = ["APIS", "Api"]
 
 class Api(NamedTuple):
     """``request`` puts a chat-completions body into the API's shape, ``streamed`` asks for a stream. ``read`` and
-    ``read_events`` say what a client gets of an answer. ``stops``: whether a request can name texts that end it.
-    ``calls_end``: whether the API has a reason of its own for an answer that ends with calls."""
+    ``read_events`` say what a client gets of an answer. ``stops``: whether a request can name texts that end it."""
 
     name: str
     path: str
@@ -24,7 +23,6 @@ class Api(NamedTuple):
     read: Callable[[Mapping[str, Any]], Said]
     read_events: Callable[[Iterable[Event]], Said]
     stops: bool = True
-    least: int = 1
 
 
 APIS = {
@@ -40,6 +38,5 @@ APIS = {
         responses.read,
         responses.read_events,
         stops=False,
-        least=16,
     ),
 }

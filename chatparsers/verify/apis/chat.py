@@ -94,7 +94,6 @@ def _delta(said: Said, calls: dict[object, SaidCall], delta: Mapping[str, Any]) 
     piece = function.get("arguments")
     if isinstance(piece, str) and isinstance(known.arguments, str):
         known.arguments += piece
-        said.pieces += bool(piece)
     elif piece is not None:
         known.arguments = piece
 

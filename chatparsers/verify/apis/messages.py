@@ -164,7 +164,6 @@ def _delta(said: Said, kind: str, data: Mapping[str, Any]) -> None:
         said.reasoning += text(delta.get("thinking"))
     else:
         said.calls[-1].arguments += text(delta.get("partial_json"))
-        said.pieces += 1
 
 
 def _usage(said: Said, usage: object) -> None:

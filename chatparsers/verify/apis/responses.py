@@ -110,7 +110,7 @@ def read_events(events: Iterable[Event]) -> Said:
     joined.calls, joined.finish = list(calls.values()), said.finish
     if joined.plain() != said.plain():
         faults.fault("the deltas are not the last event's answer", [joined.plain(), said.plain()])
-    said.pieces, said.faults = joined.pieces, [*said.faults, *faults.faults]
+    said.faults += faults.faults
     return said
 
 
@@ -129,4 +129,3 @@ def _joined(said: Said, calls: dict[object, SaidCall], name: str, data: Mapping[
             said.fault("arguments of a call that was not added", dict(data))
         else:
             call.arguments += text(data.get("delta"))
-            said.pieces += 1
