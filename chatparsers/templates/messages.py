@@ -94,7 +94,7 @@ def special(messages: Iterable[Any]) -> list[Any]:
     return [
         value
         for value in messages
-        if type(value) is not dict or len(value) != 2 or type(value.get("content")) is not str
+        if type(value) is not dict or len(value) != 2 or type(value.get("content")) not in _TEXTS
     ]
 
 

@@ -149,7 +149,7 @@ class Marked:
                 *self.sources[number],
                 first,
                 last,
-                self.texts[number][first:last] == text[start:end],
+                last - first == end - start and text.startswith(self.texts[number][first:last], start),
             )
             for start, end, number, first, last in merged(prompt)
         )

@@ -191,10 +191,14 @@ def _moved(runs: Iterable[Run], by: int) -> Iterable[Run]:
 
 def _added(left: str, right: str) -> str:
     """``left + right``, of which one is traced."""
-    runs: tuple[Run, ...] = left._runs if type(left) is Traced else ()
-    if type(right) is Traced:
-        runs = (*runs, *_moved(right._runs, len(left)))
-    return traced("".join((left, right)), runs)
+    made: Traced = str.__new__(Traced, str.__add__(left, right))
+    if type(right) is not Traced:
+        made._runs = left._runs  # type: ignore[attr-defined]  # one of them is traced
+    elif type(left) is Traced:
+        made._runs = (*left._runs, *_moved(right._runs, len(left)))
+    else:
+        made._runs = tuple(_moved(right._runs, len(left)))
+    return made
 
 
 def concatenated(pieces: Iterable[str]) -> str:
@@ -389,11 +393,12 @@ class Tracing(Meter):
         return concatenated(parts)
 
     def add(self, left: Any, right: Any) -> Any:
-        if type(left) in _PLAIN and type(right) in _PLAIN:
+        kind, other = type(left), type(right)
+        if kind in _PLAIN and other in _PLAIN:
             self.left -= len(left) + len(right)
             if self.left < 0:
                 self.stretch()
-            return left + right if type(left) is type(right) is str else _added(left, right)
+            return left + right if kind is other is str else _added(left, right)
         result = super().add(left, right)
         return carried(result, left, right) if isinstance(result, str) else result
 
