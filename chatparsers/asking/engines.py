@@ -155,7 +155,7 @@ def _is_remote(engine: Any) -> bool:
 
 async def _remote(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Said:
     answer = _Answer(asked)
-    generating = load_reference("chatparsers.gateway.asked:generate")
+    generating = load_reference("chatparsers.gateway.direct:generate")
     cut = await generating(
         chat, engine, asked.turn, asked.quoted, limits.tokens, limits.sampling, answer.feed
     )

@@ -8,41 +8,40 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from datetime import datetime, timezone
 from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .. import __version__
 from ..chat.chat import Chat
 from ..errors import ChatParsersError
 from ..plain import one_line
 from ..serving import ApiError
-from ..serving.fields import LONGEST_NAME
-from .answer import Answer, Answers
+from .about import About
+from .answer import Answers
 from .apis import CHAT, COMPACT, COUNT, COUNT_INPUT, MESSAGES, RESPONSES, Api, api_of
-from .engine import Engine, Job
+from .checked import middleware
+from .engine import Engine
 from .guard import Guard
 from .http_engine import HttpEngine
+from .jobs import answers_of, jobs_of
 from .keeping import Following, Keep, Keeping
 from .kept_paths import Asking, Handler, KeptPaths, answered
 from .lanes import Left
-from .metrics import Metrics, field_of_ignored, kind_of_dropped
+from .left_out import LeftOut
+from .metrics import Metrics
 from .pages import described, description, files, page, wants_page
 from .passing import Passing
+from .places import Places
 from .prepare import Prepared, Preparing
-from .record import LEFT, Log, Record, request_id
+from .record import LEFT, Log, Record
 from .refused import unknown_fields
 from .respond import Responding, watch
 from .same_ids import same_ids
@@ -51,8 +50,6 @@ from .store import Store
 
 _SEEN = 1.0
 """How many seconds what was seen of the engine counts."""
-_NAMED = 64
-"""How many names of unknown fields are warned of, and how many of them one request may count."""
 _POSTED = {
     "/v1/chat/completions": CHAT,
     "/v1/responses": RESPONSES,
@@ -98,7 +95,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         return endpoint
 
     async def models(request: HttpRequest) -> Response:
-        return gateway.models(request)
+        return gateway.about.models(request)
 
     async def health(request: HttpRequest) -> Response:
         return JSONResponse({"status": "ok"})
@@ -112,7 +109,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     async def root(request: HttpRequest) -> Response:
         if wants_page(request):
             return page()
-        return JSONResponse(gateway.shown(request, [*dict.fromkeys(route.path for route in routes)]))
+        return JSONResponse(gateway.about.shown(request, [*dict.fromkeys(route.path for route in routes)]))
 
     async def metrics(request: HttpRequest) -> Response:
         return PlainTextResponse(gateway.metrics.text())
@@ -146,7 +143,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     paths = described(description(__version__, routes[1:], keyed))
     app = Starlette(
         routes=[*routes, *paths, *files()],
-        middleware=gateway.middleware(),
+        middleware=middleware(gateway.settings, gateway.guard, gateway.refused),
         lifespan=lifespan,
         exception_handlers={404: missing, 405: missing},
     )
@@ -166,13 +163,12 @@ class _Gateway:
         self._ready = (float("-inf"), False)
         self._asking = anyio.Lock()
         self.guard = Guard(settings)
-        self._created = int(time.time())
+        self.about = About(chat, engine, settings, self.guard, self.metrics)
         self.keeping = _keeping(settings, self.metrics)
         self._preparing = Preparing(chat, engine, settings, self.keeping)
         self.tasks: TaskGroup | None = None
         """Where responses run in the background, while the server runs."""
-        self._named: set[str] = set()
-        """The unknown fields that were warned of."""
+        self._left_out = LeftOut(self.metrics)
         self.running: set[Responding] = set()
         self.passing: set[Passing] = set()
 
@@ -219,7 +215,7 @@ class _Gateway:
     async def pass_on(self, http: HttpRequest) -> Response | Passing:
         """The engine's own response to a request that is none of the three APIs."""
         record = Record("passed", http.headers, self.metrics, self.log)
-        places = _Places(self.metrics, self.settings)
+        places = Places(self.metrics, self.settings)
         try:
             self.guard.check_key(http.headers)
             assert isinstance(self.engine, HttpEngine)
@@ -231,21 +227,6 @@ class _Gateway:
             return self._failed(CHAT, error, record)
         return Passing(self.engine, raw, record, running=self.passing, over=places.leave)
 
-    def middleware(self) -> list[Middleware]:
-        """What each request passes first."""
-        found = [Middleware(_Checked, guard=self.guard, refused=self.refused)]
-        if self.settings.cors:
-            consent = Middleware(
-                CORSMiddleware,
-                allow_origins=list(self.settings.cors),
-                allow_methods=["*"],
-                allow_headers=["*"],
-                allow_private_network=True,  # such as this machine, to which the named pages may send
-                expose_headers=["x-request-id"],
-            )
-            found.insert(0, consent)
-        return found
-
     def refused(self, path: str, headers: Headers, error: ApiError) -> Response:
         """The response to a request that reaches no API."""
         record = Record(_APIS.get(path, "other"), headers, self.metrics, self.log)
@@ -254,16 +235,16 @@ class _Gateway:
     # requests
 
     async def respond(self, api: Api, http: HttpRequest) -> Response | Responding | Following:
-        places = _Places(self.metrics, self.settings)
+        places = Places(self.metrics, self.settings)
         record = Record(api.name, http.headers, self.metrics, self.log)
         try:
             owner = self.guard.check_key(http.headers)
             prepared = await self._preparing.prepare(api, http, places.take, owner)
             request = prepared.request
-            self._dropped(request.dropped)
-            self._ignored(unknown_fields(request), record)
+            self._left_out.dropped(request.dropped)
+            self._left_out.ignored(unknown_fields(request), record)
             places.take(request.choices - 1)
-            answers = self._answers(api, prepared)
+            answers = answers_of(api, prepared, self.engine, self.settings)
             keep = self._keep(prepared, answers)
             if keep is not None and keep.background:
                 await keep.begin()
@@ -279,20 +260,10 @@ class _Gateway:
             record.fields["max_tokens"] = prepared.max_tokens
             if request.max_tokens is not None and request.max_tokens > prepared.max_tokens:
                 record.fields["max_tokens_asked"] = request.max_tokens
-        job = Job(
-            prepared.turn,
-            prepared.prompt,
-            prepared.grammar,
-            prepared.max_tokens,
-            {**request.sampling, **request.engine_fields},
-            record.passed_on,
-            request.logprobs,
-            prepared.pictures,
-        )
         background = keep is not None and keep.background
         responding = Responding(
             self.engine,
-            [_choice(job, index) for index in range(request.choices)],
+            jobs_of(prepared, record.passed_on),
             answers,
             stream=request.stream or background,
             record=record,
@@ -330,54 +301,6 @@ class _Gateway:
         record.end(200)
         return found
 
-    def _answers(self, api: Api, prepared: Prepared) -> Answers:
-        """The answers to a request, with their writers."""
-        request, prompt = prepared.request, prepared.prompt
-        ids = prompt if isinstance(prompt, list) else None
-        framed = request.stream or (prepared.asked is not None and prepared.asked.background)
-        made: list[Answer] = []
-        for index in range(request.choices):
-            id = made[0].writer.id if made else None
-            # The calls of each choice have ids of their own. The prompt is not held for as long as the answer lasts.
-            turn = prepared.turn._replace(prompt="", id_seed=f"{prepared.turn.id_seed}/{index}")
-            writer = api.writer(request.model or self.settings.model, turn, request, index, id)
-            if request.token_ids:
-                writer.prompt_token_ids, writer.token_ids = ids, []
-            if request.logprobs is not None and not request.stream:
-                writer.logprobs = {}
-            answer = Answer(
-                turn,
-                writer,
-                request,
-                by_ids=self.engine.ids,
-                framed=framed,
-                holds=prepared.held is not None,
-                prompt=None if ids is None or prepared.pictures else len(ids),
-                most=prepared.max_tokens,
-            )
-            made.append(answer)
-        return Answers(made, framed=framed, usage=request.include_usage)
-
-    def _dropped(self, kinds: tuple[str, ...]) -> None:
-        """Counts what was left out of a request, and warns once of each kind that is known, and of the others."""
-        for kind in kinds:
-            label = kind_of_dropped(kind)
-            if not self.metrics.value("dropped", kind=label):
-                said = f"requests have a {one_line(kind)}, which is left out"
-                print(f"chatparsers: warning: {said}", file=sys.stderr)
-            self.metrics.count("dropped", kind=label)
-
-    def _ignored(self, fields: list[str], record: Record) -> None:
-        """Counts the fields that no API has, and warns once of each of the first `_NAMED` names."""
-        for name in fields[:_NAMED]:
-            self.metrics.count("ignored", field=field_of_ignored(name))
-            if name not in self._named and len(self._named) < _NAMED:
-                self._named.add(name)
-                said = f"requests have the field {name[:64]!r}, which no API has: it is ignored"
-                print(f"chatparsers: warning: {said}", file=sys.stderr)
-        if fields:
-            record.fields["ignored"] = sorted(set(map(field_of_ignored, fields)))
-
     async def count_tokens(self, api: Api, http: HttpRequest) -> Response:
         record = Record(api.name, http.headers, self.metrics, self.log)
         try:
@@ -400,45 +323,6 @@ class _Gateway:
         record.failed(found)
         return api.failed(found)
 
-    def shown(self, http: HttpRequest, paths: list[str]) -> dict[str, Any]:
-        """What the server is. Who has no key, where one is asked for, sees only the paths."""
-        found: dict[str, Any] = {"name": "chatparsers", "paths": paths}
-        try:
-            self.guard.check_key(http.headers)
-        except ApiError:
-            return found
-        settings = self.settings
-        return found | {
-            "model": settings.model,
-            "format": self.chat.format.name,
-            "context": self.engine.context,
-            "most_tokens": settings.max_tokens,
-            "requests": f"{self.metrics.active} of {settings.concurrency}",
-            "keeps": settings.store is not None,
-        }
-
-    def models(self, http: HttpRequest) -> Response:
-        try:
-            self.guard.check_key(http.headers)
-        except ApiError as error:
-            return CHAT.failed(error)
-        name = http.path_params.get("name")
-        if name is not None and len(name) > LONGEST_NAME:
-            return CHAT.failed(ApiError("this server has no model of such a long name", status=404))
-        model = {
-            "id": name or self.settings.model,  # a request may name it as it likes
-            "object": "model",
-            "type": "model",
-            "display_name": self.settings.model,
-            "created": self._created,
-            "owned_by": "chatparsers",
-            "created_at": _date(self._created),  # in Anthropic's API
-            "lifecycle": "active",
-            "max_input_tokens": self.engine.context,
-        }
-        ends = {"first_id": model["id"], "last_id": model["id"], "has_more": False}
-        return JSONResponse(model if name is not None else {"object": "list", "data": [model], **ends})
-
 
 def _keeping(settings: Settings, metrics: Metrics) -> Keeping | None:
     """What keeps responses. Raises `ValueError` if the store cannot be used."""
@@ -454,70 +338,3 @@ def _keeping(settings: Settings, metrics: Metrics) -> Keeping | None:
     except (OSError, sqlite3.Error) as error:
         raise ValueError(f"store {settings.store}: {error}") from error
     return Keeping(store, metrics, settings.max_body)
-
-
-class _Places:
-    """The places of one request among those that run, of which there are `Settings.concurrency`."""
-
-    def __init__(self, metrics: Metrics, settings: Settings) -> None:
-        self._metrics = metrics
-        self._most = settings.concurrency
-        self._taken = 0
-
-    def take(self, number: int = 1) -> None:
-        """Takes more places. Raises `ApiError` if there are not so many."""
-        if self._metrics.active + number > self._most:
-            raise ApiError(f"{self._most} requests are running: try again later", status=429)
-        self._metrics.active += number
-        self._taken += number
-
-    def leave(self) -> None:
-        """Gives all of them back."""
-        self._metrics.active -= self._taken
-        self._taken = 0
-
-
-def _date(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat().replace("+00:00", "Z")
-
-
-def _choice(job: Job, index: int) -> Job:
-    """The job of one of several answers. With a seed, each has another one, or all would be alike."""
-    seed = job.sampling.get("seed")
-    if seed is None or not index:
-        return job
-    return replace(job, sampling={**job.sampling, "seed": (seed + index) % 2**63})
-
-
-class _Checked:
-    """Passes on the requests that the guard lets in, each with an id that its response bears too."""
-
-    def __init__(
-        self, app: ASGIApp, guard: Guard, refused: Callable[[str, Headers, ApiError], Response]
-    ) -> None:
-        self._app = app
-        self._guard = guard
-        self._refused = refused
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = MutableHeaders(scope=scope)
-        id = request_id(headers.get("x-request-id"))
-        headers["x-request-id"] = id
-
-        async def named(event: Message) -> None:
-            if event["type"] == "http.response.start":
-                event["headers"] = [*event["headers"], (b"x-request-id", id.encode())]
-            await send(event)
-
-        try:
-            self._guard.check(dict(scope))
-        except ApiError as error:
-            response = self._refused(scope["path"], headers, error)
-            if error.status == 400:
-                response.headers["connection"] = "close"  # where this body ends is not sure
-            await response(scope, receive, named)
-            return
-        await self._app(scope, receive, named)

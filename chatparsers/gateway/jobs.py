@@ -1,0 +1,64 @@
+"""What a prepared request asks of the engine, and the answers that its response is made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .answer import Answer, Answers
+from .apis import Api
+from .engine import Engine, Job
+from .prepare import Prepared
+from .settings import Settings
+
+
+def jobs_of(prepared: Prepared, headers: dict[str, str]) -> list[Job]:
+    """The job of each answer. ``headers`` go with them."""
+    request = prepared.request
+    job = Job(
+        prepared.turn,
+        prepared.prompt,
+        prepared.grammar,
+        prepared.max_tokens,
+        {**request.sampling, **request.engine_fields},
+        headers,
+        request.logprobs,
+        prepared.pictures,
+    )
+    return [_choice(job, index) for index in range(request.choices)]
+
+
+def _choice(job: Job, index: int) -> Job:
+    """The job of one of several answers. With a seed, each has another one, or all would be alike."""
+    seed = job.sampling.get("seed")
+    if seed is None or not index:
+        return job
+    return replace(job, sampling={**job.sampling, "seed": (seed + index) % 2**63})
+
+
+def answers_of(api: Api, prepared: Prepared, engine: Engine, settings: Settings) -> Answers:
+    """The answers to a request, with their writers."""
+    request, prompt = prepared.request, prepared.prompt
+    ids = prompt if isinstance(prompt, list) else None
+    framed = request.stream or (prepared.asked is not None and prepared.asked.background)
+    made: list[Answer] = []
+    for index in range(request.choices):
+        id = made[0].writer.id if made else None
+        # The calls of each choice have ids of their own. The prompt is not held for as long as the answer lasts.
+        turn = prepared.turn._replace(prompt="", id_seed=f"{prepared.turn.id_seed}/{index}")
+        writer = api.writer(request.model or settings.model, turn, request, index, id)
+        if request.token_ids:
+            writer.prompt_token_ids, writer.token_ids = ids, []
+        if request.logprobs is not None and not request.stream:
+            writer.logprobs = {}
+        answer = Answer(
+            turn,
+            writer,
+            request,
+            by_ids=engine.ids,
+            framed=framed,
+            holds=prepared.held is not None,
+            prompt=None if ids is None or prepared.pictures else len(ids),
+            most=prepared.max_tokens,
+        )
+        made.append(answer)
+    return Answers(made, framed=framed, usage=request.include_usage)
