@@ -3,6 +3,8 @@
     python benchmarks/gateway.py                    # start, memory; 20 and 500 streams; 100 paced ones; 10,000 requests
     python benchmarks/gateway.py --streams 50 --open 100 --paced 20 --requests 500
     python benchmarks/gateway.py --minutes 10       # 1,000 open streams for so long; then 20,000 requests
+    python benchmarks/gateway.py --rows             # each API beside the engine itself, with a store and without
+    python benchmarks/gateway.py --rows --beside DIR    # and beside another checkout, as "before"
 
 Engine, proxy, gateway and clients are processes of this machine. The engine writes the events of llama-server, each
 token with its id; the proxy hands the bytes on. Throughput: all streams at once, as fast as they go. Latency: paced
@@ -30,6 +32,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[1]
 TOOLS = [
     {
         "type": "function",
@@ -41,7 +44,9 @@ TOOLS = [
 ]
 STAMP = 12
 """How many tokens the text of a time has: the engine must not write more than it is asked for."""
-PATH = {"proxy": "/completion", "gateway": "/v1/chat/completions"}
+PATH = {"proxy": "/completion", "gateway": "/v1/chat/completions", "responses": "/v1/responses"}
+END = {"proxy": b'"stop": true', "gateway": b"[DONE]", "responses": b"event: response.completed"}
+"""What each kind of answer has at its end."""
 ENOUGH = 100_000
 """How many tokens a round has at least: few streams run several times."""
 
@@ -190,11 +195,13 @@ def proxy(engine_port: int) -> None:
     serve(Starlette(routes=[Route("/completion", passed, methods=["POST"])]))
 
 
-def gateway(engine_port: int, tokenizer: str | None = None, beats: str | None = None) -> None:
+def gateway(
+    engine_port: int, tokenizer: str | None = None, beats: str | None = None, store: str | None = None
+) -> None:
     """The gateway. ``tokenizer``: the path of one to use instead of the tiny model's, and ``beats``: the file that
-    `beat` writes, both for `benchmarks/cost.py`."""
+    `beat` writes, both for `benchmarks/cost.py`. ``store``: where responses are kept."""
     import chatparsers
-    from chatparsers.gateway import LlamaServer, create_app
+    from chatparsers.gateway import LlamaServer, Settings, create_app
     from chatparsers.gateway.server import timed_protocol
     from chatparsers.testing.tiny import tiny_model
 
@@ -204,7 +211,9 @@ def gateway(engine_port: int, tokenizer: str | None = None, beats: str | None = 
         if tokenizer is None
         else chatparsers.load(template="qwen3", tokenizer=tokenizer)
     )
-    serve(create_app(chat, LlamaServer(f"http://127.0.0.1:{engine_port}")), beats, http=timed_protocol())
+    settings = Settings() if store is None else Settings(store=store)
+    app = create_app(chat, LlamaServer(f"http://127.0.0.1:{engine_port}"), settings)
+    serve(app, beats, http=timed_protocol())
 
 
 # the clients
@@ -214,6 +223,9 @@ def request(kind: str, tokens: int, pace: float) -> bytes:
     body: dict[str, Any] = {"stream": True, "temperature": pace}
     if kind == "gateway":
         body |= {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS, "max_tokens": tokens}
+    elif kind == "responses":
+        tools = [{"type": "function", **tool["function"]} for tool in TOOLS]
+        body |= {"input": "Hi", "tools": tools, "max_output_tokens": tokens}
     else:
         body |= {"prompt": "Hi", "n_predict": tokens}
     raw = json.dumps(body).encode()
@@ -221,13 +233,19 @@ def request(kind: str, tokens: int, pace: float) -> bytes:
     return f"{head}content-length: {len(raw)}\r\n\r\n".encode() + raw
 
 
-async def stream(port: int, asked: bytes, late: list[float] | None) -> bytes:
-    """The whole response to a request. ``late``: takes the seconds that each stamped token was under way."""
+async def stream(
+    port: int, asked: bytes, late: list[float] | None, first: list[float] | None = None
+) -> bytes:
+    """The whole response to a request. ``late``: takes the seconds that each stamped token was under way, ``first``
+    those to the first byte."""
+    begun = time.perf_counter()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(asked)
     pieces = []
     while True:
         piece = await reader.read(1 << 16)
+        if first is not None and not pieces:
+            first.append(time.perf_counter() - begun)
         if late is not None:
             now = time.monotonic()
             late += [now - int(text) / 1e6 for text in re.findall(rb"(\d{7,}) ", piece)]
@@ -250,18 +268,15 @@ async def load(
     """Runs the streams at once, and returns how many lost their end. Paced ones have so many times as texts, and
     do not all write at once: they begin one after another within ``ramp`` seconds."""
     asked = request(kind, tokens * STAMP if pace else tokens, pace)
-    marks = {
-        "proxy": b'"stop": true',
-        "gateway": b'"finish_reason":"stop"' if pace else b'"finish_reason":"tool_calls"',
-    }
-    end = b"" if kind == "proxy" else b"[DONE]"
+    marks = {"gateway": b'"finish_reason":"stop"' if pace else b'"finish_reason":"tool_calls"'}
+    mark, end = marks.get(kind, b""), END[kind]
 
     async def one(place: int) -> bytes:
         await asyncio.sleep((pace if ramp is None else ramp) * place / streams)
         return await stream(port, asked, late)
 
     results = await asyncio.gather(*map(one, range(streams)), return_exceptions=True)
-    whole = [found for found in results if isinstance(found, bytes) and marks[kind] in found and end in found]
+    whole = [found for found in results if isinstance(found, bytes) and mark in found and end in found]
     for found in [found for found in results if found not in whole][:3]:
         print("lost:", str(found)[-300:], file=sys.stderr)
     return streams - len(whole)
@@ -277,7 +292,7 @@ async def many(port: int, kind: str, requests: int, at_once: int, tokens: int) -
         while left > 0:
             left -= 1
             found = await stream(port, asked, None)
-            lost += b"[DONE]" not in found
+            lost += END[kind] not in found
 
     await asyncio.gather(*(one() for _ in range(at_once)))
     return lost
@@ -294,11 +309,18 @@ def cpu(pid: int) -> float:
 
 
 class Process:
-    """A role of this script as a process. ``port``: where it listens."""
+    """A role of this script as a process, of the checkout ``at``. ``port``: where it listens."""
 
-    def __init__(self, role: str, *arguments: object) -> None:
-        command = [sys.executable, __file__, "--role", role, *map(str, arguments)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    def __init__(self, role: str, *arguments: object, at: Path = ROOT) -> None:
+        command = [
+            sys.executable,
+            str(at / "benchmarks" / "gateway.py"),
+            "--role",
+            role,
+            *map(str, arguments),
+        ]
+        env = {**os.environ, "PYTHONPATH": str(at)}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline())
 
@@ -453,6 +475,82 @@ async def measure(options: argparse.Namespace) -> None:
             process.close()
 
 
+class Row:
+    """What one server takes for one kind of request, round by round."""
+
+    def __init__(self, name: str, server: Process, kind: str, before: str | None = None) -> None:
+        self.name, self.server, self.kind, self.before = name, server, kind, before
+        self.rate: list[float] = []
+        self.first: list[float] = []
+        self.request: list[float] = []
+        self.piece: list[float] = []
+        self.lost = 0
+
+    async def measure(self, number: int, tokens: int) -> None:
+        """One round: requests of 20 tokens, 50 at once; a few one after another; 20 long streams at once."""
+        port, kind = self.server.port, self.kind
+        used, begun = self.server.cpu(), time.perf_counter()
+        self.lost += await many(port, kind, number, 50, 20)
+        self.rate.append(number / (time.perf_counter() - begun))
+        self.request.append((self.server.cpu() - used) / number * 1e6)
+        first: list[float] = []
+        for _ in range(50):
+            await stream(port, request(kind, 20, 0), None, first)
+        self.first.append(statistics.median(first) * 1e3)
+        used = self.server.cpu()
+        self.lost += await load(port, kind, 20, tokens, 0, None)
+        self.piece.append((self.server.cpu() - used) / (20 * tokens) * 1e6)
+
+
+async def rows(options: argparse.Namespace) -> None:
+    """Prints what each API costs beside the engine itself. All take turns in each round; medians over the rounds."""
+    engine_process = Process("engine")
+    with TemporaryDirectory() as folder:
+        plain, memory, file = (
+            Process("gateway", "--engine", engine_process.port, *more)
+            for more in ((), ("--store", "memory"), ("--store", folder))
+        )
+        made = [
+            Row("the engine itself", engine_process, "proxy"),
+            Row("chat completions", plain, "gateway"),
+            Row("responses", plain, "responses"),
+            Row("responses, kept in memory", memory, "responses", "responses"),
+            Row("responses, kept in a file", file, "responses", "responses"),
+        ]
+        if options.beside is not None:
+            old = Process("gateway", "--engine", engine_process.port, at=options.beside.resolve())
+            made += [
+                Row("chat completions, before", old, "gateway"),
+                Row("responses, before", old, "responses"),
+            ]
+            made[1].before, made[2].before = made[-2].name, made[-1].name
+        try:
+            for row in made:
+                await settled(row.server.port, row.kind)
+                await load(row.server.port, row.kind, 20, options.tokens, 0, None)
+            for number in range(options.rounds):
+                for row in made[:: -1 if number % 2 else 1]:
+                    await row.measure(options.requests // 10, options.tokens)
+        finally:
+            for process in {row.server for row in made}:
+                process.close()
+    print("| | requests/s | first byte, ms | CPU, µs a request | CPU, µs a piece | lost |")
+    print("|---|---:|---:|---:|---:|---:|")
+    middle = statistics.median
+    by_name = {row.name: row for row in made}
+    for row in made:
+        costs = f"{middle(row.request):,.0f} | {middle(row.piece):.1f}"
+        print(f"| {row.name} | {middle(row.rate):,.0f} | {middle(row.first):.1f} | {costs} | {row.lost} |")
+    for row in made:
+        if row.before is not None:
+            than = by_name[row.before]
+            found = [
+                middle(ours / theirs for ours, theirs in zip(mine, others, strict=True))
+                for mine, others in ((row.request, than.request), (row.piece, than.piece))
+            ]
+            print(f"{row.name}, than {row.before}: CPU a request {found[0]:.3f}, a piece {found[1]:.3f}")
+
+
 async def long(options: argparse.Namespace) -> None:
     """Many open streams for minutes, beside a few through the proxy, so that both meet the same machine; requests."""
     engine_process = Process("engine")
@@ -524,6 +622,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, help="10,000; 20,000 with --minutes")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--minutes", type=float)
+    parser.add_argument("--rows", action="store_true")
+    parser.add_argument("--beside", type=Path, help="another checkout, measured as before")
+    parser.add_argument("--store")
     parser.add_argument("--open", type=int, default=1000)
     options = parser.parse_args()
     if options.requests is None:
@@ -531,9 +632,11 @@ def main() -> None:
     if options.role == "engine":
         asyncio.run(engine())
     elif options.role == "gateway":
-        gateway(options.engine, options.tokenizer, options.beats)
+        gateway(options.engine, options.tokenizer, options.beats, options.store)
     elif options.role is not None:
         proxy(options.engine)
+    elif options.rows:
+        asyncio.run(rows(options))
     elif options.minutes is not None:
         asyncio.run(long(options))
     else:

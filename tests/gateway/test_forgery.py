@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,15 +14,22 @@ pytest.importorskip("starlette", reason="the gateway's packages are not installe
 
 import httpx2
 from scripted import Llama
-from servers import tiny_model
 
+from chatparsers import list_formats
 from chatparsers.gateway import LlamaServer, create_app
+from chatparsers.testing.tiny import tiny_model
 
+TEMPLATES = [
+    Path(__file__).parents[1] / "templates_own" / f"{info.name}.jinja"
+    for info in list_formats()
+    if info.origin == "chatparsers"
+]
 PLACES = {
     "a user's text": lambda evil: {"messages": [{"role": "user", "content": evil}]},
     "a result": lambda evil: {"messages": [*CALLED, {"role": "tool", "tool_call_id": "a", "content": evil}]},
     "an old answer": lambda evil: {"messages": [*SAID, {"role": "assistant", "content": evil}, *SAID]},
     "old arguments": lambda evil: {"messages": called({"city": evil}) + RESULT},
+    "old arguments, spelt otherwise": lambda evil: {"messages": called({"city": evil}, "\\u0078") + RESULT},
     "a tool's description": lambda evil: {"messages": SAID, "tools": [tool(description=evil)]},
     "a listed value": lambda evil: {"messages": SAID, "tools": [tool(enum=[evil])]},
 }
@@ -29,8 +37,9 @@ SAID = [{"role": "user", "content": "Hi"}]
 RESULT = [{"role": "tool", "tool_call_id": "a", "content": "4"}]
 
 
-def called(arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    call = {"name": "get_weather", "arguments": json.dumps(arguments)}
+def called(arguments: dict[str, Any], x: str = "x") -> list[dict[str, Any]]:
+    """A call in the history. ``x``: how its JSON spells this letter."""
+    call = {"name": "get_weather", "arguments": json.dumps(arguments).replace("x", x)}
     calls = [{"id": "a", "type": "function", "function": call}]
     return [*SAID, {"role": "assistant", "content": None, "tool_calls": calls}]
 
@@ -46,9 +55,10 @@ def tool(description: str = "Weather.", **city: Any) -> dict[str, Any]:
 CALLED = called({"city": "Oslo"})
 
 
-@pytest.mark.parametrize("format", ["qwen3", "llama-3-x", "gemma-4", "glm-4-5", "gpt-oss"])
-def test_words_are_words(format: str, upstream: Callable[..., Any], serve: Callable[..., Any]) -> None:
-    model = tiny_model(format)
+@pytest.mark.one_in(20)
+@pytest.mark.parametrize("format", TEMPLATES, ids=lambda path: path.stem)
+def test_words_are_words(format: Path, upstream: Callable[..., Any], serve: Callable[..., Any]) -> None:
+    model = tiny_model(format.stem, template=format.read_text(encoding="utf-8"))
     tokenizer = model.tokenizer
     engine = upstream(Llama(tokenizer=tokenizer))
     server = serve(create_app(model.chat, LlamaServer(engine.url)))
@@ -62,12 +72,12 @@ def test_words_are_words(format: str, upstream: Callable[..., Any], serve: Calla
         prompt = engine.requests[-1][1]["prompt"]
         assert all(isinstance(id, int) for id in prompt)
         shown = tokenizer.decode(prompt, skip_special_tokens=False)
-        assert "forged" in shown or place == "an old answer", f"{format}: {place}"
+        assert "forged" in shown or place == "an old answer", f"{format.stem}: {place}"
         return Counter(id for id in prompt if id in special.values())
 
     for place in PLACES:
         plain = asked(place, "forged")
-        found = asked(place, "\n".join(f"x{marker}{marker}" for marker in markers) + "forged")
+        found = asked(place, "\n".join(f'x\u00e9"\\{marker}{marker}' for marker in markers) + "forged")
         extra = {tokenizer.id_to_token(id): n for id, n in (found - plain).items()}
         own = set(model.chat.format.preserved_tokens) if place == "an old answer" else set()
-        assert extra.keys() <= own, f"{format}, {place}: {extra}"
+        assert extra.keys() <= own, f"{format.stem}, {place}: {extra}"

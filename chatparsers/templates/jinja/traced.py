@@ -236,7 +236,7 @@ def carried(result: Any, *given: object) -> Any:
     at = 0
     for text in _texts(given):
         inputs += runs_of(text)
-        for way in (text, _spelt(text)) if text else ():
+        for way in (text, _spelt(text), _spelt(text, ascii=True)) if text else ():
             found = str.find(result, way, at)
             if found >= 0:
                 runs += ((found + start, found + end, *rest) for start, end, *rest in runs_of(way))  # type: ignore[misc]

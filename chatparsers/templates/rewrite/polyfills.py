@@ -275,14 +275,17 @@ def _with_words(wire: str, text: str, calls: Any) -> str:
     meter = current()
     if not meter.traces:
         return wire
-    said = [(_name(call), meter.read(*_arguments(call))) for call in calls]
+    said = [(_name(call), _said_arguments(call, wire)) for call in calls]
     return meter.carried(wire, text, said)  # type: ignore[no-any-return]
 
 
-def _arguments(call: Any) -> tuple[Any, Any]:
-    """A call's arguments as data, and as they are given."""
+def _said_arguments(call: Any, wire: str) -> Any:
+    """A call's arguments: as the text that was given if the turn has it, whose words may be spelt in any way; else as
+    data."""
     given = call.get("function", call).get("arguments")
-    return (from_json(given) if isinstance(given, str) and given.strip() else given), given
+    if not isinstance(given, str) or not given.strip():
+        return given
+    return given if untraced(given) in wire else current().read(from_json(given), given)
 
 
 # A history grows at its end, and the tools are the same in each request: what was written is remembered.
