@@ -20,6 +20,8 @@ from ..templates.probe.turns import MARKER, common, outside_marker
 from ..templates.trace import Trace, covered
 from .around import Around, Asked, first_stop, turns_of
 
+_PART = re.compile(rf"{MARKER.pattern}|\s+(?=\S)", MARKER.flags)
+"""Where a part of a header begins: at a marker or, in LongCat's ``/think_on ASSISTANT:``, at a word."""
 NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")
 """What may count the messages; not the number in a special token's name."""
 
@@ -95,9 +97,9 @@ def _start(text: str, at: int, first: int, asked: Asked) -> tuple[int, str] | No
     """Where the answer begins whose words begin at ``first``, and what of it the prompt wrote that the text has not.
 
     What was before may have ended otherwise than in the stand-in. Then the longest end of the header that stands here
-    is taken; None if no marker of it does."""
+    is taken; None if no part of it does."""
     gap, header = text[at:first], asked.header
-    ends = (0, *(found.start() for found in MARKER.finditer(header)))
+    ends = sorted({0, *(found.start() for found in _PART.finditer(header))})
     begin, left = 0, 0
     if not gap.startswith(header):
         found = ((gap.rfind(header[end:]), end) for end in ends if header[end:].strip())

@@ -268,6 +268,14 @@ def test_a_dropped_thought_is_missed_though_its_words_stand_in_the_answer() -> N
     assert chat.encode([QUESTION, answer, QUESTION, answer]).left_out == {1: "thought"}
 
 
+def test_an_answer_is_found_where_a_history_lacks_the_prompts_switch() -> None:
+    """LongCat's prompts end in ``/think_on ASSISTANT:``, its histories have ``ASSISTANT:`` alone."""
+    chat = chat_of(OWN / "longcat.jinja")
+    answer = {"role": "assistant", "content": "It is cold.", "reasoning_content": "So it is"}
+    sample = chat.encode([QUESTION, answer, QUESTION], thinking=True)
+    assert not sample.left_out and spelt(chat, sample).startswith("So it is\n</longcat_think>\nIt is cold.")
+
+
 def test_a_short_system_text_is_where_the_template_writes_it() -> None:
     source = (
         "<|system|>\nKnowledge: December 2023\n\n{{ messages[0].content }}<|end|>{% for m in messages[1:] %}"
