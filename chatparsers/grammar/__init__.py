@@ -77,6 +77,8 @@ def write(
     max_calls: int | None = None,
     max_size: int = MAX_SIZE,
     max_work: int = MAX_WORK,
+    spent: bool = False,
+    call_next: bool = False,
 ) -> Grammar | None:
     """The grammar of a turn; None if the request constrains nothing.
 
@@ -89,6 +91,9 @@ def write(
     calls are required, and any number in other turns. ``max_size``: how many characters the grammar may have;
     ``max_work``: how many steps the schemas may take. Past either, the rest of the schemas is written as any value, and
     ``weakened`` says so.
+
+    Two options are for guides: with ``spent``, no thought may begin after the turn's prefix; the result is None if none
+    may anyway. With ``call_next``, a call comes next, in a turn in which text may.
 
     Raises `RequestError` for an unknown dialect or engine, for ``max_calls`` under 1, for ``token_references=True``
     without a tokenizer, or for a user's grammar that cannot be read; `SchemaError` for an invalid schema, or if the
@@ -116,7 +121,7 @@ def write(
         )
     if max_calls is not None and (type(max_calls) is not int or max_calls < 1):
         raise RequestError(f"max_calls: expected a number from 1 on, or None, found {max_calls!r:.60}")
-    request = Request.of(turn, ids, max_calls)
+    request = Request.of(turn, ids, max_calls, spent, call_next)
     key = _key(request, turn, (dialect, target, max_size, max_work))
     if key is not None:
         known = _CACHE.get(key)
@@ -200,7 +205,8 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
         return None
     ids = tuple(request.marker_ids.items())
     asked = (request.options, request.reasoning, request.max_calls, request.named, request.prefix)
-    return (id(request.tree), asked, tools, given, ids, options)
+    narrowed = (request.spent, request.call_next)
+    return (id(request.tree), asked, narrowed, tools, given, ids, options)
 
 
 def _gbnf(reading: Reading, ids: Mapping[str, int], target: Target) -> str:

@@ -12,7 +12,9 @@ kinds. turn.py reads the turn, calls.py the calls, values.py the values.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +22,7 @@ from ...core.definition import nodes as n
 from ...core.definition.features import reasoning_spans
 from ...core.definition.nodes import Node, of_every_kind
 from ...core.definition.tree import children, first, nullable, once, walk
-from ...errors import DefinitionError
+from ...errors import DefinitionError, RequestError
 from .. import ir
 from ..budget import Budget
 from ..ir import ANY, EMPTY, GAP, Ir, alt, literals, never, opt, seq
@@ -28,6 +30,7 @@ from ..regular.regex import read_regex
 from ..schemas import Output
 from ..target import Target
 from .calls import CallReader
+from .narrow import without
 from .place import At
 from .request import Reading, Request
 from .residual import residual, rest_of_call
@@ -38,7 +41,7 @@ from .triggers import (
     stretches,
     words,
 )
-from .turn import TurnReader, has_calls, start_of
+from .turn import THOUGHT, TurnReader, has_calls, start_of
 from .values import Values
 
 __all__ = ["Reading", "Request", "Trigger", "read"]
@@ -169,11 +172,11 @@ def read(request: Request, target: Target | None = None, budget: Budget | None =
     """
     target = target or Target()
     calls = request.options.tools and (request.options.mode != "none" or target.free)
-    if not calls and not request.shaped:
+    if not calls and not request.shaped and not request.spent:
         return None
     reader = Reader(request, target, budget or Budget())
     body = next(node for node in walk(request.tree, True) if isinstance(node, n.Body))
-    if body.calls is None and body.start is None and not request.shaped:
+    if body.calls is None and body.start is None and not request.shaped and not request.spent:
         return None
     try:
         return _read(reader, body)
@@ -183,18 +186,45 @@ def read(request: Request, target: Target | None = None, budget: Budget | None =
 
 def _read(reader: Reader, body: n.Body) -> Reading | None:
     request = reader.request
-    at = usual = At(thoughts=request.reasoning)
+    at = At(thoughts=request.reasoning)
+    if request.call_next:  # after text, so nothing comes that begins a turn
+        after = replace(at, thoughts=at.thoughts and not request.spent)
+        return _reading(reader, reader.turn.body(replace(body, start=None), after), after)
     if not request.shaped and request.options.mode == "auto" and not reader.values.output.target.free:
         return _lazy(reader, body, at)
     root = residual(_turn(reader, at), request.prefix, reader.rules, request.marker_ids)
     if root is None:
         at = At(thoughts=True)
         root = residual(_turn(reader, at), request.prefix, reader.rules, request.marker_ids)
+    asked = request.shaped or (request.options.tools and (body.calls is not None or body.start is not None))
+    if root is None and not asked:  # a model that nothing constrained may have written anything
+        root = reader.turn.body(body, At(thoughts=False))
     if root is None:
-        at = usual
-        root = reader.turn.body(body, at)
+        whole = _turn(reader, at)
+        ends = [request.prefix[:end] for end in range(1, len(request.prefix) + 1)]
+        raise _unwritten(request, bisect(ends, False, key=lambda t: residual(whole, t, reader.rules) is None))
+    if request.spent:
+        left = without(root, THOUGHT, reader.rules)
+        if left is None and asked:
+            return None  # the grammar with thoughts is as narrow
+        root = root if left is None else left
+    return _reading(reader, root, at)
+
+
+def _unwritten(request: Request, place: int) -> RequestError:
+    """The error of a prefix that the grammar of the turn cannot begin with: at ``place`` they part."""
+    text = request.prefix
+    found = repr(text[place : place + 40]) if place < len(text) else "a call that it does not write so"
+    return RequestError(
+        f"prefix: expected what the grammar may begin with, found {found} at character {place}, after "
+        f"{text[max(0, place - 40) : place]!r}: let the prompt end before it, or sample without a grammar"
+    )
+
+
+def _reading(reader: Reader, root: Ir, at: At) -> Reading:
     reader.calls.check_names()
-    return Reading(root, reader.rules, False, (), _reasons(at, request), tuple(reader.values.output.weakened))
+    weakened = tuple(reader.values.output.weakened)
+    return Reading(root, reader.rules, False, (), _reasons(at, reader.request), weakened)
 
 
 def _reasons(at: At, request: Request) -> bool:
@@ -249,6 +279,8 @@ def _lazy(reader: Reader, body: n.Body, at: At) -> Reading | None:
         if begun is None and calls is not None:  # the call begins after text
             texts = tuple(trigger.value for trigger in begins)
             begun = rest_of_call(ir.Free(calls, texts, None), _after_thought(request), reader.rules)
+        if begun is None and request.in_call():
+            raise _unwritten(request, len(request.prefix))
         if begun is not None and begun is not EMPTY:
             options.insert(0, begun)
             at_start(begun, "")  # white space may belong to an open value

@@ -36,9 +36,22 @@ class Request:
     """The most calls; None: any number."""
     unread: Callable[[Tool], tuple[str, ...]]
     """The tool's name, or the names of its arguments, if the parser would not read them back."""
+    in_call: Callable[[], bool] = bool
+    """Whether the prompt has begun a call."""
+    spent: bool = False
+    """Whether no thought may begin any more, so that only those stand that the prompt has written."""
+    call_next: bool = False
+    """Whether a call comes next, in a turn in which text may."""
 
     @classmethod
-    def of(cls, turn: Any, marker_ids: Mapping[str, int], max_calls: int | None = None) -> Request:
+    def of(
+        cls,
+        turn: Any,
+        marker_ids: Mapping[str, int],
+        max_calls: int | None = None,
+        spent: bool = False,
+        call_next: bool = False,
+    ) -> Request:
         """What a turn asks for. ``marker_ids``: the markers that are written by their ids. ``max_calls``: in place of
         the turn's."""
         return cls(
@@ -53,6 +66,9 @@ class Request:
             _reasons(turn),
             max_calls or turn.max_calls or (_MOST_CALLS if turn.options.mode == "required" else None),
             partial(unreadable, turn.format, tools=turn.tools.names()),
+            lambda: turn.stream().state.kind == "call",
+            spent,
+            call_next,
         )
 
     @property

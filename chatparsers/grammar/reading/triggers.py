@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from ...core.definition import nodes as n
 from ...core.definition.nodes import Node, of_every_kind
-from ...core.definition.tree import tokens, walk
+from ...core.definition.tree import through, tokens, walk
 from ...errors import DefinitionError
 from ...public import public
 from .. import ir
@@ -142,7 +143,21 @@ def thoughts(tree: Node) -> tuple[str, ...]:
             opener = node.span.open
             found.update(dict.fromkeys(tokens(opener)))
             found.update(("".join(item.text for item in begin).strip(), None) for begin, _ in opener.opens())
+            found.update(dict.fromkeys(_fixed_texts(opener)))
     return tuple(text for text in found if text)
+
+
+def _fixed_texts(node: Node) -> list[str]:
+    """The texts that the parser takes for ``node``, without what may be missing; none if it takes other texts."""
+    if isinstance(node, (n.Literal, n.Token)):
+        return [node.text]
+    if node.empty(()):
+        return [""]
+    if isinstance(node, n.Sequence):
+        return ["".join(texts) for texts in product(*map(_fixed_texts, node.items))]
+    stands = through(node)
+    options = node.options if isinstance(node, n.Choice) else () if stands is None else (stands,)
+    return [text for option in options for text in _fixed_texts(option)]
 
 
 def split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:

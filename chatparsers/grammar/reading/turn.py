@@ -34,6 +34,9 @@ from .triggers import (
 )
 from .values import Values
 
+THOUGHT = "thought"
+"""The mark of thoughts that are to be left out."""
+
 
 class TurnReader:
     """Reads the nodes of the turn. ``read`` reads any node. ``free``: the dialect has a form for text with calls."""
@@ -61,7 +64,11 @@ class TurnReader:
         thought = seq(_text_until(*stops), closer)
         if node.always:
             return seq(opt(opener), thought)
-        return opt(seq(opener, thought))
+        return opt(self._thought(seq(opener, thought)))
+
+    def _thought(self, node: Ir) -> Ir:
+        """A thought that is not begun. Where none may begin any more, it is marked, to be left out at the end."""
+        return ir.Shared(THOUGHT, node) if self.request.spent else node
 
     def _spaced(self, opener: Ir, free: bool) -> Ir:
         """An opener, perhaps after white space. Where free text may be in its place, both are one piece as far as no
@@ -105,7 +112,7 @@ class TurnReader:
             node = replace(node, calls=None, start=None)
         begin = start_of(node)
         start = None if begin is None else self.read(begin, at)
-        if self._text_is_free and (node.calls is not None or start is not None):
+        if self._text_is_free and (node.calls is not None or start is not None or self.request.spent):
             return self._free_text(node, start, at)
         calls = [] if node.calls is None else [self.read(node.calls, at)]
         lead: Ir = GAP
@@ -124,7 +131,8 @@ class TurnReader:
             return ir.Lang()
         left = _left_by_calls(node)
         if left is not None and at.thoughts:
-            calls.append(seq(self._stretch(node, left, at, *self.request.stops), alt(*calls)))
+            called = seq(self._stretch(node, left, at, *self.request.stops), alt(*calls))
+            calls.append(self._thought(called))
         return self._reasoned(node, seq(lead, alt(*calls), GAP), at)
 
     def _reasoned(self, node: n.Body, rest: Ir, at: At) -> Ir:
@@ -134,11 +142,11 @@ class TurnReader:
         if span is None or not at.thoughts:
             return rest
         if span.close is not None:
-            return seq(ir.Rep(seq(GAP, self._span(node, span, at)), 0, None), rest)
+            return seq(ir.Rep(self._thought(seq(GAP, self._span(node, span, at))), 0, None), rest)
         ids, stops = self.request.marker_ids, _exits(node)
         ways = [seq(*literals(stop, ids), left) for stop in stops for left in self._after([rest], stop)]
         thought = seq(self._stretch(node, span, at, *self.request.stops), alt(*ways))
-        return seq(GAP, alt(thought, rest)) if ways else rest
+        return seq(GAP, alt(self._thought(thought), rest)) if ways else rest
 
     def _span(self, node: n.Body, span: Span, at: At) -> Ir:
         """A run of text with its markers. The text holds nothing that would end it for the parser."""
@@ -179,6 +187,8 @@ class TurnReader:
 
     def _free_text(self, node: n.Body, start: Ir | None, at: At) -> Ir:
         """Text and calls together, for dialects that have a form for this."""
+        if node.calls is None and start is None:
+            return self._without_calls(node, at)
         outer = node.calls
         while outer is not None and not isinstance(outer, n.Calls):
             outer = through(outer, True)
@@ -209,8 +219,14 @@ class TurnReader:
             options = [part for part in (start, calls) if part is not None]
             if len(options) > 1 and content.close is None:
                 options = options[:1]
-            return self._spans(node, content, options, self._most(item), at)
+            most = self._most(item)
+            if self.request.call_next and calls is not None:
+                more = None if most is None else most - 1
+                return seq(GAP, calls, GAP if more == 0 else self._spans(node, content, [calls], more, at))
+            return self._spans(node, content, options, most, at)
         most = self._most(item)
+        if self.request.call_next and calls is not None:
+            return seq(GAP, calls, GAP, ir.Free(calls, triggers, most, others).after)
         if calls is not None and most == 1:
             calls = seq(calls, GAP)
         rest: Ir = ir.Lang(stops=others) if calls is None else ir.Free(calls, triggers, most, others)
@@ -236,6 +252,15 @@ class TurnReader:
             rest = ir.Free(calls, triggers, most - 1, others)
         return alt(*begun, plain, seq(plain, calls, rest))
 
+    def _without_calls(self, node: n.Body, at: At) -> Ir:
+        """Text in which no thought begins."""
+        spans = [end for span in node.spans for end in first(span.open)]
+        plain = _text_until(*thoughts(self.request.tree), *spans)
+        if node.content is None:
+            return plain
+        marked = self._spans(node, node.content, [], None, at)
+        return alt(plain, marked) if node.content.optional else marked
+
     def _most(self, item: Node | None) -> int | None:
         """How often ``item`` may be in free text; None: any number of times. Where it holds a list of calls, the
         list is counted, so the item stands once."""
@@ -251,7 +276,7 @@ class TurnReader:
             return self._sections(node, calls, most, at)
         spans = [self._span(node, span, at)]
         if node.reasoning is not None and at.thoughts:
-            spans.insert(0, self._span(node, node.reasoning, at))
+            spans.insert(0, self._thought(self._span(node, node.reasoning, at)))
         last = opt(self._stretch(node, span, at))
         if most is None:
             return seq(ir.Rep(seq(GAP, alt(*spans, *calls)), 0, None), GAP, last)
@@ -288,7 +313,11 @@ class TurnReader:
             name = f"section {stop}" if left in (None, most) else f"section {stop} {left}"
             if name not in self.rules:
                 self.rules[name] = EMPTY
-                options = [seq(begun, text(span, sections(left))) for span, begun in texts[stop]]
+                options = [
+                    self._thought(option) if span is node.reasoning else option
+                    for span, begun in texts[stop]
+                    for option in [seq(begun, text(span, sections(left)))]
+                ]
                 if left != 0:
                     more = GAP if most == 1 else seq(GAP, opt(sections(None if left is None else left - 1)))
                     options += [seq(call, more) for call in called[stop]]
