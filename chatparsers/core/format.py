@@ -43,6 +43,7 @@ _GRAMMAR = "chatparsers.grammar:write"
 _GUIDE = "chatparsers.guide:open_guide"
 _ID_START = "chatparsers.tokens.feed:id_start"
 _MARKER_IDS = "chatparsers.tokens.feed:marker_ids"
+_TEXT = "chatparsers.tokens.feed:text_of"
 _STOP_IDS = "chatparsers.tokens.feed:stop_ids"
 
 Dialect: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
@@ -452,6 +453,31 @@ class Turn(Shown):
             call_within=call_within,
         )
         return found
+
+    def rest(self, output: Piece) -> Turn:
+        """The turn of what comes after ``output``, text or ids that the model has written of the answer: to go on after
+        a cut.
+
+        Its prompt and prefix end with ``output``, so its stream reads on there, and its grammar allows what the whole
+        grammar allows there. A call that ``output`` leaves open is given whole. If calls were made before, the ids of
+        calls differ from theirs. Raises `RequestError` for ids without a tokenizer, and for ids of which no text tells:
+        a part of a character, or a marker in ordinary tokens. Where a grammar cannot go on, `grammar` says it.
+
+        >>> turn = chat.prepare(messages, tools=tools)
+        >>> rest = turn.rest(call[:40])
+        >>> rest.parse(call[40:]).tool_calls == turn._replace(id_seed=rest.id_seed).parse(call).tool_calls
+        True
+        """
+        stream = self.stream()
+        stream.feed(output)
+        text = output if isinstance(output, str) else _loaded(_TEXT)(self.tokenizer, output, self.marker_ids)
+        made = stream.state.call if stream.state.kind == "call" else len(stream._message(False).tool_calls)
+        changes: dict[str, Any] = {"prefix": self.prefix + text}
+        if self.prompt:
+            changes["prompt"] = self.prompt + text
+        if made:
+            changes["id_seed"] = f"{self.id_seed}/{made}"
+        return self._replace(**changes)
 
     def _start(self, inline: bool) -> Start:
         """How a stream of text begins."""

@@ -1,14 +1,29 @@
-"""llguidance as an engine: Lark grammars."""
+"""llguidance as an engine: Lark grammars.
+
+Two things of llguidance 1.9 are not used. If it may write forced text ahead, it loses its place when ids are taken back
+after a mask was asked for; so that is switched off, and `LlguidanceMatcher.forced` finds what is forced from masks.
+And an id that ends the turn is not given to it, because it would take back one byte too many.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import llguidance
 
 from ..errors import RequestError
+from ..tokens import Vocabulary
 from .bitmask import allow_none
+
+_NO_FORCING = '%llguidance {"no_forcing": true}\n'
+_MOST_FORCED = 128
+"""So many ids are looked ahead."""
+_MOST_BEGUN = 64
+"""If more ids than these are allowed, none of them is forced: forced text has few beginnings."""
+_any_bit = re.compile(rb"[^\x00]").finditer
 
 
 class Llguidance:
@@ -18,15 +33,33 @@ class Llguidance:
 
     def __init__(self, tokenizer: Any, ends: tuple[int, ...]) -> None:
         self.tokenizer = llguidance.LLTokenizer(tokenizer.to_str(), eos_token=list(ends))
+        self.vocabulary = Vocabulary.of(tokenizer)
+        self.ends = frozenset(ends)
         self.size = self.tokenizer.vocab_size
         self.options: dict[str, Any] = {}
 
     def compiled(self, grammar: str) -> LlguidanceMatcher:
-        text = llguidance.LLMatcher.grammar_from_lark(grammar)
+        text = llguidance.LLMatcher.grammar_from_lark(_NO_FORCING + grammar)
         fresh = llguidance.LLMatcher(self.tokenizer, text, log_level=0)
-        made = LlguidanceMatcher(fresh, fresh, self.size)
+        made = LlguidanceMatcher(fresh, fresh, self)
         made.check()
         return made
+
+    def spelt(self, id: int) -> bytes:
+        """The bytes of an id; none if it stands for no text."""
+        piece = "" if id in self.vocabulary.added else self.vocabulary.pieces[id]
+        return piece.encode() if isinstance(piece, str) else piece
+
+    def as_encoded(self, ids: list[int]) -> list[int]:
+        """The ids in which the tokenizer writes the text of ``ids``, as far as it is whole characters."""
+        found: list[int] = []
+        for special, run in groupby(ids, self.vocabulary.added.__contains__):
+            if special:
+                found += run
+            else:
+                text = b"".join(map(self.spelt, run)).decode("utf-8", "ignore")
+                found += self.vocabulary.ids_of(text)
+        return found
 
 
 class LlguidanceFiller:
@@ -37,7 +70,7 @@ class LlguidanceFiller:
 
     def fill(self, rows: list[tuple[LlguidanceMatcher, int]], address: int, size: int, count: int) -> None:
         if all(matcher.bytes == size for matcher, _ in rows):
-            inner = [(matcher._inner, row) for matcher, row in rows]
+            inner = [(matcher.inner, row) for matcher, row in rows]
             self._executor.unsafe_compute_mask_ptr(inner, address, size, count)
         else:
             for matcher, row in rows:
@@ -50,40 +83,80 @@ class LlguidanceFiller:
 class LlguidanceMatcher:
     """The state of an answer in llguidance. ``fresh``: the state before the first id."""
 
-    __slots__ = ("_fresh", "_inner", "bytes", "forced", "size", "take")
+    __slots__ = ("_engine", "_fresh", "bytes", "inner", "size", "take")
 
     filler = LlguidanceFiller
 
-    def __init__(self, fresh: Any, inner: Any, size: int) -> None:
+    def __init__(self, fresh: Any, inner: Any, engine: Llguidance) -> None:
         self._fresh = fresh
-        self.size = size
-        self.bytes = (size + 31) // 32 * 4
+        self._engine = engine
+        self.size = engine.size
+        self.bytes = (engine.size + 31) // 32 * 4
         self._set(inner)
 
     def _set(self, inner: Any) -> None:
-        self._inner = inner
+        self.inner = inner
         self.take = inner.consume_token
-        self.forced = inner.compute_ff_tokens
 
-    def mend(self, ids: Sequence[int]) -> None:
-        if self._inner.is_error():
-            self._set(self._fresh.deep_copy())
-            self._inner.consume_tokens(list(ids))
+    def restart(self, ids: Sequence[int]) -> None:
+        self._set(self._fresh.deep_copy())
+        self.inner.consume_tokens(list(ids))
+
+    def may_end(self) -> bool:
+        return bool(self.inner.is_accepting())
 
     def accepts(self, ids: Sequence[int]) -> int:
-        return int(self._inner.validate_tokens(list(ids)))
+        return int(self.inner.validate_tokens(list(ids)))
 
     def rollback(self, count: int) -> None:
-        self._inner.rollback(count)
+        self.inner.rollback(count)
 
     def copy(self) -> LlguidanceMatcher:
-        return LlguidanceMatcher(self._fresh, self._inner.deep_copy(), self.size)
+        return LlguidanceMatcher(self._fresh, self.inner.deep_copy(), self._engine)
 
     def fill(self, address: int) -> None:
-        self._inner.unsafe_compute_mask_ptr(address, self.bytes)
+        self.inner.unsafe_compute_mask_ptr(address, self.bytes)
         self.check()
+
+    def forced(self) -> list[int]:
+        """What all allowed ids begin with must come: it goes on by the shortest of them, as long as there is one."""
+        taken: list[int] = []
+        while len(taken) < _MOST_FORCED and (id := self._only()) >= 0 and self.take(id):
+            taken.append(id)
+        self.rollback(len(taken))
+        found = self._engine.as_encoded(taken)
+        if self.accepts(found) < len(found):
+            found = taken
+        return found[:-1] if found and self._may_be_longer(found) else found
+
+    def _allowed(self) -> list[int]:
+        """The ids that may come; none if they are too many."""
+        mask = self.inner.compute_bitmask()
+        if int.from_bytes(mask, "little").bit_count() > _MOST_BEGUN:
+            return []
+        places = [found.start() for found in _any_bit(mask)]
+        return [place * 8 + bit for place in places for bit in range(8) if mask[place] >> bit & 1]
+
+    def _only(self) -> int:
+        """The shortest of the ids that may come, if all begin with its text; -1 if there is none."""
+        ids = self._allowed()
+        if len(ids) == 1:
+            return -1 if ids[0] in self._engine.ends else ids[0]
+        texts = {self._engine.spelt(id): id for id in ids}
+        begin = min(texts, key=len, default=b"")
+        return texts[begin] if begin and all(text.startswith(begin) for text in texts) else -1
+
+    def _may_be_longer(self, ids: list[int]) -> bool:
+        """Whether an id that begins with the last of ``ids`` may come in its place, so that the model must choose."""
+        for id in ids[:-1]:
+            self.take(id)
+        allowed, begin = self._allowed(), self._engine.spelt(ids[-1])
+        self.rollback(len(ids) - 1)
+        return bool(begin) and any(
+            id != ids[-1] and self._engine.spelt(id).startswith(begin) for id in allowed
+        )
 
     def check(self) -> None:
         """Raises `RequestError` if llguidance gave up."""
-        if self._inner.is_error():
-            raise RequestError(f"grammar: llguidance gives up: {self._inner.get_error()}")
+        if self.inner.is_error():
+            raise RequestError(f"grammar: llguidance gives up: {self.inner.get_error()}")

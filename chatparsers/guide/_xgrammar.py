@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from ctypes import memmove
 from importlib.metadata import version
@@ -36,7 +37,12 @@ class Xgrammar:
 
     def compiled(self, grammar: str) -> XgrammarMatcher:
         compiled = self._compiler.compile_structural_tag(grammar)
-        return XgrammarMatcher(xgrammar.GrammarMatcher(compiled), self)
+        tokens = sorted({int(id) for id in _tokens(grammar)})
+        return XgrammarMatcher(xgrammar.GrammarMatcher(compiled), self, tokens)
+
+
+_tokens = re.compile(r'(?:"token": |Token\()(\d+)').findall
+"""The ids that a grammar names."""
 
 
 class XgrammarFiller:
@@ -50,34 +56,40 @@ class XgrammarFiller:
         shape = (len(rows), (rows[0][0].size + 31) // 32)
         if self._words.shape != shape:
             self._words = np.zeros(shape, dtype=np.int32)
-        self._batch.batch_fill_next_token_bitmask([matcher._inner for matcher, _ in rows], self._words)
-        self._words[:, -1] &= rows[0][0]._engine.last
-        for place, (_, row) in enumerate(rows):
+        self._batch.batch_fill_next_token_bitmask([matcher.inner for matcher, _ in rows], self._words)
+        for words, (matcher, row) in zip(self._words, rows, strict=True):
+            matcher.mend(words)
             allow_none(address + row * size, size)
-            memmove(address + row * size, self._words[place].ctypes.data, shape[1] * 4)
+            memmove(address + row * size, words.ctypes.data, words.nbytes)
 
 
 class XgrammarMatcher:
-    """The state of an answer in xgrammar."""
+    """The state of an answer in xgrammar. ``tokens``: the ids that its grammar names."""
 
-    __slots__ = ("_engine", "_inner", "_words", "size", "take")
+    __slots__ = ("_engine", "_tokens", "_words", "inner", "size", "take")
 
     filler = XgrammarFiller
 
-    def __init__(self, inner: Any, engine: Xgrammar) -> None:
-        self._inner = inner
-        self.size = engine.size
+    def __init__(self, inner: Any, engine: Xgrammar, tokens: list[int]) -> None:
+        self.inner = inner
         self._engine = engine
+        self._tokens = tokens
+        self.size = engine.size
         self._words = np.zeros((1, (engine.size + 31) // 32), dtype=np.int32)
         self.take = inner.accept_token
 
-    def mend(self, ids: Sequence[int]) -> None:
-        """Nothing: a refused id changes nothing."""
+    def restart(self, ids: Sequence[int]) -> None:
+        self.inner.reset()
+        for id in ids:
+            self.inner.accept_token(id)
+
+    def may_end(self) -> bool:
+        return bool(self.inner.is_completed())
 
     def accepts(self, ids: Sequence[int]) -> int:
         count = 0
         for id in ids:
-            if self._inner.is_terminated() or not self._inner.accept_token(id):
+            if self.inner.is_terminated() or not self.inner.accept_token(id):
                 break
             count += 1
         self.rollback(count)
@@ -85,18 +97,26 @@ class XgrammarMatcher:
 
     def rollback(self, count: int) -> None:
         if count:
-            self._inner.rollback(count)
+            self.inner.rollback(count)
 
     def copy(self) -> XgrammarMatcher:
-        return XgrammarMatcher(self._inner.fork(), self._engine)
+        return XgrammarMatcher(self.inner.fork(), self._engine, self._tokens)
 
     def fill(self, address: int) -> None:
-        self._inner.fill_next_token_bitmask(self._words)
-        self._words[0, -1] &= self._engine.last
+        self.inner.fill_next_token_bitmask(self._words)
+        self.mend(self._words[0])
         memmove(address, self._words.ctypes.data, self._words.nbytes)
 
+    def mend(self, words: Any) -> None:
+        """Takes out of a mask what xgrammar 0.2.8 should not have in it: the bits after the last id, and ids of the
+        grammar that it refuses."""
+        words[-1] &= self._engine.last
+        for id in self._tokens:
+            if words[id >> 5] >> (id & 31) & 1 and not self.accepts((id,)):
+                words[id >> 5] &= ~np.int32(1 << (id & 31)) if id & 31 < 31 else np.int32(0x7FFFFFFF)
+
     def forced(self) -> list[int]:
-        text = self._inner.find_jump_forward_string()
+        text = self.inner.find_jump_forward_string()
         if not text:
             return []
         ids = self._engine.vocabulary.ids_of(text)

@@ -16,21 +16,34 @@ from ..tokens import Vocabulary
 from .turn import Guided
 
 
+def closers(turn: Guided, kind: str) -> tuple[str, ...]:
+    """The texts that end a thought, or content that has markers (``kind``), without white space around them, the
+    shortest first."""
+    return _closers(turn.format, turn.options._replace(schema=None), kind)
+
+
 @lru_cache(maxsize=256)
-def closers(format: Definition, options: Options) -> tuple[str, ...]:
-    """The texts that end a thought, without white space around them, the shortest first."""
+def _closers(format: Definition, options: Options, kind: str) -> tuple[str, ...]:
     tree = format.tree(options)
     body = next(node for node in once(tree) if isinstance(node, Body))
-    found: dict[str, None] = {}
-    for span in reasoning_spans(tree):
-        found.update(dict.fromkeys(_ends(span, body)))
-    texts = dict.fromkeys(text.strip() for text in found)
+    spans = (
+        reasoning_spans(tree) if kind == "reasoning" else [body.content] if body.content is not None else []
+    )
+    texts = dict.fromkeys(text.strip() for span in spans for text in _ends(span, body))
     return tuple(sorted(filter(None, texts), key=len))
 
 
+def sections(turn: Guided) -> frozenset[int]:
+    """The ids that begin a section, if thoughts have no closer, so that these end them."""
+    spans = reasoning_spans(turn.format.tree(turn.options._replace(schema=None)))
+    if all(span.close is not None for span in spans):
+        return frozenset()
+    return frozenset(turn.marker_ids[text] for text in closers(turn, "reasoning") if text in turn.marker_ids)
+
+
 def _ends(span: Span, body: Body) -> Iterator[str]:
-    """What ends a thought: its closer, or what begins after it."""
-    after = (None if body.content is None else body.content.open, body.calls)
+    """What ends a span: its closer, or what begins after it."""
+    after = (None if body.content in (None, span) else body.content.open, body.calls)
     for node in (span.close,) if span.close is not None else after:
         if node is None:
             continue
@@ -45,19 +58,17 @@ def message_ids(turn: Guided, text: str) -> tuple[int, ...]:
     cannot hold."""
     if not isinstance(text, str):
         raise RequestError(f"thinking_message: expected text, found {type(text).__name__}")
-    marked = next(
-        (mark for mark in (*closers(turn.format, turn.options), *turn.marker_ids) if mark in text), None
-    )
+    marked = next((mark for mark in (*closers(turn, "reasoning"), *turn.marker_ids) if mark in text), None)
     if marked is not None:
         raise RequestError(f"thinking_message: expected text without markers, found {marked!r} in it")
     return Vocabulary.of(turn.tokenizer).ids_of(text) if text else ()
 
 
-def endings(turn: Guided, text: str, message: tuple[int, ...]) -> Iterator[list[int]]:
-    """The ways to end a thought that ends with ``text`` so far: the rests of closers that it has begun, then the whole
-    ones after ``message``, the fewest ids first."""
+def endings(turn: Guided, kind: str, text: str, message: tuple[int, ...] = ()) -> Iterator[list[int]]:
+    """The ways to end a thought or content, which ends with ``text`` so far: the rests of closers that it has begun,
+    then the whole ones after ``message``, the fewest ids first."""
     vocabulary, marks = Vocabulary.of(turn.tokenizer), turn.marker_ids
-    found = closers(turn.format, turn.options)
+    found = closers(turn, kind)
     begun = {
         closer[size:]
         for closer in found

@@ -27,10 +27,14 @@ class Matcher(Protocol):
     filler: Any
     """The class of what fills the masks of a batch (`Filler`)."""
     take: Callable[[int], bool]
-    """Takes the next id, if it is allowed. If not, the matcher may be spoilt: `mend` it."""
+    """Takes the next id, if it is allowed. If not, the matcher may be spoilt: `restart` it."""
 
-    def mend(self, ids: Sequence[int]) -> None:
-        """Makes it anew after an id was refused. ``ids``: all that it took."""
+    def restart(self, ids: Sequence[int]) -> None:
+        """Makes it anew. ``ids``: all that it took."""
+        ...
+
+    def may_end(self) -> bool:
+        """Whether the turn may end here, so that an id that ends it is allowed. No such id is given to a matcher."""
         ...
 
     def accepts(self, ids: Sequence[int]) -> int:

@@ -14,13 +14,13 @@ share the past. No limit can be reached before ``_deadline`` ids. Up to there, a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from operator import index
-from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
 from ..core.events import Event
 from ..core.message import FinishReason, Message
-from ..core.parser.stream import Stream
+from ..core.parser.state import StateKind
+from ..core.parser.stream import Stream, _no_shortcut
 from ..errors import RequestError
 from ..grammar import Grammar
 from ..public import made_by, public
@@ -31,29 +31,29 @@ from .plan import Plan
 from .turn import Guided
 
 Ids: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
-Kind: TypeAlias = Literal["reasoning", "content", "call", "between", "ended"]
 
 _NEVER = 1 << 62
 
 
 @public
-@dataclass(frozen=True, slots=True)
-class GuideState:
-    """Where a generation is. ``kind``: ``reasoning``, ``content``, ``call``, ``between`` (markup between parts) or
-    ``ended``. ``tokens``: how many ids were fed since this kind began. ``left``: how many ids thoughts may still take;
-    None: any number."""
+class GuideState(NamedTuple):
+    """Where a generation is. ``kind``, ``call``, ``tool`` and ``path`` are as in `StreamState`. ``tokens``: how many
+    ids were fed since this kind of text began. ``left``: how many ids thoughts may still take; None: any number."""
 
-    kind: Kind
+    kind: StateKind
+    call: int | None
+    tool: str
+    path: tuple[str | int, ...]
     tokens: int
     left: int | None
 
 
 class _Past(NamedTuple):
     """What was read since ``since`` ids: text of ``kind``. Before it, thoughts took ``thought`` ids, and content took
-    ``said``."""
+    ``said``; after the first call, that is no number that reaches a limit."""
 
     since: int
-    kind: Kind
+    kind: StateKind
     thought: int
     said: int
     before: _Past | None
@@ -93,6 +93,7 @@ class Guide:
     __slots__ = (
         "_count",
         "_deadline",
+        "_ends",
         "_ids",
         "_over",
         "_past",
@@ -114,6 +115,8 @@ class Guide:
     """How many ids were fed."""
     _ids: list[int]
     """These ids."""
+    _ends: frozenset[int]
+    """The ids that may end the turn."""
     _over: int
     """The count at which the turn ended; -1 before."""
     _deadline: int
@@ -137,8 +140,15 @@ class Guide:
 
     @property
     def state(self) -> GuideState:
-        """Where the generation is: the kind of text, how many ids it took, how many thoughts may still take."""
-        return GuideState(self._past.kind, self._count - self._past.since, self._left)
+        """Where the generation is: what is written, how many ids it took, how many thoughts may still take.
+
+        >>> guide = chat.bind(tools=tools, prefix="<think>\\n").guide(thinking_tokens=9)
+        >>> events = guide.feed(tokenizer.encode("Hm").ids)
+        >>> guide.state.kind, guide.state.tokens, guide.state.left
+        ('reasoning', 1, 8)
+        """
+        _, call, tool, path = self._stream.state
+        return GuideState(self._past.kind, call, tool, path, self._count - self._past.since, self._left)
 
     @property
     def message(self) -> Message:
@@ -162,7 +172,7 @@ class Guide:
         """
         if type(ids) is not int:
             return self._feed_all(_plain_ids(ids))
-        if self._count >= self._deadline:
+        if self._count >= self._deadline or ids in self._ends:
             events = self._step(ids)
             if events is None:
                 raise self._refusal(ids, 0)
@@ -173,7 +183,7 @@ class Guide:
             except OverflowError:
                 taken = False
             if not taken:
-                self._mend()
+                self._restart()
                 raise self._refusal(ids, 0)
         events = self._read(ids)
         self._ids.append(ids)
@@ -193,8 +203,9 @@ class Guide:
         matcher = self._used.matcher
         if not self._plan.limited and matcher is not None and self._over < 0:
             return matcher.accepts(found)
-        fork = self.fork()
-        return next((place for place, id in enumerate(found) if fork._step(id) is None), len(found))
+        count = next((place for place, id in enumerate(found) if self._step(id) is None), len(found))
+        self.rollback(count)
+        return count
 
     def fill(self, bitmask: Any, row: int = 0) -> bool:
         """Writes into a row of ``bitmask`` which ids may come next: a bit for each, in words of 32 bits.
@@ -234,7 +245,7 @@ class Guide:
         >>> guide.feed(guide.forced())
         []
         >>> guide.state.kind
-        'content'
+        'between'
         """
         if self._forced_id >= 0:
             assert self._run is not None
@@ -258,23 +269,28 @@ class Guide:
             raise RequestError(
                 f"rollback: expected at most {self._count} ids, as were fed, found {count!r:.40}"
             )
-        last, now = self._count, self._count - count
-        if self._over >= 0:
-            last, self._over = min(last, self._over), (self._over if self._over <= now else -1)
-        self._count = now
+        now = self._count - count
+        last = self._count if self._over < 0 else self._over - 1
+        """How many ids the matcher took: not the one that ended the turn."""
         while (before := self._used.before) is not None and self._used.since > now:
             if self._used.matcher is not before.matcher:
                 last = self._used.since
             self._used = before
         if self._used.matcher is not None and last > now:
             self._used.matcher.rollback(last - now)
+        self._count = now
+        if self._over > now:
+            self._over = -1
         while self._run is not None and self._run.since > now:
             self._run = self._run.before
         while self._past.before is not None and self._past.since > now:
             self._past = self._past.before
         del self._ids[now:]
-        self._stream = self._plan.stream()
-        self._stream.feed(self._ids)
+        try:
+            self._stream.rollback(count)
+        except RequestError:  # more than it keeps
+            self._stream = self._plan.stream()
+            self._stream.feed(self._ids)
         self._bind()
 
     def fork(self) -> Guide:
@@ -287,7 +303,7 @@ class Guide:
         ('Hi', '')
         """
         other = Guide.__new__(Guide)
-        for name in ("_plan", "_count", "_past", "_run", "_over"):
+        for name in ("_plan", "_ends", "_count", "_past", "_run", "_over"):
             setattr(other, name, getattr(self, name))
         other._ids = self._ids[:]
         other._stream = self._stream.fork()
@@ -326,48 +342,86 @@ class Guide:
 
     def _step(self, id: int) -> list[Event] | None:
         """The events of the next id; None if it may not come."""
-        if self._over < 0:
-            if self._forced_id not in (-1, id):
+        if self._over >= 0:
+            events = self._read(id)
+        elif id in self._ends:
+            found = self._end(id)
+            if found is None:
                 return None
-            try:
-                taken = self._take is None or self._take(id)
-            except OverflowError:
-                taken = False
-            if not taken:
-                self._mend()
-                return None
-        events = self._read(id)
+            events = found
+        elif self._allows(id):
+            events = self._read(id)
+        else:
+            return None
         self._ids.append(id)
         self._count += 1
-        if self._over < 0:
+        if self._over in (-1, self._count):
             self._look()
         return events
 
-    def _mend(self) -> None:
+    def _allows(self, id: int) -> bool:
+        """Whether ``id`` may come. If so, the matcher takes it."""
+        if self._forced_id not in (-1, id):
+            return False
+        try:
+            taken = self._take is None or self._take(id)
+        except OverflowError:
+            taken = False
+        if not taken:
+            self._restart()
+        return taken
+
+    def _end(self, id: int) -> list[Event] | None:
+        """The events of an id that may end the turn; None if it may not come. If it does end it, the matcher stays as
+        it was: not every engine can go back over the end."""
+        matcher = self._used.matcher
+        if self._forced_id in (-1, id) and (matcher is None or matcher.may_end()):
+            self._over = self._count + 1
+            return self._read(id)
+        if not self._allows(id):  # in some formats it is a marker, too
+            return None
+        events = self._read(id)
+        if self._stream.ended:
+            self._over = self._count + 1
+            self._restart()
+        return events
+
+    def _restart(self) -> None:
         """Makes the matcher as it was before it refused an id."""
         used = self._used
         assert used.matcher is not None
-        used.matcher.mend(self._ids[used.first :])
+        used.matcher.restart(self._ids[used.first :])
         self._take = used.matcher.take
 
     def _look(self) -> None:
         """Looks whether another kind of text has begun, and whether a limit is reached."""
-        stream, past = self._stream, self._past
-        kind = _kind(stream)
-        if kind != past.kind:
+        free = self._forced_id < 0
+        if free and self._past.kind == "reasoning" and self._plan.sections.intersection(self._ids[-1:]):
+            self._run = _Run(self._count - 1, self._ids[-1:], self._run)
+        kind = self._stands()
+        if kind != self._past.kind:
             self._past = self._begun(kind)
-        if kind == "ended":
-            self._over = self._count
-        elif self._plan.limited and self._forced_id < 0 and not stream._inside_character:
+        if free and self._plan.limited and self._over < 0 and not self._stream._inside_character:
             self._keep_limits()
         self._bind()
 
-    def _begun(self, kind: Kind) -> _Past:
+    def _stands(self) -> StateKind:
+        """The kind of text that is written."""
+        if self._over >= 0:
+            return "ended"
+        kind = self._stream._stands()[0]
+        run = self._run
+        if kind == "reasoning" and run is not None and run.since + len(run.ids) >= self._past.since:
+            # The thought was ended by the beginning of a call, which the parser takes for one when it has the name.
+            return kind if self._forced_id >= 0 else "between"
+        return kind
+
+    def _begun(self, kind: StateKind) -> _Past:
         """The past, with a kind of text that begins here."""
         past = self._past
         took = self._count - past.since
         thought = past.thought + (took if past.kind == "reasoning" else 0)
-        said = past.said + (took if past.kind == "content" else 0)
+        said = -_NEVER if kind == "call" else past.said + (took if past.kind == "content" else 0)
         return _Past(self._count, kind, thought, said, past)
 
     def _bind(self) -> None:
@@ -375,12 +429,14 @@ class Guide:
         matcher, stream, past, plan = self._used.matcher, self._stream, self._past, self._plan
         self._take = None if matcher is None else matcher.take
         self._read = stream.feed
-        self._plain = stream._plain if stream._has_shortcut else None
+        self._plain = None if stream._plain is _no_shortcut else stream._plain
         self._deadline = _NEVER
         if self._over >= 0 or self._forced_id >= 0:
             self._deadline = -1
         elif past.kind == "reasoning" and plan.thinking_tokens is not None:
             self._deadline = past.since + plan.thinking_tokens - past.thought
+        elif past.kind == "content" and plan.call_within is not None and not self._used.called:
+            self._deadline = past.since + plan.call_within - past.said
 
     @property
     def _asked(self) -> Matcher | None:
@@ -407,34 +463,41 @@ class Guide:
 
     def _keep_limits(self) -> None:
         """Does what follows from a limit that is reached."""
+        plan, used = self._plan, self._used
         if self._left == 0:
             if self._past.kind == "reasoning":
-                self._close_thought()
-            elif not self._used.spent:
-                self._narrow(self._plan.spent(self._stream.message), True, self._used.called)
+                self._close(plan.message)
+            elif not used.spent:
+                self._narrow(plan.spent(self._stream.message), True, used.called)
+        if self._past.kind == "content" and plan.call_within is not None and not used.called:
+            said = self._past.said + self._count - self._past.since
+            if said >= plan.call_within and not self._close(()):
+                self._narrow(plan.call_next(self._used.spent), self._used.spent, True)
 
     def _narrow(self, matcher: Matcher | None, spent: bool, called: bool) -> None:
         """Goes on with the matcher of a narrower grammar; None if the present one is as narrow."""
         used = self._used._replace(since=self._count, spent=spent, called=called, before=self._used)
         self._used = used if matcher is None else used._replace(matcher=matcher, first=self._count)
 
-    def _close_thought(self) -> None:
-        """Ends the open thought: the ids of its end must come now."""
-        plan = self._plan
-        text = plan.turn.prefix + self._stream.message.text
-        for ids in endings(plan.turn, text, plan.message):
-            if self._ends_thought(ids):
+    def _close(self, message: tuple[int, ...]) -> bool:
+        """Ends the open thought, or content with markers: the ids of its end must come now. False if none ends it."""
+        turn, kind = self._plan.turn, self._past.kind
+        for ids in endings(turn, kind, turn.prefix + self._stream.message.text, message):
+            if self._closes(ids):
                 self._run = _Run(self._count, ids, self._run)
-                return
+                return True
+        return False
 
-    def _ends_thought(self, ids: list[int]) -> bool:
-        """Whether these ids may come here, and end the thought."""
+    def _closes(self, ids: list[int]) -> bool:
+        """Whether these ids may come here, and end the present kind of text."""
         matcher = self._used.matcher
         if matcher is not None and matcher.accepts(ids) < len(ids):
             return False
+        if ids[-1] in self._plan.sections:
+            return True
         stream = self._stream.fork()
         stream.feed(ids)
-        return _kind(stream) != "reasoning"
+        return stream._stands()[0] != self._past.kind
 
     def _refusal(self, id: int, place: int) -> RequestError:
         must = self._forced_id
@@ -461,16 +524,10 @@ def open_guide(
     guide._plan, guide._count, guide._ids, guide._over, guide._run = plan, 0, [], -1, None
     guide._stream = plan.stream()
     guide._used = _Used(0, plan.matcher(), 0, False, False, None)
-    guide._past = _Past(0, _kind(guide._stream), 0, 0, None)
+    guide._ends = plan.ends
+    guide._past = _Past(0, guide._stream._stands()[0], 0, 0, None)
     guide._look()
     return guide
-
-
-def _kind(stream: Stream) -> Kind:
-    if stream.ended:
-        return "ended"
-    region = stream.region
-    return "between" if region == "markup" else region
 
 
 def _copied(used: _Used) -> _Used:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from ..core.definition.nodes import Body
+from ..core.definition.tree import once
 from ..core.message import Message
 from ..core.parser.stream import Stream
 from ..errors import RequestError
 from ..grammar import Grammar, write
-from .closing import message_ids
+from .closing import message_ids, sections
 from .engines import Compiled, EngineName, Matcher, engine_for
 from .turn import Guided
+
+_KEPT = 256
+"""So many of the last ids can be taken back at once; to take back more, the stream reads again what is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +24,15 @@ class Plan:
     """The turn, what the engine made of it, and the limits."""
 
     turn: Guided
-    compiled: Compiled | None
+    compiled: Compiled
     grammar: Grammar | None
     size: int
     """How many ids a mask has."""
     ends: frozenset[int]
     thinking_tokens: int | None
     message: tuple[int, ...]
+    sections: frozenset[int]
+    """The ids that end a thought because they begin a section."""
     max_calls: int | None
     call_within: int | None
 
@@ -55,6 +63,11 @@ class Plan:
                 raise RequestError(
                     f"{name}: expected a number from {least} on, or None, found {number!r:.60}"
                 )
+        if call_within is not None and not _calls_after_text(turn):
+            raise RequestError(
+                f"call_within: expected a turn in which a call may follow text, found {turn!r}: give tools, with "
+                'tool_choice="auto", and a format that calls after text'
+            )
         compiled = engine_for(turn.tokenizer, turn.stop_ids, engine)
         grammar = write(turn, compiled.engine.dialect, max_calls=max_calls, **compiled.engine.options)
         return cls(
@@ -65,6 +78,7 @@ class Plan:
             frozenset(turn.stop_ids),
             thinking_tokens,
             message_ids(turn, thinking_message),
+            sections(turn),
             max_calls,
             call_within,
         )
@@ -81,18 +95,52 @@ class Plan:
 
     def stream(self) -> Stream:
         """A new stream of ids."""
-        stream = self.turn.stream()
+        stream = self.turn.stream(rollback=_KEPT)
         stream.feed([])
         return stream
 
     def matcher(self) -> Matcher | None:
         """A new matcher at the start of the turn; None if the turn constrains nothing."""
-        if self.grammar is None or self.compiled is None:
-            return None
-        return self.compiled.matcher(str(self.grammar))
+        return self._matcher(self.grammar)
+
+    def _matcher(self, grammar: Grammar | None) -> Matcher | None:
+        return None if grammar is None else self.compiled.matcher(str(grammar))
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        engine = self.compiled.engine
+        return {"dialect": engine.dialect, "max_calls": self.max_calls, **engine.options}
 
     def spent(self, message: Message) -> Matcher | None:
         """A matcher of what may follow ``message`` if no further thought may begin. None if the present one has none
         either."""
-        assert self.compiled is not None
-        return None
+        turn = self.turn._replace(prefix=self.turn.prefix + _without_texts(message))
+        try:
+            return self._matcher(write(turn, **self._options, spent=True))
+        except RequestError:  # no text tells what the ids say; a thought that begins is ended at once
+            return None
+
+    def call_next(self, spent: bool) -> Matcher | None:
+        """A matcher of what may follow text if a call must come first. ``spent``: no thought may begin."""
+        turn = self.turn._replace(prefix="")
+        return self._matcher(write(turn, **self._options, spent=spent, call_next=True))
+
+
+def _calls_after_text(turn: Guided) -> bool:
+    """Whether a call may follow text in the turn."""
+    if not turn.options.tools or turn.options.mode != "auto" or turn.options.schema is not None:
+        return False
+    return any(
+        isinstance(node, Body) and node.calls is not None for node in once(turn.format.tree(turn.options))
+    )
+
+
+def _without_texts(message: Message) -> str:
+    """The text of an answer without the texts of its thoughts and its content, whose words do not matter for what may
+    follow: so answers that only differ in these have one grammar."""
+    text = message.text
+    return "".join(
+        text[region.start : region.end]
+        for region in message.regions
+        if region.kind not in ("reasoning", "content")
+    )

@@ -12,7 +12,7 @@ import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any, TypeAlias
 
 from ..core.definition.features import Definition
@@ -22,6 +22,7 @@ from ..core.parser.past import Past, beginning, gathered, sealed, since, size
 from ..core.parser.start import KEPT_PREFIX, as_parsed, start
 from ..core.parser.stream import Start
 from ..core.parser.tokenizer import Named
+from ..errors import RequestError
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
 from .vocabulary import Pieces, Vocabulary, forgotten_with_tokenizers
@@ -439,3 +440,31 @@ def marker_ids(tokenizer: Any, texts: Iterable[str]) -> dict[str, int]:
     """Maps each of ``texts`` that is one token to its id."""
     vocabulary = Vocabulary.bare(tokenizer)
     return {text: id for text in texts if (id := vocabulary.id_of(text)) is not None}
+
+
+def text_of(tokenizer: Any, ids: Iterable[int], markers: Mapping[str, int]) -> str:
+    """The text of ``ids``. ``markers``: the texts that are one token each.
+
+    Raises `RequestError` if no text tells what these ids say: if they end in a part of a character, or if ordinary ids
+    spell a marker, which would be read as one.
+    """
+    vocabulary = Vocabulary.of(tokenizer)
+    decoder = Detokenizer(vocabulary)
+    parts: list[str] = []
+    known = frozenset(markers.values())
+    for marked, run in groupby(ids, known.__contains__):
+        if not marked:
+            parts.append(decoder.decode_all(run))
+            spelt = next((marker for marker in markers if marker in parts[-1]), None)
+            if spelt is not None:
+                raise RequestError(
+                    f"rest: expected ids of which a text tells, found {spelt!r} in ordinary tokens: go on by ids, with "
+                    "turn.guide().feed(ids)"
+                )
+        else:
+            parts += [decoder.flush(), *map(vocabulary.text_of, run)]
+    if decoder.pending:
+        raise RequestError(
+            "rest: expected whole characters, found ids that end in a part of one: leave the last id out"
+        )
+    return "".join(parts)

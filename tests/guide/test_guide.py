@@ -55,7 +55,7 @@ def test_a_budget_is_exact(engine: str) -> None:
         guide.feed(guide.forced())
         assert guide.state.kind != "reasoning"
         guide.feed(ids(CALL))
-        guide.feed(guide.grammar and ids("<|im_end|>"))
+        guide.feed(ids("<|im_end|>"))
         guide.finish()
         message = guide.message
         assert message.complete and not message.diagnostics

@@ -29,7 +29,7 @@ from ..events import Content, Event
 from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
 from .machine import Machine
-from .state import StreamState, state_of
+from .state import StateKind, StreamState, state_of
 from .transcript import KINDS, STRICT, Checks, Transcript, joined_events
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
@@ -276,17 +276,24 @@ class Stream:
         """
         if self._ids is False:
             self._begin_with_text()
+        kind, tool = self._stands()
+        call = self._transcript.call
+        if kind != "call":
+            return StreamState(kind)
+        if call is not None and call.name is not None:
+            return StreamState(kind, call.index, call.name, call.read().path)
+        return StreamState(kind, self._transcript.count - (call is not None), tool)
+
+    def _stands(self) -> tuple[StateKind, str]:
+        """The kind of what the model is writing, and the tool of a call that is held."""
         if self._ended:
-            return StreamState("ended")
+            return "ended", ""
         call = self._transcript.call
         if call is not None and call.name is not None:
-            return StreamState("call", call.index, call.name, call.read().path)
+            return "call", ""
         if self._plain is not _no_shortcut:
-            return StreamState("reasoning" if self._kind == m.REASONING else "content")
-        kind, tool = state_of(self._machine, self._transcript.kind == m.CONTENT)
-        if kind == "call":
-            return StreamState(kind, self._transcript.count - (call is not None), tool)
-        return StreamState(kind)
+            return ("reasoning" if self._kind == m.REASONING else "content"), ""
+        return state_of(self._machine, self._transcript.kind == m.CONTENT)
 
     def so_far(self, index: int) -> dict[str, Any]:
         """The arguments of the call at ``index`` as Python values, as far as they were read.

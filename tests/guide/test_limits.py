@@ -1,0 +1,176 @@
+"""Limits over all formats with thoughts: a toy model samples under the masks of a guide, and everything is watched.
+
+Before each id the mask is compared with what the guide says must come, and with the guide's fork; some ids are taken
+back and given again. At the end, the message is what the parser reads without a guide, and it has no diagnostics.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from engines import llguidance, xgrammar
+from samples import tool
+from toy import Mask, sample, toy_tokenizer
+
+from chatparsers import ChatParsersError, Format, Guide, RequestError, Turn, get_format, list_formats
+from chatparsers.tokens import Vocabulary
+
+THINKING = [
+    info.name
+    for info in list_formats()
+    if info.origin == "chatparsers" and get_format(info.name).features.reasoning
+]
+TOOLS = [
+    tool("get_weather", {"city": {"type": "string"}, "days": {"type": "integer"}}, ["city"]),
+    tool("now", {}, []),
+]
+ANSWER = {
+    "type": "object",
+    "properties": {"x": {"type": "string"}, "n": {"type": "integer"}},
+    "required": ["x"],
+}
+REQUESTS: dict[str, dict[str, Any]] = {
+    "auto": {"tools": TOOLS},
+    "required": {"tools": TOOLS, "tool_choice": "required"},
+    "schema": {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": ANSWER}}},
+    "nothing": {},
+}
+HARMLESS = {"repeated-call", "stray-marker", "markup-in-value", "repeated-argument"}
+"""What is told of a text that is whole all the same."""
+THOUGHTS = ("Hm, 😀 the 天気.\n", "a < b </ c </thin", '{"a": [1]}\n\n', "é", "")
+
+
+def opener(format: Format) -> str:
+    """What a prompt writes that opens a thought."""
+    written = format.render({"role": "assistant", "reasoning_content": "QZX"})
+    return written[: written.index("QZX")]
+
+
+def turns(name: str, special: bool, begun: bool) -> list[Turn]:
+    format = get_format(name)
+    found = []
+    for asked in REQUESTS.values():
+        if "tools" in asked and not format.features.tools:
+            continue
+        tokenizer = toy_tokenizer(format, special)
+        found.append(
+            format.bind(
+                **asked,
+                tokenizer=tokenizer,
+                prefix=opener(format) if begun else "",
+                id_seed="s",
+                token_config={"eos_token": "<|toy_end|>"} if not format.stops else None,
+            )
+        )
+    return found
+
+
+class Watched(Mask):
+    """A guide as the mask of a toy model. It holds what the guide says of itself against what it does."""
+
+    def __init__(self, guide: Guide, turn: Turn, budget: int, chance: random.Random) -> None:
+        self.guide = guide
+        self.turn = turn
+        self.budget = budget
+        self.chance = chance
+        self.size = guide._plan.size
+        self.thought = 0
+        self.closed = 0
+        self.ids: list[int] = []
+
+    def mask(self, guide: Guide) -> np.ndarray:
+        words = np.zeros((self.size + 31) // 32, dtype=np.int32)
+        if not guide.fill(words):
+            return np.ones(self.size, dtype=bool)
+        return np.unpackbits(words.view(np.uint8), bitorder="little")[: self.size].astype(bool)
+
+    def allowed(self) -> np.ndarray:
+        found = self.mask(self.guide)
+        assert found.any(), f"nothing may come after {self.shown()!r}"
+        forced = self.guide.forced()
+        if forced:
+            assert found[forced[0]]
+            assert self.guide.accepts(forced) == len(forced)
+        return found
+
+    def accept(self, id: int) -> bool:
+        guide, before = self.guide, self.guide.state
+        limit = guide._forced_id >= 0
+        if limit:
+            assert guide._past.kind == "reasoning" and before.left == 0
+        guide.feed(id)
+        self.ids.append(id)
+        if before.kind == "reasoning" and not limit:
+            self.thought += 1
+        if limit and guide._forced_id < 0:
+            self.closed += 1
+            assert guide.state.kind != "reasoning", self.shown()
+        assert self.thought <= self.budget + 3, self.shown()
+        assert self.closed <= 1, self.shown()
+        if self.chance.random() < 0.05:
+            self.go_back()
+        return True
+
+    def go_back(self) -> None:
+        """Takes some ids back and gives them again, and compares with a fork that never saw others."""
+        guide, count = self.guide, self.chance.randint(1, min(8, len(self.ids)))
+        before = self.seen(guide)
+        fork = guide.fork()
+        fork.rollback(count)
+        fresh = self.turn.guide(thinking_tokens=self.budget, engine=self.engine)
+        fresh.feed(self.ids[:-count])
+        assert self.seen(fork) == self.seen(fresh), self.shown()
+        fork.feed(self.ids[-count:])
+        assert self.seen(fork) == before == self.seen(guide), self.shown()
+
+    engine: Any = None
+
+    def seen(self, guide: Guide) -> Any:
+        return guide.state, guide.forced(), self.mask(guide).tobytes(), guide.message
+
+    def shown(self) -> str:
+        return str(self.turn.tokenizer.decode(self.ids, skip_special_tokens=False))
+
+
+def run(turn: Turn, engine: Any, budget: int, seed: int) -> str:
+    chance = random.Random(seed)
+    guide = turn.guide(engine, thinking_tokens=budget)
+    watched = Watched(guide, turn, budget, chance)
+    watched.engine = engine
+    if guide.state.kind == "reasoning":
+        for id in Vocabulary.of(turn.tokenizer).encode(chance.choice(THOUGHTS)):
+            if guide.state.kind == "reasoning" and watched.allowed()[id]:
+                watched.accept(id)
+    _, end = sample(watched, turn.tokenizer, turn.format, turn.stop_ids, seed, 120)
+    assert end in ("ended", "cut"), (end, watched.shown())
+    guide.finish()
+    message = guide.message
+    if end == "ended":
+        told = [one for one in message.diagnostics if one.code not in HARMLESS]
+        assert not told, (told, watched.shown())
+        assert message.complete and message == turn.parse(watched.ids)
+    return end
+
+
+@pytest.mark.parametrize("name", THINKING)
+def test_a_budget_is_kept(name: str, amount: Callable[[int, int, int], int]) -> None:
+    llguidance(), xgrammar()
+    chance = random.Random(name)
+    for _ in range(amount(3, 6, 40)):
+        special, begun = chance.random() < 0.5, chance.random() < 0.7
+        try:
+            found = turns(name, special, begun)
+        except ChatParsersError as error:
+            pytest.skip(str(error))
+        turn = chance.choice(found)
+        engine = chance.choice(["llguidance", "llguidance", "xgrammar"])
+        try:
+            turn.guide(engine)
+        except RequestError as error:
+            assert str(error).startswith("prefix:")  # after that thought, no shaped answer can be written
+            continue
+        run(turn, engine, chance.choice([0, 1, 2, 5, 12, 40, 64]), chance.getrandbits(32))
