@@ -20,7 +20,6 @@ from .core.definition.idioms import Options
 from .core.format import Format
 from .errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
 from .formats import FormatRef, chatparsers_register_formats
-from .formats._files import of_folders, read_file
 from .public import public
 
 _BUILTIN = "chatparsers"
@@ -106,7 +105,11 @@ def get_format(name: str) -> Format:
 
 def named_format(name: str) -> Format:
     """The format that goes by ``name``, or of the document that is a file of this name, which ends with ``.json``."""
-    return read_file(name) if isinstance(name, str) and name.endswith(".json") else get_format(name)
+    if not (isinstance(name, str) and name.endswith(".json")):
+        return get_format(name)
+    from .formats._files import read_file
+
+    return read_file(name)
 
 
 @public
@@ -205,6 +208,8 @@ def _others() -> list[FormatInfo]:
         offered: list[tuple[str, FormatRef]] = []  # without pluggy there are no plugins
     else:
         offered = [one for one in plugins().formats() if one[0] != _BUILTIN]
+    from .formats._files import of_folders  # not for a built-in format
+
     found: list[tuple[str, FormatRef | Format]] = [*offered, *of_folders()]
     return [*_additions.values(), *(_info(format, origin) for origin, format in found)]
 

@@ -66,6 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
     _check(commands)
     _report(commands)
     _formats(commands)
+    _export(commands)
     _playground(commands)
     _serve(commands)
     _verify(commands)
@@ -268,6 +269,9 @@ def _detect(commands: _Commands[_Parser]) -> None:
         "file", metavar="FILE", help="a template or a model's file or folder; - reads a template"
     )
     detect.add_argument("--json", action="store_true", help="print JSON")
+    detect.add_argument(
+        "--emit", choices=("data",), help="print the format as a document of JSON (see export)"
+    )
 
 
 def _inspect(commands: _Commands[_Parser]) -> None:
@@ -298,6 +302,9 @@ def _inspect(commands: _Commands[_Parser]) -> None:
         "--emit-module",
         metavar="FILE",
         help="write the format that the analysis finds as the source of a module",
+    )
+    inspect.add_argument(
+        "--data", action="store_true", help="print the format as a document of JSON (see export)"
     )
     inspect.add_argument(
         "--html", metavar="FILE", help="write a page: what the template shows, and a strip of it"
@@ -367,13 +374,29 @@ def _formats(commands: _Commands[_Parser]) -> None:
     shapes.add_argument(
         "--markdown", action="store_true", help="print the built-in formats as the tables of docs/models.md"
     )
-    formats.add_argument("name", nargs="?", metavar="NAME", help="with --diagram: the format that is drawn")
+    formats.add_argument(
+        "name", nargs="?", metavar="NAME", help="with --diagram: the format that is drawn; or: check FILE"
+    )
+    formats.add_argument("file", nargs="?", metavar="FILE", help="after check: the document that is checked")
+    formats.add_argument(
+        "--model", metavar="MODEL", help="with check: the model that is said to write it, a folder or file"
+    )
     shapes.add_argument(
         "--diagram", metavar="FILE", help="write a format's railroad diagram as SVG; - prints it"
     )
     shapes.add_argument(
         "--check", metavar="FILE", help="exit 1 if the table in FILE differs from that of --markdown"
     )
+
+
+def _export(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.export:run"
+    export = _command(commands, "export", run, "write a format as a document of JSON, with samples")
+    export.add_argument(
+        "source", nargs="?", metavar="FORMAT", help="a format's name, or a model's folder or file"
+    )
+    export.add_argument("-o", "--out", metavar="FILE", default="-", help="(standard output)")
+    export.add_argument("--schema", action="store_true", help="write the JSON Schema of documents instead")
 
 
 def _playground(commands: _Commands[_Parser]) -> None:

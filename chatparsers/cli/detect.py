@@ -18,8 +18,14 @@ def run(arguments: Namespace) -> int:
     """Prints name, score and evidence; returns 1 if no format explains the template."""
     from ..detection.detect import detect_in
 
-    found = detect_in(_template(arguments.file))
-    if arguments.json:
+    template = _template(arguments.file)
+    found = detect_in(template)
+    if arguments.emit == "data" and found.name is not None:
+        from ..registry import get_format
+        from .export import text_of
+
+        print(text_of(found.format or get_format(found.name)))
+    elif arguments.json:
         print_json({"name": found.name, "score": found.score, "evidence": list(found.evidence)}, indent=2)
     else:
         print(f"{found.name or 'none'}  {found.score:.2f}")

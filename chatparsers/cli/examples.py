@@ -30,7 +30,11 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "chatparsers report model/ --output answer.txt --tools tools.json --out report.json",
         "chatparsers report model.gguf --ids ids.json",
     ),
-    "formats": ("chatparsers formats", "chatparsers formats qwen3 --diagram qwen3.svg"),
+    "formats": (
+        "chatparsers formats qwen3 --diagram qwen3.svg",
+        "chatparsers formats check mine.json --model model/",
+    ),
+    "export": ("chatparsers export qwen3 -o qwen3.json", "chatparsers export model/ > chat_format.json"),
     "playground": ("chatparsers playground", "chatparsers playground --build site/"),
     "serve": (
         "chatparsers serve --gguf model.gguf",

@@ -120,3 +120,11 @@ def to_json(value: object, *, indent: int | None = None) -> str:
 def print_json(value: object, *, indent: int | None = None) -> None:
     """Prints ``value`` as JSON and flushes."""
     print(to_json(value, indent=indent), flush=True)
+
+
+def write_text(path: str, text: str) -> None:
+    """Writes a line or more to a file, or (``-``) to standard output."""
+    if path == "-":
+        print(text)
+    else:
+        Path(path).write_text(text + "\n", encoding="utf-8", newline="\n")

@@ -15,12 +15,16 @@ _COLUMNS = ("name", "title", "reasoning", "tools", "parallel", "ids", "aliases",
 
 def run(arguments: Namespace) -> int:
     """Prints the table. With ``--check`` it prints nothing and returns 1 if the table in FILE is stale."""
+    if arguments.name == "check":
+        from .export import check
+
+        return check(arguments)
     if arguments.diagram is not None:
         from .show import show_diagram
 
         return show_diagram(arguments.name, arguments.diagram)
     if arguments.name is not None:
-        raise Refused(f"{arguments.name}: a name goes with --diagram FILE; formats lists all")
+        raise Refused(f"{arguments.name}: a name goes with --diagram FILE, or check FILE; formats lists all")
     if arguments.check is not None:
         return _check(arguments.check)
     if arguments.markdown:

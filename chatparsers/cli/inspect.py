@@ -31,6 +31,11 @@ def run(arguments: Namespace) -> int:
     chat = chat_of(arguments.model, arguments, tokenizer=tokenizer)
     if arguments.emit_module is not None:
         emit_module(chat, arguments.emit_module)
+    if arguments.data:
+        from .export import text_of
+
+        print(text_of(chat.format))
+        return 0
     if arguments.html is not None:
         show_model(chat, list(rows(_answer_first(asdict(chat.record())))), arguments.html)
         return 0

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .files import Refused
+from .files import Refused, write_text
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
@@ -56,7 +55,7 @@ def show_output(turn: Turn, arguments: Namespace, outputs: Iterable[tuple[str, S
         for title, pictures in titled:
             parts += title
             parts += pictures
-        _write(arguments.html, page(f"{turn.format.name}: {arguments.file}", *parts, *more))
+        write_text(arguments.html, page(f"{turn.format.name}: {arguments.file}", *parts, *more))
         return 0
     colour = wants_colour(sys.stdout, arguments.color)
     texts = [[*title, *(picture.text(colour=colour) for picture in pictures)] for title, pictures in titled]
@@ -98,7 +97,7 @@ def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None
     if chat.detection.format is not None:
         found = analyse(chat.template()).analysis
         parts += ["How the format was found", show(found)] if found is not None else []
-    _write(path, page(chat.name, *parts))
+    write_text(path, page(chat.name, *parts))
 
 
 def show_diagram(name: str | None, path: str) -> int:
@@ -112,12 +111,5 @@ def show_diagram(name: str | None, path: str) -> int:
         drawn = diagram(get_format(name))
     except ModuleNotFoundError as error:
         raise Refused(str(error)) from error
-    _write(path, drawn.svg)
+    write_text(path, drawn.svg)
     return 0
-
-
-def _write(path: str, text: str) -> None:
-    if path == "-":
-        print(text)
-    else:
-        Path(path).write_text(text, encoding="utf-8")

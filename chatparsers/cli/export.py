@@ -1,0 +1,73 @@
+"""``chatparsers export``: a format as a document; and ``formats check``, which says what is wrong with one."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..plain import plain_lines
+from .files import Refused, print_json, write_text
+
+if TYPE_CHECKING:
+    from ..core.format import Format
+
+
+def run(arguments: Namespace) -> int:
+    """Writes the document of a format or of a model's format, with samples; or the JSON Schema of documents."""
+    if arguments.schema:
+        from ..core.document import schema
+
+        write_text(arguments.out, json.dumps(schema(), indent=1, ensure_ascii=False))
+        return 0
+    if arguments.source is None:
+        raise Refused(
+            "which format? Name one (`chatparsers formats` lists them), or a model's folder or file"
+        )
+    write_text(arguments.out, text_of(_format(arguments)))
+    return 0
+
+
+def text_of(format: Format) -> str:
+    """The document of ``format``, with samples."""
+    from ..core.document import dumps
+    from ..doctor.document import samples_of
+
+    return dumps({**format.to_data(), "samples": samples_of(format)})
+
+
+def _format(arguments: Namespace) -> Format:
+    from ..errors import UnknownFormat
+    from ..registry import named_format
+    from .request import chat_of
+
+    source: str = arguments.source
+    if os.sep in source or source == "-" or (Path(source).exists() and not source.endswith(".json")):
+        return chat_of(source, arguments).format
+    try:
+        return named_format(source)
+    except UnknownFormat as error:
+        raise Refused(f"{error}; or name a model's folder or file") from None
+
+
+def check(arguments: Namespace) -> int:
+    """Prints what is wrong with the document ``arguments.file``. Returns 1 if anything is that is more than a note."""
+    from ..core.document import loads
+    from ..doctor.document import document_report
+    from ..formats._files import read_file
+    from .files import read_text
+    from .request import chat_of
+
+    if arguments.file is None:
+        raise Refused("which document? Say: chatparsers formats check FILE.json")
+    format = read_file(arguments.file)
+    samples = loads(read_text(arguments.file)).get("samples", [])
+    chat = None if arguments.model is None else chat_of(arguments.model, Namespace())
+    report = document_report(arguments.file, format, samples, chat)
+    if arguments.json:
+        print_json(report.to_dict(), indent=2)
+    else:
+        print(plain_lines(str(report)))
+    return 0 if report else 1
