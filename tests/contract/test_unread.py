@@ -12,10 +12,10 @@ import pytest
 
 import chatparsers
 from chatparsers import Format, Message
-from chatparsers.core.definition.headless import after_names, ending, headless
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Node
 from chatparsers.core.definition.tree import first, head, tokens, walk
+from chatparsers.core.definition.without_opener import after_names, ending, without_opener
 from chatparsers.core.parser.body import outline
 from chatparsers.errors import DefinitionError
 from chatparsers.testing.wild import broken, fragments
@@ -140,7 +140,7 @@ def test_a_line_that_is_a_call_without_its_opener(format: Format) -> None:
     bare = (
         None
         if calls is None
-        else headless(calls, outline(tree, format.stops, Options(tools=True), False).inner)
+        else without_opener(calls, outline(tree, format.stops, Options(tools=True), False).inner)
     )
     written = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
     _, name, behind = written.rpartition("get_weather")

@@ -20,12 +20,12 @@ from typing import NamedTuple
 from ...values import AnswerScanner
 from ...values.raw import StopFinder
 from ..definition import nodes as n
-from ..definition.headless import after_names, ending, headless
-from ..definition.hollow import hollow
 from ..definition.idioms import Options
 from ..definition.nodes import Node, Span
 from ..definition.thoughts import THOUGHTS
 from ..definition.tree import children, first, head, once, tokens
+from ..definition.without_calls import without_calls
+from ..definition.without_opener import after_names, ending, without_opener
 from . import instructions as m
 from .code import NEVER, WHITE, BrokenEnds, Code, Label, Place, stop_finder
 from .lines import Lines
@@ -148,7 +148,7 @@ class BodyCompiler:
         def guarded(read: Callable[[], None]) -> None:
             self.recovery.guarded(read, again, broken, again)
 
-        bare = None if node.calls is None else headless(node.calls, outline.inner)
+        bare = None if node.calls is None else without_opener(node.calls, outline.inner)
         self._between(parts, False)
         code.place(loop.entry)
         if thought is not None:
@@ -221,7 +221,7 @@ class BodyCompiler:
         marks = [node.marks] if node.marks is not None else []
         if self.outline.answers:
             marks.append(_FENCE_END)
-        without = hollow(node.calls) if node.calls is not None else None
+        without = without_calls(node.calls) if node.calls is not None else None
         empty = [without] if without is not None else []
         ends: list[Node] = [] if node.closers is None else [n.Tagged(n.Tag.STRAY, node.closers)]
         begun = [text for mark in (*marks, *empty, *ends) for text in first(mark)]

@@ -13,7 +13,7 @@ from .nodes import Calls, Choice, EachTool, Many, Node, Not, Peek, Sequence, Spa
 from .tree import first, nullable, through, tokens, walk
 
 
-def hollow(section: Node) -> Node | None:
+def without_calls(section: Node) -> Node | None:
     """An empty section of calls: its opener, white space and its closer. None if it lacks one of the two markers.
 
     The section holds no call, or a call that is empty between its own markers.
@@ -21,13 +21,13 @@ def hollow(section: Node) -> Node | None:
     kept = dict.fromkeys(
         found.node
         for kind in (Calls, EachTool)
-        for found in _hollow(section, kind)
+        for found in _emptied(section, kind)
         if found.opened and found.closed
     )
     return Choice.of(*kept) if kept else None
 
 
-class _Hollow(NamedTuple):
+class _Emptied(NamedTuple):
     """A node with white space in place of its calls. ``holed``: the node has calls. ``opened``: text must come before
     their place. ``closed``: text must come after it."""
 
@@ -37,7 +37,7 @@ class _Hollow(NamedTuple):
     closed: bool = False
 
 
-def _hollow(node: Node, kind: type[Node]) -> list[_Hollow]:
+def _emptied(node: Node, kind: type[Node]) -> list[_Emptied]:
     """``node`` without its nodes of ``kind``: one for each way to write it."""
     if isinstance(node, EachTool):
         call = through(node.any)
@@ -47,16 +47,16 @@ def _hollow(node: Node, kind: type[Node]) -> list[_Hollow]:
         opens, closes = isinstance(begin, Token), isinstance(end, Token)
         if opens is not closes:  # one end of the call is an end of the section
             ends = (begin, Space("")) if opens else (Space(""), end)
-            return [_Hollow(Sequence(ends), True, opens, closes)]
+            return [_Emptied(Sequence(ends), True, opens, closes)]
     if isinstance(node, kind):
-        return [_Hollow(Space(""), holed=True)]
+        return [_Emptied(Space(""), holed=True)]
     if isinstance(node, Choice):
-        parts = [part for option in node.options for part in _hollow(option, kind) if part.holed]
-        return parts or [_Hollow(node)]
+        parts = [part for option in node.options for part in _emptied(option, kind) if part.holed]
+        return parts or [_Emptied(node)]
     if isinstance(node, Sequence):
-        return _hollow_sequence(node, kind)
+        return _emptied_sequence(node, kind)
     inner = through(node)
-    return [_Hollow(node)] if inner is None else _hollow(inner, kind)
+    return [_Emptied(node)] if inner is None else _emptied(inner, kind)
 
 
 def _inmost(node: Node, generated: bool = False) -> Node:
@@ -74,17 +74,17 @@ def _blank(node: Node) -> bool:
         return True
 
 
-def _hollow_sequence(node: Sequence, kind: type[Node]) -> list[_Hollow]:
-    ways = [_Hollow(Sequence(()))]
+def _emptied_sequence(node: Sequence, kind: type[Node]) -> list[_Emptied]:
+    ways = [_Emptied(Sequence(()))]
     for item in node.items:
-        ways = [_followed(way, part, item) for way in ways for part in _hollow(item, kind)]
+        ways = [_followed(way, part, item) for way in ways for part in _emptied(item, kind)]
     return ways
 
 
-def _followed(way: _Hollow, part: _Hollow, item: Node) -> _Hollow:
+def _followed(way: _Emptied, part: _Emptied, item: Node) -> _Emptied:
     """``way``, the beginning of a sequence without its calls, and its next ``item``, of which ``part`` is left."""
     if part.holed:
-        return _Hollow(Sequence.of(way.node, part.node), True, way.opened or part.opened, part.closed)
+        return _Emptied(Sequence.of(way.node, part.node), True, way.opened or part.opened, part.closed)
     item = _inmost(item)
     if not way.holed and any(isinstance(below, (Peek, Not)) for below in walk(item)):
         return way  # it looks at the calls
@@ -94,4 +94,4 @@ def _followed(way: _Hollow, part: _Hollow, item: Node) -> _Hollow:
         return way  # what may stand after the closer and is no marker repeats the calls
     closed = way.closed or (way.holed and not nullable(item))
     opened = way.opened or not (way.holed or nullable(item) or _blank(item))
-    return _Hollow(Sequence.of(way.node, item), way.holed, opened, closed)
+    return _Emptied(Sequence.of(way.node, item), way.holed, opened, closed)

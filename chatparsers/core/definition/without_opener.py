@@ -11,14 +11,14 @@ _NO_RUN = "(?!)"
 """The class of no character: only declared names are read."""
 
 
-def headless(section: Node, inner: Collection[str]) -> Node | None:
+def without_opener(section: Node, inner: Collection[str]) -> Node | None:
     """A section of calls from the first call's name on. None if no token of ``inner`` stands after the name."""
     if isinstance(section, Choice):
-        found = [part for option in section.options if (part := headless(option, inner)) is not None]
+        found = [part for option in section.options if (part := without_opener(option, inner)) is not None]
         return Choice.of(*dict.fromkeys(found)) if found else None
     if not isinstance(section, Sequence):
         below = through(section)
-        part = None if below is None else headless(below, inner)
+        part = None if below is None else without_opener(below, inner)
         called = isinstance(section, Tagged) and section.tag is Tag.CALL
         return part if part is None or not called else Tagged(Tag.CALL, part)
     for index, item in enumerate(section.items, 1):
@@ -30,14 +30,14 @@ def headless(section: Node, inner: Collection[str]) -> Node | None:
             name = Name(Tag.NAME, _NO_RUN, None) if isinstance(item, Name) else item
             follows = Peek(Sequence.of(Space(""), Choice.of(*map(Token, marks))))
             return Sequence.of(name, Declared(), follows, *after)
-        found_part = headless(item, inner)
+        found_part = without_opener(item, inner)
         if found_part is not None:
             return Sequence.of(found_part, *after)
     return None
 
 
 def after_names(node: Node) -> tuple[str, ...]:
-    """The tokens that `headless` found after names that stand alone, without more of a header."""
+    """The tokens that `without_opener` found after names that stand alone, without more of a header."""
     found = [
         text
         for item in once(node)
