@@ -173,7 +173,7 @@ def _sample(
 
     def marks() -> tuple[list[Run], list[Run]]:
         columns = _runs(rendered)
-        return columns if offsets is None else starting(offsets, *columns)
+        return columns if offsets is None else starting([first for first, _ in offsets], *columns)
 
     found: list[Placeholder] = []
     if has_parts(rendered.messages):

@@ -67,8 +67,9 @@ def after_answer(
     part = given(request, trace, dict(messages), tuple(messages), before.strip())
     if spoken.stop:
         return part, [] if wanted is None else [(before, wanted)]
-    first = sum(end <= len(closer) for _, end in part.spans)
-    last = sum(end <= len(closer) + stop for _, end in part.spans)
+    ends = part.spans[1::2]
+    first = sum(end <= len(closer) for end in ends)
+    last = sum(end <= len(closer) + stop for end in ends)
     counted = count_stop and not spoken.cut
     return replace(part, stop=(first, last), counted=counted and last > first), []
 

@@ -93,10 +93,10 @@ def inside(offsets: Sequence[Span], start: int, end: int) -> Span:
 
 
 def starting(
-    offsets: Iterable[Span], kinds: Iterable[Run], messages: Iterable[Run]
+    firsts: Sequence[int], kinds: Iterable[Run], messages: Iterable[Run]
 ) -> tuple[list[Run], list[Run]]:
-    """The runs of both columns in tokens: a token belongs to the run in which it begins."""
-    firsts = [first for first, _ in offsets]
+    """The runs of both columns in tokens: a token belongs to the run in which it begins. ``firsts``: where each token
+    begins."""
 
     def found(runs: Iterable[Run]) -> list[Run]:
         return [(bisect_left(firsts, start), bisect_left(firsts, end), value) for start, end, value in runs]

@@ -1,10 +1,12 @@
 """The parts of a segment of a rollout: text that was given, and answers that were sampled, each with its ids.
 
-A part never changes. So copies of a rollout share their parts, and a step adds parts and touches no others.
+A part never changes. So copies of a rollout share their parts, and a step adds parts and touches no others. What a part
+has for each id are the machine's numbers, as a session may hold millions of them.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -35,14 +37,15 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Text that was given. ``messages``: those that stand in it, with their indices. ``words``: the runs of their
-    words, of kinds and of messages. ``stop``: the ids that are the stop of the answer before it, and whether it is
-    ``counted``. ``answers``: the places of answers that are context, which ``reader`` reads. ``placeholders``: of
-    images and other parts, in tokens."""
+    """Text that was given, with its ids and their ``spans``: where each begins in the text, and where it ends.
+    ``messages``: those that stand in it, with their indices. ``words``: the runs of their words, of kinds and of
+    messages. ``stop``: the ids that are the stop of the answer before it, and whether it is ``counted``. ``answers``:
+    the places of answers that are context, which ``reader`` reads. ``placeholders``: of images and other parts, in
+    tokens."""
 
-    ids: tuple[int, ...]
+    ids: Sequence[int]
     text: str
-    spans: tuple[Span, ...]
+    spans: Sequence[int]
     messages: Messages = ()
     stop: Span = (0, 0)
     counted: bool = False
@@ -67,7 +70,7 @@ class Given:
                     )
                 kinds.append(stop_run(place))
                 indices.append((place.start, place.end, index))
-        kinds, indices = starting(self.spans, kinds, indices)
+        kinds, indices = starting(self.spans[::2], kinds, indices)
         if self.stop[1] > self.stop[0]:
             kinds.append((*self.stop, int(Kind.STOP)))
         return Column(self.ids, [self.stop] if self.counted else [], kinds, indices)
@@ -118,7 +121,7 @@ class Said:
         return Column(ids, counted, kinds, [(0, len(ids), self.index)])
 
 
-def _runs(marks: Sequence[bool], at: int) -> Iterator[Span]:
+def _runs(marks: bytes, at: int) -> Iterator[Span]:
     start = 0
     for place in range(len(marks) + 1):
         if place == len(marks) or not marks[place]:
@@ -141,4 +144,5 @@ def given(
     if has_parts(message for _, message in messages):
         found = find_placeholders(trace, messages, request.around)
         more["placeholders"] = tuple(in_tokens(spans, found))
-    return Given(tuple(ids), text, tuple(spans), messages, words=tuple(traced_runs(trace, known)), **more)
+    packed = array("I", [at for span in spans for at in span])
+    return Given(array("q", ids), text, packed, messages, words=tuple(traced_runs(trace, known)), **more)

@@ -96,6 +96,11 @@ class Rollout(Shown):
         return self._line.turn._replace(prompt=self.text)
 
     @property
+    def turn_alone(self) -> Turn:
+        """The turn without the text of its prompt, which takes long to spell where there are many ids."""
+        return self._line.turn._replace(prompt="")
+
+    @property
     def messages(self) -> list[dict[str, Any]]:
         """All messages, with the answers as they were read."""
         found: list[dict[str, Any]] = own(self._line.messages)
@@ -279,17 +284,22 @@ class Rollout(Shown):
         *before, last = self._line.segments
         for segment in before:
             yield [*segment.parts()]
-        yield [*last.parts(), *self._begun()]
+        yield [*last.parts(), *self.begun()]
+
+    def begun(self) -> list[Said]:
+        """The answer that is being sampled; none if there is none.
+
+        >>> chat.rollout(messages).begun()
+        []
+        """
+        return [] if self._spoken is None else [Said(self._spoken, len(self._line.messages))]
 
     # how it is done
-
-    def _begun(self) -> list[Said]:
-        return [] if self._spoken is None else [Said(self._spoken, len(self._line.messages))]
 
     def _answers(self) -> Iterator[tuple[Mapping[str, Any], Said]]:
         """Each answer that was sampled, as a message and as ids."""
         said = {one.index: one for segment in self._line.segments for one in segment.said()}
-        said |= {one.index: one for one in self._begun()}
+        said |= {one.index: one for one in self.begun()}
         messages = self.messages
         for index, one in sorted(said.items()):
             yield messages[index], one

@@ -10,7 +10,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..kept import kept
 from ..templates.messages import reasoning_of
+
+_KEPT, _LONGEST = 8192, 1024
+"""How many texts of arguments are known by their value, and how long they may be: each request repeats all."""
 
 
 def answer_key(message: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -57,10 +61,15 @@ def _call_key(call: Any) -> tuple[str, str]:
 
 def value_key(arguments: Any) -> str:
     """Equal for arguments of the same JSON value; of a text that is no JSON, the text."""
+    return _text_key(arguments) if isinstance(arguments, str) else _plain(arguments)
+
+
+@kept(_KEPT, _LONGEST)
+def _text_key(arguments: str) -> str:
     try:
-        return _plain(json.loads(arguments) if isinstance(arguments, str) else arguments)
+        return _plain(json.loads(arguments))
     except (ValueError, RecursionError):
-        return str(arguments).strip()
+        return arguments.strip()
 
 
 def _plain(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -49,7 +50,7 @@ class Segment:
     lead: Lead
     turns: tuple[Said | Step, ...] = ()
     thoughts: frozenset[int] = frozenset()
-    _ids: list[int] | None = None
+    _ids: array[int] | None = None
 
     def answered(self, said: Said) -> Segment:
         """The segment with an answer after it."""
@@ -61,9 +62,10 @@ class Segment:
 
     def _grown(self, turn: Said | Step, ids: Sequence[int]) -> Segment:
         other = Segment(self.opening, self.lead, (*self.turns, turn), self.thoughts)
-        if self._ids is not None:  # the list goes on to the longer segment
-            other._ids, self._ids = self._ids, None
-            other._ids += ids
+        held, self._ids = self._ids, None
+        if held is not None:  # it goes on to the longer segment
+            held.extend(ids)
+            other._ids = held
         return other
 
     def parts(self) -> Iterator[Given | Said]:
@@ -86,9 +88,13 @@ class Segment:
 
     def ids(self) -> list[int]:
         """A new list of all ids."""
-        if self._ids is None:
-            self._ids = [id for part in self.parts() for id in part.ids]
-        return self._ids[:]
+        found = self._ids
+        if found is None:
+            found = array("q")
+            for part in self.parts():
+                found.extend(part.ids)
+            self._ids = found
+        return found.tolist()
 
     def text(self, tokenizer: Any) -> str:
         """What the ids spell."""

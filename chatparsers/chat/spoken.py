@@ -6,6 +6,7 @@ first stop are not taken. The message is read by a fork of the stream, so that t
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import nan
@@ -26,27 +27,27 @@ class Chunk:
     """Ids that were sampled in one go. ``serial`` is its own: copies of a rollout share it, so that it counts once."""
 
     serial: str
-    ids: tuple[int, ...]
-    counted: tuple[bool, ...]
-    logprobs: tuple[float, ...] | None
+    ids: Sequence[int]
+    counted: bytes
+    logprobs: Sequence[float] | None
     version: int
 
     @classmethod
     def of(cls, ids: Iterable[int], logprobs: Any, counted: Any, version: int | None) -> Chunk:
         """Raises `RequestError` if a column has another length than the ids, or if an id is no integer."""
         try:
-            own = tuple(map(index, _listed("ids", ids)))
-        except TypeError as error:
+            own = array("q", map(index, _listed("ids", ids)))
+        except (TypeError, OverflowError) as error:
             raise RequestError(f"ids: expected token ids, which are integers ({error})") from None
         probs = (
             None
             if logprobs is None
-            else tuple(nan if x is None else float(x) for x in _listed("logprobs", logprobs))
+            else array("d", [nan if x is None else float(x) for x in _listed("logprobs", logprobs)])
         )
         if counted is None or isinstance(counted, bool):
-            marks = (counted is not False,) * len(own)
+            marks = bytes([counted is not False]) * len(own)
         else:
-            marks = tuple(bool(mark) for mark in _listed("counted", counted))
+            marks = bytes(bool(mark) for mark in _listed("counted", counted))
         for name, column in (("logprobs", probs), ("counted", marks)):
             if column is not None and len(column) != len(own):
                 raise RequestError(

@@ -69,6 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     _export(commands)
     _playground(commands)
     _serve(commands)
+    _rollouts(commands)
     _verify(commands)
     for command in commands.choices.values():
         names = [name for action in command._actions for name in action.option_strings]
@@ -425,6 +426,7 @@ def _serve(commands: _Commands[_Parser]) -> None:
     _access(serve.add_argument_group("who may ask, and where"))
     _limits(serve.add_argument_group("what a request may cost"))
     _kept(serve.add_argument_group("what is kept"))
+    _recorded(serve.add_argument_group("rollouts"))
     _times(serve.add_argument_group("times"))
 
 
@@ -548,6 +550,66 @@ def _kept(group: _Group) -> None:
     group.add_argument(
         "--store-age", type=_some, metavar="DAYS", default=30.0, help="after which what is not used goes (30)"
     )
+
+
+def _recorded(group: _Group) -> None:
+    group.add_argument(
+        "--rollouts", metavar="DIR", help="record each client's session there, by exact ids, for training"
+    )
+    group.add_argument(
+        "--history",
+        choices=("template", "exact"),
+        default="template",
+        help="what stays where the template drops what was sampled: the template's text, or the ids (template)",
+    )
+    group.add_argument(
+        "--ignore",
+        action="append",
+        metavar="REGEX",
+        help="lines of system texts that differ in each request (x-anthropic-billing-header)",
+    )
+    for name, most, what in (
+        ("sessions", 100_000, "sessions"),
+        ("session-answers", 10_000, "answers of a session"),
+        ("session-ids", 50_000_000, "ids of a session"),
+        ("session-lines", 1_000, "lines of a session"),
+        ("rollouts-size", 1_048_576, "MB of all logs"),
+    ):
+        group.add_argument(
+            f"--{name}", type=_positive, metavar="N", default=most, help=f"{what} at most ({most})"
+        )
+    group.add_argument(
+        "--session-idle",
+        type=_some,
+        metavar="S",
+        default=600.0,
+        help="seconds without a request after which a session leaves the memory, not the folder (600)",
+    )
+
+
+def _rollouts(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.rollouts:run"
+    rollouts = _command(
+        commands, "rollouts", run, "say what serve --rollouts recorded, and write its samples"
+    )
+    rollouts.add_argument("folder", metavar="DIR", help="the folder of serve --rollouts")
+    rollouts.add_argument("session", nargs="?", metavar="SESSION", help="only this session")
+    rollouts.add_argument("--group", metavar="NAME", help="only sessions of this group")
+    rollouts.add_argument("--json", action="store_true", help="print JSON")
+    rollouts.add_argument(
+        "--samples", metavar="FILE", help="write the rows there: .arrow, else JSON lines; -: print"
+    )
+    rollouts.add_argument(
+        "--twins",
+        choices=("keep", "context", "drop"),
+        default="context",
+        help="answers that nobody took: count them, show them as context, or not at all (context)",
+    )
+    rollouts.add_argument("--model", metavar="FILE", help="--samples: the model that was served")
+    rollouts.add_argument(
+        "--tokenizer", metavar="FILE", help="--samples: its tokenizer.json, if it is elsewhere"
+    )
+    rollouts.add_argument("--format", metavar="NAME", help="--samples: as for serve")
 
 
 def _times(group: _Group) -> None:

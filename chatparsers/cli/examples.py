@@ -40,6 +40,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "chatparsers serve --gguf model.gguf",
         "chatparsers serve --upstream http://127.0.0.1:8080 --model model/ --port 9000",
     ),
+    "rollouts": (
+        "chatparsers rollouts runs/",
+        "chatparsers rollouts runs/ --samples rows.jsonl --model model/",
+    ),
     "verify": (
         "chatparsers verify http://127.0.0.1:8080 --model model/",
         "chatparsers verify http://127.0.0.1:8080 --model model/ --api all --html report.html",

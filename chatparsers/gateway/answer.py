@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.events import Content, Event, Reasoning
@@ -25,7 +25,8 @@ class Answer:
     ``by_ids``: the stream is fed the ids of batches, else their text. ``framed``: whether the frames of a stream are
     made; without them only ``writer.answer`` is. ``prompt``: how many tokens it has, None if that is not known.
     ``most``: how many tokens the engine was asked for, None if it was not said; far more of them are an error.
-    ``holds``: whether its ids are kept in ``sampled``. ``done``: the turn is over, whatever the engine goes on to
+    ``holds``: whether its ids are kept in ``sampled``. ``taking(ids, batch)``: takes the ids of each batch, and may
+    raise. ``done``: the turn is over, whatever the engine goes on to
     write. ``stopped``: one of the client's stops ended it. ``finished``: its last frames were made.
     """
 
@@ -40,6 +41,7 @@ class Answer:
         prompt: int | None,
         most: int | None = None,
         holds: bool = False,
+        taking: Callable[[Sequence[int], Batch], None] | None = None,
     ) -> None:
         self.turn = turn
         self.writer = writer
@@ -49,6 +51,9 @@ class Answer:
         self.sampled: list[int] = []
         """The ids of the answer, if it ``holds`` them."""
         self._holds = holds and by_ids
+        self._taking = taking
+        self.reason: FinishReason | None = None
+        """Why it ended, once it has."""
         self._shown = request.regions
         self._stream = turn.stream()
         self._calls = WholeCalls(
@@ -92,6 +97,8 @@ class Answer:
             self._fed += len(piece)
             if self._holds:
                 self.sampled += piece
+            if self._taking is not None and piece:
+                self._taking(piece, batch)
             if self._ids is not None:
                 self._ids += piece
         if self._probable is not None:
@@ -105,6 +112,7 @@ class Answer:
         """The last frames of the answer."""
         self.finished = True
         reason: FinishReason = "stop" if self.done or end.reason is None else end.reason
+        self.reason = reason
         frames = self._written(self._stream.finish(reason), last=True, length=reason == "length")
         stopped = self._stops.found if self._stops is not None else None
         message = self._stream.message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,6 +32,10 @@ def _anthropic(error: ApiError) -> dict[str, Any]:
     return error.anthropic()
 
 
+def _no_echo(answer: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    raise ApiError("this API has no answers")
+
+
 @dataclass(frozen=True, slots=True)
 class Api:
     """How one API reads requests, writes answers and shapes errors."""
@@ -43,6 +47,8 @@ class Api:
     error: Callable[[ApiError], dict[str, Any]] = _openai
     prompt: str = "messages"
     """The field of a request that has its prompt."""
+    echo: Callable[[Any, Mapping[str, Any]], dict[str, Any]] = _no_echo
+    """The message that a client sends back of a whole answer to a request's body. Raises `ApiError` if it cannot."""
 
     def failed(self, error: ApiError) -> Response:
         """The response for an error before the first byte."""
@@ -72,9 +78,27 @@ def _messages(model: str, turn: Turn, request: Request, index: int, id: str | No
     return AnthropicMessages(model, call_id=turn.call_id)
 
 
-CHAT = Api("chat", read_chat, _chat)
-RESPONSES = Api("responses", read_responses, _responses, prompt="input")
-MESSAGES = Api("messages", read_messages, _messages, _anthropic)
+_ASKED = {"role": "user", "content": "?"}
+
+
+def _chat_echo(answer: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    messages = [_ASKED, answer["choices"][0]["message"]]
+    return read_chat({"messages": messages}, drop_unsupported=True).messages[-1]
+
+
+def _responses_echo(answer: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    given = {"input": [_ASKED, *answer["output"]], "tools": body.get("tools")}
+    return read_responses(given, drop_unsupported=True).messages[-1]
+
+
+def _messages_echo(answer: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    messages = [_ASKED, {"role": "assistant", "content": answer["content"]}]
+    return read_messages({"messages": messages, "max_tokens": 1}, drop_unsupported=True).messages[-1]
+
+
+CHAT = Api("chat", read_chat, _chat, echo=_chat_echo)
+RESPONSES = Api("responses", read_responses, _responses, prompt="input", echo=_responses_echo)
+MESSAGES = Api("messages", read_messages, _messages, _anthropic, echo=_messages_echo)
 COMPACT = Api("compact", read_responses, _compacted, prompt="input")
 COUNT_INPUT = Api("input_tokens", read_responses, _responses, prompt="input")
 COUNT = Api("count_tokens", partial(read_messages, counting=True), _messages, _anthropic)

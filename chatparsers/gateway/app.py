@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -44,6 +45,8 @@ from .prepare import Prepared, Preparing
 from .record import LEFT, Log, Record
 from .refused import unknown_fields
 from .respond import Responding, watch
+from .rollouts import Handler as RolloutHandler
+from .rollouts import Recording, rollouts_of
 from .same_ids import same_ids
 from .settings import Settings
 from .store import Store
@@ -119,6 +122,12 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         message = f"{request.method} {request.url.path}: this server has no such path or method"
         return gateway.refused(request.url.path, request.headers, ApiError(message, status=status))
 
+    def trained(handler: RolloutHandler) -> Callable[[HttpRequest], Awaitable[Any]]:
+        async def endpoint(request: HttpRequest) -> Any:
+            return await gateway.trained(handler, request)
+
+        return endpoint
+
     def kept(handler: Handler) -> Callable[[HttpRequest], Awaitable[Any]]:
         async def endpoint(request: HttpRequest) -> Any:
             return await gateway.kept(handler, request)
@@ -134,6 +143,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         Route("/v1/models", models),
         Route("/v1/models/{name:path}", models),
         *([] if gateway.keeping is None else gateway.paths().routes(kept)),
+        *([] if gateway.rollouts is None else gateway.rollouts.routes(trained)),
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", metrics),
@@ -150,6 +160,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     app.state.metrics = gateway.metrics
     app.state.stop = gateway.stop
     app.state.keeping = gateway.keeping
+    app.state.rollouts = gateway.rollouts
     return app
 
 
@@ -165,7 +176,8 @@ class _Gateway:
         self.guard = Guard(settings)
         self.about = About(chat, engine, settings, self.guard, self.metrics)
         self.keeping = _keeping(settings, self.metrics)
-        self._preparing = Preparing(chat, engine, settings, self.keeping)
+        self.rollouts = rollouts_of(chat, settings, self.guard)
+        self._preparing = Preparing(chat, engine, settings, self.keeping, self.rollouts)
         self.tasks: TaskGroup | None = None
         """Where responses run in the background, while the server runs."""
         self._left_out = LeftOut(self.metrics)
@@ -190,6 +202,8 @@ class _Gateway:
         await self._preparing.warm()
         warnings = await self.engine.start(self.chat)
         warnings += await same_ids(self.chat, self.engine, trusted=self.settings.trust_ids)
+        if self.rollouts is not None:
+            warnings += self.rollouts.check(self.engine)
         for warning in warnings:
             print(f"chatparsers: warning: {one_line(warning)}", file=sys.stderr)
 
@@ -198,6 +212,8 @@ class _Gateway:
         await self._preparing.close()
         if self.keeping is not None:
             self.keeping.store.close()
+        if self.rollouts is not None:
+            self.rollouts.sessions.close()
         if self.log is not None:
             self.log.close()
 
@@ -237,19 +253,25 @@ class _Gateway:
     async def respond(self, api: Api, http: HttpRequest) -> Response | Responding | Following:
         places = Places(self.metrics, self.settings)
         record = Record(api.name, http.headers, self.metrics, self.log)
+        recording: Recording | None = None
         try:
             owner = self.guard.check_key(http.headers)
-            prepared = await self._preparing.prepare(api, http, places.take, owner)
+            entry = None if self.rollouts is None else self.rollouts.entry(http)
+            prepared = await self._preparing.prepare(api, http, places.take, owner, entry)
             request = prepared.request
             self._left_out.dropped(request.dropped)
             self._left_out.ignored(unknown_fields(request), record)
             places.take(request.choices - 1)
-            answers = answers_of(api, prepared, self.engine, self.settings)
+            if self.rollouts is not None and entry is not None and prepared.step is not None:
+                recording = Recording(self.rollouts, entry, prepared.step, api, request, self.engine)
+            answers = answers_of(api, prepared, self.engine, self.settings, recording)
             keep = self._keep(prepared, answers)
             if keep is not None and keep.background:
                 await keep.begin()
         except BaseException as error:
             places.leave()
+            if recording is not None:
+                recording.drop()
             if not isinstance(error, Exception):
                 raise
             return self._failed(api, error, record)
@@ -263,7 +285,7 @@ class _Gateway:
         background = keep is not None and keep.background
         responding = Responding(
             self.engine,
-            jobs_of(prepared, record.passed_on),
+            jobs_of(prepared, record.passed_on, recording),
             answers,
             stream=request.stream or background,
             record=record,
@@ -273,6 +295,7 @@ class _Gateway:
             running=self.running,
             keep=None if keep is None or background else keep.end,
             begun=background,
+            recording=recording,
         )
         if keep is None or not background:
             return responding
@@ -298,6 +321,18 @@ class _Gateway:
             found = await answered(handler, Asking(owner, http, body))
         except Exception as error:
             return self._failed(RESPONSES, error, record)
+        record.end(200)
+        return found
+
+    async def trained(self, handler: RolloutHandler, http: HttpRequest) -> Any:
+        """The response to a request for what was recorded. A session's own key does not open it."""
+        record = Record("rollouts", http.headers, self.metrics, self.log)
+        try:
+            self.guard.check_key(http.headers, lent=False)
+            body = await self._preparing.body(http) if http.method == "POST" else None
+            found = await run_sync(handler, http, body)
+        except Exception as error:
+            return self._failed(CHAT, error, record)
         record.end(200)
         return found
 

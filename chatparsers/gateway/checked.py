@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..serving import ApiError
 from .guard import Guard
 from .record import request_id
+from .rollouts import Named
 from .settings import Settings
 
 Refused = Callable[[str, Headers, ApiError], Response]
@@ -22,6 +23,8 @@ Refused = Callable[[str, Headers, ApiError], Response]
 def middleware(settings: Settings, guard: Guard, refused: Refused) -> list[Middleware]:
     """What each request passes first."""
     found = [Middleware(Checked, guard=guard, refused=refused)]
+    if settings.rollouts is not None:
+        found.append(Middleware(Named))
     if settings.cors:
         consent = Middleware(
             CORSMiddleware,

@@ -13,6 +13,7 @@ import hmac
 import os
 import re
 import time
+from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
@@ -35,6 +36,8 @@ class Guard:
         self._file = None if settings.key_file is None else KeyFile(settings.key_file)
         self._hosts = None if settings.hosts is None else frozenset(map(str.lower, settings.hosts))
         self._cors = frozenset(settings.cors)
+        self.lends: Callable[[str], bool] = lambda key: False
+        """Whether a key opens something of its own, such as a session."""
 
     def check(self, scope: dict[str, Any]) -> None:
         """Raises `ApiError` for a request that nobody may send like this, with a key or without."""
@@ -59,16 +62,18 @@ class Guard:
             if "content-length" in headers and "transfer-encoding" in headers:
                 raise ApiError("expected content-length or transfer-encoding, found both")
 
-    def check_key(self, headers: Headers) -> str:
+    def check_key(self, headers: Headers, *, lent: bool = True) -> str:
         """Whose the request is: a digest of its key, "" where none is asked for. Raises `ApiError` if a key is asked
-        for and not given."""
+        for and not given. ``lent``: whether the key of a session is one."""
+        given = given_key(headers)
+        if lent and given and self.lends(given):
+            return hashlib.sha256(given.encode("latin-1", "replace")).hexdigest()
         if self._file is None and not self._own:
             return ""
         keys = [*self._own, *(self._file.keys() if self._file is not None else ())]
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        given = [headers.get("x-api-key", ""), token.strip() if scheme.lower() == "bearer" else ""]
+        both = [headers.get("x-api-key", ""), _token(headers)]
         # Each key is compared, so that none shows by its time.
-        found = [key for key in keys for one in given if hmac.compare_digest(one.encode("latin-1"), key)]
+        found = [key for key in keys for one in both if hmac.compare_digest(one.encode("latin-1"), key)]
         if not found:
             raise ApiError("the API key is missing or wrong", status=401, code="invalid_api_key")
         return hashlib.sha256(found[0]).hexdigest()
@@ -83,6 +88,16 @@ class Guard:
 
     def _allows(self, origin: str, scheme: str, host: str) -> bool:
         return bool({origin, "*"} & self._cors) or origin == f"{scheme}://{host}"
+
+
+def given_key(headers: Headers) -> str:
+    """The key of a request; "" if it has none."""
+    return headers.get("x-api-key", "") or _token(headers)
+
+
+def _token(headers: Headers) -> str:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 class KeyFile:

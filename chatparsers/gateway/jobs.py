@@ -8,20 +8,21 @@ from .answer import Answer, Answers
 from .apis import Api
 from .engine import Engine, Job
 from .prepare import Prepared
+from .rollouts import Recording
 from .settings import Settings
 
 
-def jobs_of(prepared: Prepared, headers: dict[str, str]) -> list[Job]:
-    """The job of each answer. ``headers`` go with them."""
+def jobs_of(prepared: Prepared, headers: dict[str, str], recording: Recording | None = None) -> list[Job]:
+    """The job of each answer. ``headers`` go with them. ``recording``: writes the answers down."""
     request = prepared.request
     job = Job(
         prepared.turn,
         prepared.prompt,
         prepared.grammar,
         prepared.max_tokens,
-        {**request.sampling, **request.engine_fields},
+        {**request.sampling, **request.engine_fields, **({} if recording is None else recording.sampling)},
         headers,
-        request.logprobs,
+        request.logprobs if recording is None else recording.logprobs,
         prepared.pictures,
     )
     return [_choice(job, index) for index in range(request.choices)]
@@ -35,8 +36,10 @@ def _choice(job: Job, index: int) -> Job:
     return replace(job, sampling={**job.sampling, "seed": (seed + index) % 2**63})
 
 
-def answers_of(api: Api, prepared: Prepared, engine: Engine, settings: Settings) -> Answers:
-    """The answers to a request, with their writers."""
+def answers_of(
+    api: Api, prepared: Prepared, engine: Engine, settings: Settings, recording: Recording | None = None
+) -> Answers:
+    """The answers to a request, with their writers. ``recording``: writes them down."""
     request, prompt = prepared.request, prepared.prompt
     ids = prompt if isinstance(prompt, list) else None
     framed = request.stream or (prepared.asked is not None and prepared.asked.background)
@@ -59,6 +62,7 @@ def answers_of(api: Api, prepared: Prepared, engine: Engine, settings: Settings)
             holds=prepared.held is not None,
             prompt=None if ids is None or prepared.pictures else len(ids),
             most=prepared.max_tokens,
+            taking=None if recording is None else recording.taking(index),
         )
         made.append(answer)
     return Answers(made, framed=framed, usage=request.include_usage)

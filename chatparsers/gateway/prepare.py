@@ -20,6 +20,8 @@ from ..grammar import Grammar
 from ..serving import ApiError, Image, ImageLimits, Request
 from ..serving.compaction import summarizing
 from ..serving.items import kept_items
+from ..sessions.session import NextAnswer
+from ..sessions.sessions import Entry
 from .account import MAX_SIZE, MAX_WORK, READING, Account
 from .apis import COMPACT, COUNT_INPUT, RESPONSES, Api
 from .body import read_body
@@ -32,6 +34,7 @@ from .keeping import Asked, Keeping
 from .lanes import Lanes
 from .pictures import Picture, as_text, pictures
 from .refused import check
+from .rollouts import Rollouts
 from .same_ids import known_ids
 from .settings import Settings
 from .store import Held
@@ -53,6 +56,8 @@ class Prepared:
     pictures: Sequence[Picture] = ()
     held: Held | None = None
     """The ids of the prompt, to which those of the answer are to come; None: they are not kept."""
+    step: NextAnswer | None = None
+    """The step of a session that the answer is; None: it is recorded in none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +71,15 @@ class Preparing:
     """Prepares the requests of a gateway."""
 
     def __init__(
-        self, chat: Chat, engine: Engine, settings: Settings, keeping: Keeping | None = None
+        self,
+        chat: Chat,
+        engine: Engine,
+        settings: Settings,
+        keeping: Keeping | None = None,
+        rollouts: Rollouts | None = None,
     ) -> None:
         self._chat = chat
+        self._rollouts = rollouts
         self._keeping = keeping
         self._engine = engine
         self._settings = settings
@@ -89,9 +100,15 @@ class Preparing:
             await self._fetching.close()
 
     async def prepare(
-        self, api: Api, http: HttpRequest, admit: Callable[[], None], owner: str = ""
+        self,
+        api: Api,
+        http: HttpRequest,
+        admit: Callable[[], None],
+        owner: str = "",
+        entry: Entry | None = None,
     ) -> Prepared:
         """The request in the body. ``admit``: called when the body is whole; it may raise. ``owner``: who asks.
+        ``entry``: the session that it is of.
 
         Raises `ApiError`, `Left`, or ``ClientDisconnect``.
         """
@@ -100,11 +117,11 @@ class Preparing:
             await self._body(http, account, raw)
             admit()
             left = partial(until_left, http.receive)
-            found = await self._lanes.run(self._work(api, account, raw, owner), left)
+            found = await self._lanes.run(self._work(api, account, raw, owner, entry), left)
             if isinstance(found, _Unfetched):
                 assert self._fetching is not None
                 images = await self._fetching.fetched(found.images)
-                found = await self._lanes.run(self._work(api, account, raw, owner, images), left)
+                found = await self._lanes.run(self._work(api, account, raw, owner, entry, images), left)
             assert isinstance(found, Prepared)
             return found
         finally:
@@ -182,6 +199,7 @@ class Preparing:
         account: Account,
         raw: bytearray,
         owner: str,
+        entry: Entry | None,
         images: tuple[Image, ...] | None = None,
     ) -> Callable[[], Prepared | _Unfetched]:
         """``images``: of the request, once they are fetched."""
@@ -193,20 +211,33 @@ class Preparing:
             elif any(image.url is not None for image in request.images):
                 return _Unfetched(request.images)
             check(request, self._engine, by_ids=self._by_ids, strict=self._settings.strict_fields)
-            turn = self._turn(request, account)
-            prompt, placed = self._prompt(request, turn, asked)
+            step = self._step(entry, request)
+            if step is None:
+                turn = self._turn(request, account)
+                prompt, placed = self._prompt(request, turn, asked)
+            else:
+                turn, prompt, placed = step.rollout.turn_alone, step.rollout.ids, ()
             most = request.max_tokens if request.max_tokens is not None else self._settings.max_tokens
             count = self._count(request, turn, prompt)
             if count is not None:
                 left = account.room(count, most, self._engine.context, api.prompt)
                 most = most if placed else left  # how many tokens images take, only the engine knows
             held = None
-            keeps = asked is not None and asked.store and self._engine.ids and not placed
+            keeps = asked is not None and asked.store and self._engine.ids and not placed and step is None
             if keeps and isinstance(prompt, list):
                 held = Held(digest(turn.prompt), array("I", prompt), ())
-            return Prepared(request, turn, prompt, most, self._grammar(turn), asked, placed, held)
+            return Prepared(request, turn, prompt, most, self._grammar(turn), asked, placed, held, step)
 
         return work
+
+    def _step(self, entry: Entry | None, request: Request) -> NextAnswer | None:
+        if entry is None or self._rollouts is None:
+            return None
+        if not self._by_ids:
+            raise ApiError("rollouts need an engine that takes ids, and its tokenizer here", status=502)
+        if request.images:
+            raise ApiError("rollouts record ids, and an image has none here: leave images out")
+        return self._rollouts.ask(entry, request, lenient_calls=self._settings.lenient_calls)
 
     def _request(
         self, api: Api, account: Account, raw: bytearray, owner: str

@@ -30,6 +30,7 @@ from .answer import Answer, Answers
 from .apis import ending
 from .engine import Batch, End, Engine, EngineError, Job, joined
 from .record import LEFT, Record
+from .rollouts import Recording
 from .settings import Settings
 from .work import until_left
 
@@ -71,7 +72,8 @@ class Responding:
     """An ASGI application that answers one request. ``jobs``: one for each of the answers. ``failed(error)`` is the
     response for an early error. ``running``: it is in there while it runs. ``over()`` is called at its end.
     ``keep(frames)`` keeps a whole answer before the client sees its end, and returns the frames that are sent then.
-    ``begun``: the client has its response, and this is only the stream."""
+    ``begun``: the client has its response, and this is only the stream. ``recording``: writes the answers down.
+    """
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class Responding:
         running: set[Responding],
         keep: Callable[[str], Awaitable[str]] | None = None,
         begun: bool = False,
+        recording: Recording | None = None,
     ) -> None:
         self._engine = engine
         self._jobs = [*jobs]
@@ -100,6 +103,10 @@ class Responding:
         self._readers = [_Reader(answer) for answer in answers.all]
         self._error: ApiError | None = None
         self._keep = keep
+        self._recording = recording
+        self._headers = [] if recording is None else recording.headers
+        self._sent_all = False
+        """Whether the client was sent all of a whole answer."""
         self._begun = begun
         """Whether the head of the response has been sent."""
         self._filled = anyio.Event()
@@ -127,6 +134,8 @@ class Responding:
         finally:
             self._running.discard(self)
             self._over()
+            if self._recording is not None:
+                self._recording.over(self._answers, sent=self._sent_all, error=self._error)
             self._record.end(LEFT)
 
     @property
@@ -199,11 +208,14 @@ class Responding:
                 frames += answers.fail(error, self._record)
                 self._record.failed(error)
             elif answers.over:
+                if self._recording is not None:
+                    await self._recording.keep(self._answers)
                 if self._keep is not None:
                     frames = await self._keep(frames)
                 self._record.end(200)  # before the client sees that it is over
                 if not self._stream:
                     await self._whole(send, answers.text().encode())
+                    self._sent_all = True
                     return None
             if not self._stream or not (self._some or self._quiet or error):
                 continue
@@ -211,6 +223,7 @@ class Responding:
                 frames = _COMMENT
             self._quiet = False
             if frames and await self._sent(send, frames, over=answers.over or error is not None):
+                self._sent_all = error is None
                 return None
             frames = ""
 
@@ -240,14 +253,15 @@ class Responding:
         """Sends frames. Returns whether the response is over."""
         if not self._begun:
             self._begun = True
-            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            headers = [*HEADERS, *self._headers]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._part(send, frames.encode(), over)
         return over
 
     async def _whole(self, send: Send, raw: bytes) -> None:
         """Sends an answer that is not streamed, in parts, so that a client that takes it slowly is seen to take it."""
         size = str(len(raw)).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", size)]
+        headers = [(b"content-type", b"application/json"), (b"content-length", size), *self._headers]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         for begin in range(0, len(raw), _FULL):
             await self._part(send, raw[begin : begin + _FULL], begin + _FULL >= len(raw))

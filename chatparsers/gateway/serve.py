@@ -21,6 +21,9 @@ import uvicorn
 from ..chat.chat import Chat
 from ..chat.load import load
 from ..cli.files import Refused
+from ..sessions.paths import VOLATILE
+from ..sessions.session import Limits
+from ..sessions.sessions import Rules
 from .app import create_app
 from .engine import Engine, EngineError
 from .guard import KeyFile, is_loopback
@@ -124,6 +127,15 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         fetch_images=tuple(arguments.fetch_images or ()),
         drop_unsupported=arguments.drop_unsupported,
         lenient_calls=arguments.lenient_calls,
+        rollouts=arguments.rollouts,
+        rules=Rules(
+            sessions=arguments.sessions,
+            size=arguments.rollouts_size * 1024 * 1024,
+            idle=arguments.session_idle,
+            volatile=tuple(arguments.ignore or (VOLATILE,)),
+            history=arguments.history,
+            limits=Limits(arguments.session_answers, arguments.session_ids, arguments.session_lines),
+        ),
         key_file=arguments.api_key_file,
         log=arguments.log,
         passed=tuple(arguments.pass_on or ()),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from ..sessions.sessions import Rules
 
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/?#\s]+")
 _HOST = re.compile(r"\*|[^/:\s]+|[0-9a-fA-F:.]+")
@@ -38,6 +40,9 @@ class Settings:
     ``max_images``: how many images a request may have; each may have ``max_body`` bytes. ``fetch_images``: hosts from
     which images are fetched that a request names by a URL, such as ``img.example``; else only their bytes are taken.
 
+    ``rollouts``: a folder in which requests are recorded as sessions, for training; None: none is. ``rules``: what
+    sessions may have.
+
     ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
     ``trust_ids``: whether prompts go as the ids of the gateway's tokenizer even if the engine's gives other ids.
     ``lenient_calls``: as in `Format.bind`.
@@ -68,6 +73,8 @@ class Settings:
     store_age: float = 30 * 86_400.0
     max_images: int = 64
     fetch_images: tuple[str, ...] = ()
+    rollouts: str | None = None
+    rules: Rules = field(default_factory=Rules)
     key_file: str | None = None
     log: str | None = None
     passed: tuple[str, ...] = ()

@@ -26,6 +26,8 @@ from chatparsers.cli.arguments import build_parser
 from chatparsers.cli.main import main
 from chatparsers.gateway import Settings
 from chatparsers.gateway.serve import KINDS, settings_of
+from chatparsers.sessions.session import Limits
+from chatparsers.sessions.sessions import Rules
 
 
 @pytest.mark.parametrize(
@@ -96,6 +98,15 @@ def test_every_setting_has_a_flag() -> None:
         "--store-size": "23",
         "--store-age": "0.5",
         "--max-images": "29",
+        "--rollouts": "runs",
+        "--history": "exact",
+        "--ignore": "^now:.*",
+        "--sessions": "31",
+        "--session-answers": "37",
+        "--session-ids": "41",
+        "--session-lines": "43",
+        "--session-idle": "4.5",
+        "--rollouts-size": "47",
         "--api-key-file": "keys",
         "--log": "log",
     }
@@ -143,6 +154,8 @@ def test_every_setting_has_a_flag() -> None:
         store_age=43_200.0,
         max_images=29,
         fetch_images=("img.example", "img.example:8443"),
+        rollouts="runs",
+        rules=Rules(31, 47 * 1024 * 1024, 4.5, ("^now:.*",), "exact", Limits(37, 41, 43)),
         key_file="keys",
         log="log",
         passed=("/tokenize",),

@@ -43,6 +43,7 @@ USES: list[tuple[set[str], set[str]]] = [
     ({"", "doctor"}, set()),
     ({"playground"}, {"jinja2"}),
     ({"data"}, {"pyarrow", "railroad", "ray", "tqdm"}),
+    ({"sessions"}, set()),
     ({"cli", "__main__"}, {"jinja2", "shtab", "tokenizers"}),
     ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS
     ({"gateway"}, {"anyio", "httpx2", "llama_cpp", "prometheus_client", "starlette", "uvicorn"}),

@@ -1,0 +1,318 @@
+"""The gateway as a recorder of rollouts: requests become steps of sessions, and sessions become samples.
+
+Which session a request is of, its address says (``/sessions/{id}/v1/…``), else the header ``x-session-id``, else the
+session's own key, else the key that it has in common with others: then lines are told apart by their messages alone.
+All three APIs may mix in one session.
+
+A request is prepared as every other, but that the session says what the engine gets. What it samples is written down
+before the client has the last byte (`Recording.keep`), or when the client leaves (`Recording.over`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, cast
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..chat.chat import Chat
+from ..plain import one_line
+from ..serving import ApiError, Request
+from ..serving.fields import whole_request
+from ..sessions.paths import Message
+from ..sessions.samples import TWINS, rows_of, summary, to_arrow
+from ..sessions.session import NextAnswer, Sampled
+from ..sessions.sessions import Entry, Said, Sessions, digest
+from .answer import Answer, Answers
+from .apis import Api
+from .engine import Batch, Engine, EngineError
+from .guard import Guard, given_key
+from .settings import Settings
+
+HEADER = "x-session-id"
+_LEFT = "client_left"
+_PATH = re.compile(r"/sessions/(?P<id>.+?)/(?P<path>v1/.*)", re.DOTALL)
+_SCOPE = "chatparsers.session"
+_SHARED = "shared"
+"""The session of those who have no key."""
+
+Handler = Callable[[HttpRequest, Any], Any]
+Taking = Callable[[Sequence[int], Batch], None]
+
+
+class Named:
+    """Serves ``/sessions/{id}/v1/…`` as ``/v1/…``, and remembers the id."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = _PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        if found is not None:
+            path = f"/{found['path']}"
+            scope = {**scope, "path": path, "raw_path": path.encode(), _SCOPE: found["id"]}
+        await self._app(scope, receive, send)
+
+
+class Rollouts:
+    """The sessions of a gateway, for its requests and for who trains on them."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self.sessions = sessions
+
+    def check(self, engine: Engine) -> list[str]:
+        """What is to be said of an engine. Raises `EngineError` if it gives no ids."""
+        if not engine.ids:
+            raise EngineError("rollouts need an engine that gives ids (llama-server, vLLM, SGLang, --gguf)")
+        return [] if engine.logprobs else ["the engine gives no log probabilities: rollouts have none"]
+
+    # who asks
+
+    def entry(self, http: HttpRequest) -> Entry:
+        """The session of a request. Raises `ApiError` if there are too many, or if its key is of another session."""
+        key = given_key(http.headers)
+        named, own = _named(http), self.sessions.of_key(key)
+        if own is not None and named not in (None, own):
+            raise ApiError(f"this key is of another session than {str(named)[:99]!r}", status=403)
+        return self.sessions.named(own or named or (f"key-{digest(key)[:16]}" if key else _SHARED))
+
+    def ask(self, entry: Entry, request: Request, *, lenient_calls: bool) -> NextAnswer:
+        """What a request asks the engine."""
+        options = {name: value for name, value in request.prepare.items() if name != "messages"}
+        options["lenient_calls"], previous = lenient_calls, request.body.get("previous_response_id")
+        return self.sessions.ask(
+            entry, request.messages, options, previous if isinstance(previous, str) else None
+        )
+
+    # who trains
+
+    def routes(self, endpoint: Callable[[Handler], Callable[[HttpRequest], Awaitable[Any]]]) -> list[Route]:
+        """``endpoint``: makes what answers HTTP of a handler, which runs in a thread."""
+        one = "/sessions/{id:path}"
+        found: list[tuple[str, str, Handler]] = [
+            ("POST", "/sessions", self._begin),
+            ("GET", "/sessions", self._all),
+            ("GET", f"{one}/samples", self._samples),
+            ("POST", f"{one}/reward", self._reward),
+            ("POST", f"{one}/close", self._close),
+            ("GET", one, self._one),
+            ("GET", "/samples", self._samples),
+            ("POST", "/weights", self._weights),
+        ]
+        return [Route(path, endpoint(handler), methods=[method]) for method, path, handler in found]
+
+    def _begin(self, http: HttpRequest, body: Any) -> Response:
+        given = whole_request(body) if body is not None else {}
+        sampling = given.get("sampling")
+        if sampling is not None and not isinstance(sampling, Mapping):
+            raise ApiError("expected an object of the sampler's fields", param="sampling")
+        named = {name: _text(given, name) for name in ("id", "group", "history")}
+        entry, key = self.sessions.begin(**cast("Any", named), sampling=dict(sampling or {}))
+        base = f"{http.base_url}sessions/{entry.id}"
+        return JSONResponse(
+            {"id": entry.id, "base_url": f"{base}/v1", "anthropic_base_url": base, "api_key": key}
+        )
+
+    def _all(self, http: HttpRequest, body: Any) -> Response:
+        heads = self.sessions.heads()
+        return JSONResponse({"data": [{"id": head.id, "group": head.group} for head in heads]})
+
+    def _one(self, http: HttpRequest, body: Any) -> Response:
+        entry = self.sessions.get(http.path_params["id"])
+        found, about = self.sessions.export(entry)
+        told = {
+            "group": about.group,
+            "closed": entry.closed,
+            "reward": about.reward,
+            "rewards": dict(about.rewards),
+        }
+        return JSONResponse({"id": entry.id, **told, **summary([found])})
+
+    def _samples(self, http: HttpRequest, body: Any) -> Response:
+        """The rows of a session, or of all of a group: JSON lines, or an Arrow stream."""
+        query = http.query_params
+        twins, kind = query.get("twins", "context"), query.get("format", "jsonl")
+        if twins not in TWINS or kind not in ("jsonl", "arrow"):
+            raise ApiError(f"expected twins={'|'.join(TWINS)} and format=jsonl|arrow", param="twins")
+        if "id" in http.path_params:
+            entries = [self.sessions.get(http.path_params["id"])]
+        else:
+            group = query.get("group")
+            heads = [head for head in self.sessions.heads() if head.group == group or "group" not in query]
+            entries = [self.sessions.get(head.id) for head in heads]
+        found = [self.sessions.export(entry, cast("Any", twins)) for entry in entries]
+        rows = [row for export, about in found for row in rows_of(export, about)]
+        told = {name: json.dumps(value) for name, value in summary([one for one, _ in found]).items()}
+        headers = {f"x-{name.replace('_', '-')}": value for name, value in told.items()}
+        if kind == "arrow":
+            return Response(to_arrow(rows), media_type="application/vnd.apache.arrow.stream", headers=headers)
+        lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        return Response(lines, media_type="application/x-ndjson", headers=headers)
+
+    def _reward(self, http: HttpRequest, body: Any) -> Response:
+        given = whole_request(body)
+        value, number = given.get("value"), given.get("answer")
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ApiError("expected a number", param="value")
+        if number is not None and type(number) is not int:
+            raise ApiError("expected the number of an answer", param="answer")
+        self.sessions.reward(self.sessions.get(http.path_params["id"]), value, number)
+        return JSONResponse({"value": value, "answer": number})
+
+    def _close(self, http: HttpRequest, body: Any) -> Response:
+        entry = self.sessions.get(http.path_params["id"])
+        self.sessions.end(entry)
+        return JSONResponse({"id": entry.id, "closed": True})
+
+    def _weights(self, http: HttpRequest, body: Any) -> Response:
+        version = whole_request(body).get("version")
+        if type(version) is not int or version < 0:
+            raise ApiError("expected a whole number", param="version")
+        self.sessions.weights(version)
+        return JSONResponse({"version": version})
+
+
+class Recording:
+    """The answers to one request, on their way into a session. ``asked``: one for each."""
+
+    def __init__(
+        self,
+        rollouts: Rollouts,
+        entry: Entry,
+        asked: NextAnswer,
+        api: Api,
+        request: Request,
+        engine: Engine,
+    ) -> None:
+        self._sessions, self._entry, self._api, self._request = rollouts.sessions, entry, api, request
+        self._asked = [asked, *(asked.twin() for _ in range(request.choices - 1))]
+        self._sampled = [Sampled() for _ in self._asked]
+        self._probable = engine.logprobs
+        self._pending = [*range(len(self._asked))]
+        """The answers that are not in the log."""
+        entry.running += 1
+
+    @property
+    def sampling(self) -> Mapping[str, Any]:
+        """What the session asks of the sampler, whatever the request does."""
+        return self._entry.head.sampling
+
+    @property
+    def logprobs(self) -> int | None:
+        """How many of the likeliest tokens are asked for at each place."""
+        asked = self._request.logprobs
+        return 0 if asked is None and self._probable else asked
+
+    def drop(self) -> None:
+        """The engine is not asked."""
+        self._entry.running -= 1
+
+    def taking(self, index: int) -> Taking:
+        """What takes the ids of the answer at an index."""
+
+        def take(ids: Sequence[int], batch: Batch) -> None:
+            logprobs = _logprobs(batch, len(ids)) if self._probable else None
+            self._sampled[index].add(ids, logprobs, self._sessions.version)
+
+        return take
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """What the response says of the session."""
+        first = self._asked[0]
+        told = {
+            HEADER: self._entry.id,
+            "x-session-answer": ",".join(str(asked.number) for asked in self._asked),
+            "x-session-parent": "" if first.parent is None else str(first.parent.number),
+            "x-session-reason": first.reason,
+        }
+        return [(name.encode(), value.encode("ascii", "backslashreplace")) for name, value in told.items()]
+
+    async def keep(self, answers: Answers) -> None:
+        """Writes the answers down, before the client has them whole."""
+        await run_sync(self._record, answers, None)
+
+    def over(self, answers: Answers, *, sent: bool, error: ApiError | None) -> None:
+        """The request is over. ``sent``: the client has all of it."""
+        self._entry.running -= 1
+        try:
+            if self._pending:
+                self._record(answers, error or ApiError("the client left", code=_LEFT))
+            elif not sent:
+                for asked in self._asked:
+                    self._sessions.undelivered(self._entry, asked.number)
+        except OSError as wrong:
+            said = f"the answers {[asked.number for asked in self._asked]} of {self._entry.id!r} are not in the log"
+            print(f"chatparsers: warning: {one_line(f'{said}: {wrong}')}", file=sys.stderr)
+
+    def _record(self, answers: Answers, error: ApiError | None) -> None:
+        while self._pending:
+            index = self._pending[0]
+            asked, sampled, answer = self._asked[index], self._sampled[index], answers.all[index]
+            sampled.cut = answer.reason in (None, "length")
+            told = self._told(answer)
+            said = Said(
+                self._api.name,
+                answer.reason,
+                {**self._request.sampling, **self._entry.head.sampling},
+                told,
+                answer.writer.id,
+                delivered=error is None,
+                error=None if error is None or error.code == _LEFT else error.code or error.message,
+            )
+            self._sessions.record(self._entry, asked, sampled, said)
+            del self._pending[0]
+
+    def _told(self, answer: Answer) -> Message | None:
+        """The answer as a client that sends it back has it; None if its API cannot say it."""
+        if self._request.continue_final_message:
+            return None
+        try:
+            return self._api.echo(answer.writer.answer, self._request.body)
+        except ApiError:
+            return None
+
+
+def _logprobs(batch: Batch, count: int) -> list[float]:
+    """What the engine says of the first ids of a batch. Raises `EngineError` if it does not say it of each."""
+    placed = [(place, one["logprob"]) for place, one in batch.logprobs or () if place < count]
+    if [place for place, _ in placed] != [*range(count)]:
+        raise EngineError(
+            f"the engine sent {count} ids and {len(placed)} log probabilities: no sample can be made of them"
+        )
+    return [value for _, value in placed]
+
+
+def rollouts_of(chat: Chat, settings: Settings, guard: Guard) -> Rollouts | None:
+    """What records the sessions of a gateway, if any; their keys are keys of the gateway. Raises `ValueError` if the
+    folder cannot be used."""
+    folder = settings.rollouts
+    if folder is None:
+        return None
+    try:
+        sessions = Sessions(chat, folder, settings.rules)
+    except BlockingIOError:
+        raise ValueError(f"rollouts {folder}: another gateway records there: name another folder") from None
+    except OSError as error:
+        raise ValueError(f"rollouts {folder}: {error}") from error
+    guard.lends = lambda key: sessions.of_key(key) is not None
+    return Rollouts(sessions)
+
+
+def _named(http: HttpRequest) -> str | None:
+    found = http.scope.get(_SCOPE) or http.headers.get(HEADER)
+    return None if not found else str(found)
+
+
+def _text(given: Mapping[str, Any], name: str) -> str | None:
+    value = given.get(name)
+    if value is not None and not isinstance(value, str):
+        raise ApiError("expected a text", param=name)
+    return value

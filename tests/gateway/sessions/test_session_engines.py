@@ -1,0 +1,105 @@
+"""Sessions before engines over HTTP: their own ids and log probabilities are what the rows have."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+pytest.importorskip("starlette", reason="the package starlette is not installed")
+
+from behaviours import Agent
+from clients import Chat
+from model import Model, chat_of
+from scripted import Upstream, Wire, forced, llama_end, llama_events, llama_piece, sse
+from test_behaviours import check_rows, rows, script
+
+from chatparsers.gateway import VLLM, Job, LlamaServer, Settings, SGLang, create_app
+from chatparsers.tokens import Vocabulary
+
+ENGINES = {"llama-server": LlamaServer, "vllm": VLLM, "sglang": SGLang}
+
+
+class Served:
+    """The model behind an engine's own protocol."""
+
+    def __init__(self, model: Model, kind: str) -> None:
+        self.model, self.kind = model, kind
+
+    async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
+        await wire.head()
+        id, prompt = forced(body), body.get("prompt")
+        if (
+            id is not None
+            or 1 in (body.get("n_predict"), body.get("max_tokens"))
+            or not isinstance(prompt, list)
+        ):
+            ids, probs = [0 if id is None else id], [-1.0]
+        else:
+            turn = self.model.chat.bind(tools=[{"name": "get_weather"}, {"name": "book"}])
+            ids, _ = self.model.write(Job(turn, prompt))
+            self.model.sampled += len(ids)
+            probs = self.model.network.logprobs([*prompt, *ids], range(len(prompt), len(prompt) + len(ids)))
+        for event in self.events(ids, probs):
+            await wire.send(event)
+        await wire.end()
+
+    def events(self, ids: list[int], probs: list[float]) -> Any:
+        pieces = Vocabulary.of(self.model.tokenizer).pieces
+        known = dict(zip(range(len(ids)), zip(ids, probs, strict=True), strict=True))
+        raw = [
+            (id, piece if isinstance(piece, bytes) else piece.encode())
+            for id in ids
+            for piece in (pieces[id],)
+        ]
+        if self.kind == "llama-server":
+            at = 0
+            for text, given in llama_events(raw):
+                while known[at][0] != given[0]:
+                    at += 1  # it left out a part of a character
+                data = json.loads(llama_piece(text, given)[6:])
+                said = {
+                    "id": given[0],
+                    "token": text,
+                    "bytes": [],
+                    "logprob": known[at][1],
+                    "top_logprobs": [],
+                }
+                yield sse({**data, "completion_probabilities": [said]})
+                at += 1
+            yield llama_end()
+            return
+        for place, (id, piece) in enumerate(raw):
+            text = piece.decode("utf-8", "replace")
+            told = {"tokens": [f"token_id:{id}"], "token_logprobs": [probs[place]], "top_logprobs": [None]}
+            choice = {"index": 0, "text": text, "token_ids": [id], "logprobs": told, "finish_reason": None}
+            yield sse({"choices": [choice]})
+        yield sse({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]})
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_engines_over_http(
+    kind: str, tmp_path: Path, upstream: Callable[..., Upstream], serve: Callable[..., Any]
+) -> None:
+    model = Model(chat_of("qwen3"), script("", True))
+    engine = upstream(Served(model, kind))
+    server = serve(create_app(model.chat, ENGINES[kind](engine.url), Settings(rollouts=str(tmp_path))))
+    agent = Agent(Chat(f"{server.url}/sessions/s/v1", stream=True))
+    items = agent.begin()
+    for number in range(3):
+        items = agent.after(items, agent.ask(items), number)
+    assert [reply.session["reason"] for reply in agent.replies] == ["first", "exact", "exact"]
+    counted, gap = check_rows(model, rows(server, "s"))
+    assert counted == model.sampled and gap < 1e-9
+    model.script = lambda job: ({"role": "assistant", "content": "Cold 🥶."}, "stop")
+    refused = Chat(f"{server.url}/sessions/s/v1").send("Be terse.", items)
+    if kind == "llama-server":  # its events lack the ids of the parts of a character
+        assert refused.status_code == 502 and "log probabilities" in refused.text
+    else:
+        assert refused.status_code == 200
