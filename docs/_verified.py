@@ -4,7 +4,8 @@
     python docs/_verified.py                                         # writes the page
 
 `docs/_verified.json` holds what is kept: for each engine, format and code one witness. A row to the server's charge is
-published only with a note by whoever checked it by hand, under `checked`; without one this stops.
+published only with a note by whoever checked it by hand, under `checked`; without one this stops. `about` has what is
+said of an engine as a whole.
 """
 
 from __future__ import annotations
@@ -22,15 +23,24 @@ LONGEST = 160
 HEAD = """# Engines that were judged
 
 What [`chatparsers verify`](verify.md) found in engines. They ran tiny random models with the real chat templates, so
-the engine's prompts, grammars, parser and streams are judged and not a model. For each kind of fault a witness was
-read by hand: the note says what was seen. A row is about this version, on this day. `docs/_verified.py` writes this
-page.
+the engine's prompts, grammars, parser and streams are judged and not a model. A row is about this version, on this day.
+`docs/_verified.py` writes this page.
+
+Each row to a server's charge was checked again before it was kept. What the bodies alone prove (a status, a call that
+is missing or has another name, arguments, JSON, a second answer that differs) was proved from the recorded bodies of
+every row, by a script that knows nothing of this package. The rows that say what the model wrote were read by hand,
+each raw text beside its answer; of dictated texts the message is known from which they were written. Of the others a
+witness in each kind was read by hand too. The note says what was seen.
 """
 
 
 def add(label: str, files: list[Path]) -> None:
     """Keeps the verdicts in files as those of an engine, in the place of what was kept of it."""
-    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {"engines": {}, "checked": {}}
+    kept = (
+        json.loads(KEPT.read_text(encoding="utf-8"))
+        if KEPT.exists()
+        else {"engines": {}, "checked": {}, "about": {}}
+    )
     seen: set[str] = set()
     kept["engines"][label] = [_verdict(json.loads(path.read_text(encoding="utf-8")), seen) for path in files]
     KEPT.write_text(_written(kept), encoding="utf-8")
@@ -42,12 +52,17 @@ def _written(kept: dict[str, Any]) -> str:
     def lines(items: dict[str, str]) -> str:
         return ",\n".join(f" {json.dumps(name)}: {value}" for name, value in items.items())
 
-    notes = {name: json.dumps(note, ensure_ascii=False) for name, note in kept["checked"].items()}
+    notes, about = (
+        lines({name: json.dumps(note, ensure_ascii=False) for name, note in kept[each].items()})
+        for each in ("checked", "about")
+    )
     engines = {
         label: "[\n  " + ",\n  ".join(json.dumps(each, ensure_ascii=False) for each in verdicts) + "\n ]"
         for label, verdicts in kept["engines"].items()
     }
-    return f'{{"checked": {{\n{lines(notes)}\n}},\n"engines": {{\n{lines(engines)}\n}}}}\n'
+    return (
+        f'{{"checked": {{\n{notes}\n}},\n"about": {{\n{about}\n}},\n"engines": {{\n{lines(engines)}\n}}}}\n'
+    )
 
 
 def _verdict(verdict: dict[str, Any], seen: set[str]) -> dict[str, Any]:
@@ -86,17 +101,21 @@ def page() -> str:
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
     parts = [HEAD]
     for label, verdicts in kept["engines"].items():
-        parts += _engine(label, verdicts, kept["checked"])
+        parts += _engine(label, verdicts, kept["checked"], kept["about"])
     return "\n".join(parts)
 
 
-def _engine(label: str, verdicts: list[dict[str, Any]], checked: dict[str, str]) -> Iterator[str]:
+def _engine(
+    label: str, verdicts: list[dict[str, Any]], checked: dict[str, str], about: dict[str, str]
+) -> Iterator[str]:
     requests, seconds = (sum(each[name] for each in verdicts) for name in ("requests", "seconds"))
     formats = len({each["format"] for each in verdicts})
     yield f"## {label}\n"
     yield f"{verdicts[0]['date']}: {formats} formats, {requests:,} requests, {seconds:.0f} s; {verdicts[0]['raw']}.\n"
     rows = [(each["format"], one) for each in verdicts for one in each["found"]]
     faults = sorted((row for row in rows if row[1]["blame"] == "server"), key=lambda row: row[1]["code"])
+    if label in about:
+        yield f"{about[label]}\n"
     yield "| Fault | Formats | Answers | Seen by hand in a witness |\n|---|---|---|---|"
     witnesses = []
     for code, group in groupby(faults, key=lambda row: row[1]["code"]):
