@@ -73,10 +73,12 @@ def _pair(asked: Sequence[Asked]) -> None:
 
 
 def _same_request(exchange: Exchange, other: Exchange) -> bool:
-    if other.said is None or exchange.answer.prompt is None:
+    """Whether two answers are likely the same text: greedy ones that ended by themselves, of as many tokens."""
+    if other.said is None or exchange.answer.prompt is None or exchange.cut or other.cut:
         return False
+    greedy = exchange.body.get("temperature") == other.body.get("temperature") == 0
     same_prompt = exchange.answer.prompt == other.answer.prompt
-    return same_prompt and exchange.answer.completion == other.answer.completion
+    return greedy and same_prompt and exchange.answer.completion == other.answer.completion
 
 
 def model_facts(asked: Iterable[Asked]) -> dict[str, Any]:

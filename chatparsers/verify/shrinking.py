@@ -103,7 +103,7 @@ def _smaller_tools(tool: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**tool, "function": {key: function[key] for key in function if key != "description"}}
     for name in parameters.get("properties") or ():
         properties = {key: value for key, value in parameters["properties"].items() if key != name}
-        less = {**parameters, "properties": properties}
-        if "required" in parameters:
-            less["required"] = [each for each in parameters["required"] if each != name]
+        required = [each for each in parameters.get("required") or () if each != name]
+        less = {key: parameters[key] for key in parameters if key != "required"} | {"properties": properties}
+        less |= {"required": required} if required else {}
         yield {**tool, "function": {**function, "parameters": less}}

@@ -9,6 +9,8 @@ from ..core.format import Turn
 from ..core.message import Message
 from ..errors import ChatParsersError
 
+_THOUGHT = "a thought"
+
 
 def without_stop(turn: Turn, text: str) -> str:
     """The text without the stop that ends it."""
@@ -34,13 +36,16 @@ def well_formed(turn: Turn, reading: Message, text: str, markers: Iterable[str],
     shown = f"{message['content'] or ''}\n{message.get('reasoning_content', '')}"
     if any(marker in shown for marker in markers):
         return False
+    silent = not message["content"] and len(message) == 2  # a role alone: there may be an empty thought
+    if silent:
+        message["reasoning_content"] = _THOUGHT
     try:
         written = turn.format.render(message, list(turn.tools.raw) or None, read_back=False)
     except ChatParsersError:
-        return False
+        written = ""
+    written = "".join((written.replace(_THOUGHT, "") if silent else written).split())
     forms = ("".join(text.split()), "".join(f"{turn.prefix}{text}".split()))
-    written = "".join(written.split())
-    return written.startswith(forms) if cut else written in forms
+    return written.startswith(forms) if cut else written in forms or not forms[0]
 
 
 def _begun(turn: Turn, reading: Message, text: str) -> tuple[str, dict[str, Any]]:

@@ -122,6 +122,14 @@ _TRAIN = ("find_train", '{"to": "a </tool_call> b"}')
         ("<think>\nHm.\n</think>\n\nHi<|im_end|>", "Hi", [], "stop", {"reasoning-lost": "server"}),
         ("<think><|im_end|>", "<think>", [], "stop", {"content-differs": "model", "markup-shown": "model"}),
         ("Hi\n<|im_end|>", "Hi\n\n", [], "stop", {"white-space": "policy"}),
+        ("<|im_end|>", "<|im_end|>", [], "stop", {"content-differs": "server", "markup-shown": "server"}),
+        (
+            "<think>\n\n</think>\n\n<|im_end|>",
+            "</think>",
+            [],
+            "stop",
+            {"content-differs": "server", "markup-shown": "server"},
+        ),
         # what was cut off may be left out, but it is no whole call and no text
         (_CALL[:-3], "", [], "length", {"call-lost": "policy"}),
         (_CALL[:70], "", [], "length", {}),
