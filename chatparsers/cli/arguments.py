@@ -343,6 +343,11 @@ def _check(commands: _Commands[_Parser]) -> None:
     check.add_argument(
         "--fix", metavar="DIR", help="write corrected copies, as far as the checks prove them, with a diff"
     )
+    check.add_argument(
+        "--response-template",
+        choices=("servers", "transformers"),
+        help="with --fix: also a response_template for vLLM and SGLang, or for transformers, proved on the turns",
+    )
 
 
 def _report(commands: _Commands[_Parser]) -> None:

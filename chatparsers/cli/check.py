@@ -26,6 +26,8 @@ def run(arguments: Namespace) -> int:
     for name in arguments.only:
         if name not in names():
             raise Refused(f"--only {name}: expected one of {', '.join(names())}")
+    if arguments.response_template is not None and arguments.fix is None:
+        raise Refused("--response-template goes with --fix: say --fix DIR as well")
     fixed = None if arguments.fix is None else writable(Path(arguments.fix))  # before the work, not after it
     if arguments.html is not None:
         existing(str(Path(arguments.html).parent))
@@ -40,7 +42,7 @@ def run(arguments: Namespace) -> int:
                 chat = chat_of(model, arguments, tokenizer=tokenizer)
                 report = examined(chat, tools=tools, only=arguments.only, samples=arguments.samples)
                 if fixed is not None:
-                    _fix(chat, report, fixed, many=len(arguments.models) > 1)
+                    _fix(chat, report, fixed, arguments)
         except (ChatParsersError, Refused) as error:
             if len(arguments.models) == 1:
                 raise
@@ -79,15 +81,22 @@ def _show(reports: list[Report], arguments: Namespace) -> None:
             print(plain_lines(str(report)))
 
 
-def _fix(chat: Chat, report: Report, folder: Path, *, many: bool) -> None:
+def _fix(chat: Chat, report: Report, folder: Path, arguments: Namespace) -> None:
     """Writes the proved mends, and prints each as a diff on standard error."""
     from ..doctor.mend import diff, mends, refuse_files, written_to
+    from ..doctor.shipped import response_template_mend
 
-    folder = folder / Path(chat.name).stem if many else folder
+    folder = folder / Path(chat.name).stem if len(arguments.models) > 1 else folder
     found = []
     for mend in mends(chat, report):
         refuse_files(folder, [mend.file])
         found.append(mend)
+    if arguments.response_template is not None:
+        mend, lost = response_template_mend(chat, arguments.response_template, found)
+        refuse_files(folder, [mend.file])
+        found.append(mend)
+        for line in lost:
+            print(f"chatparsers: the response_template loses: {one_line(line)}", file=sys.stderr)
     if not found:
         print(f"chatparsers: {chat.name}: no mend could be proved; nothing is written", file=sys.stderr)
         return

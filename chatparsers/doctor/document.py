@@ -174,15 +174,16 @@ def _pieces(text: str, draw: random.Random) -> Iterator[str]:
 # the turns of a model
 
 
-def _probes(chat: Chat) -> list[Probe]:
+def probes(chat: Chat) -> list[Probe]:
+    """The turns that the model's template renders, without their ends."""
     template = chat.template()
     with account(template.limits, template.name):
         return without_end(template, [*probes_of(template), *several_calls(template)])
 
 
 def _turns(format: Format, chat: Chat) -> Iterator[Finding | Fact]:
-    probes = _probes(chat)
-    unread = [probe for probe in probes if not reads(format, probe)]
+    turns = probes(chat)
+    unread = [probe for probe in turns if not reads(format, probe)]
     for probe in unread:
         yield Finding(
             "turn-not-read",
@@ -191,7 +192,7 @@ def _turns(format: Format, chat: Chat) -> Iterator[Finding | Fact]:
             f"written: {quoted(probe.wire)}",
             "mend the tree until the format reads what the template writes",
         )
-    for probe in probes:
+    for probe in turns:
         if probe not in unread and not writes(format, probe):
             yield Finding(
                 "turn-not-written",
@@ -200,13 +201,13 @@ def _turns(format: Format, chat: Chat) -> Iterator[Finding | Fact]:
                 f"written: {quoted(probe.wire)}",
                 "mend what is generated: white space, the order of members",
             )
-    yield Fact(f"{len(probes) - len(unread)} of {len(probes)} turns of the template are read")
+    yield Fact(f"{len(turns) - len(unread)} of {len(turns)} turns of the template are read")
 
 
 def _strange(format: Format, chat: Chat) -> Iterator[Finding | Fact]:
     """What the document reads that nothing of the model shows."""
     template = chat.template()
-    shown = template.source + "\n".join(probe.prompt + probe.wire for probe in _probes(chat))
+    shown = template.source + "\n".join(probe.prompt + probe.wire for probe in probes(chat))
     tree = format.tree(Options(tools=True))
     unseen: dict[str, str] = {}
     for part, opener in _openers(tree):
