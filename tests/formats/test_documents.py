@@ -7,6 +7,7 @@ So a change of a shape shows in the diff what it does to twenty formats. ``--upd
 from __future__ import annotations
 
 import json
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from chatparsers import Format, RequestError, SchemaError, get_format, list_form
 from chatparsers.core.definition import nodes as n
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.document import classes, dumps, loads, schema
+from chatparsers.core.document.kinds import BY_KEY, USE
 
 pytestmark = pytest.mark.one_in(1, quick=64)
 _GOLDEN = Path(__file__).with_name("documents")
@@ -121,10 +123,15 @@ def test_the_published_schema_takes_every_document(pytestconfig: pytest.Config) 
         )
 
 
+def test_the_page_has_every_kind() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "formats-as-data.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    missing = {*BY_KEY, USE} - {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+    assert not missing, "docs/formats-as-data.md: expected a row for each kind"
+
+
 def test_the_named_sets_are_what_the_page_says() -> None:
     """So that an implementation whose ``\\w`` and ``\\s`` are others knows what to take."""
-    import re
-
     every = list(map(chr, range(sys.maxunicode + 1)))
     kinds = {char: unicodedata.category(char) for char in every}
     assert {char for char in every if re.match(r"\w", char)} == {

@@ -1,0 +1,70 @@
+"""Writes the table of formats in response-templates.md; with ``--check``, fails if it is stale."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from chatparsers import get_format, list_formats
+from chatparsers.interop import WrittenTemplate, write_response_template
+
+PAGE = Path(__file__).resolve().parent / "response-templates.md"
+BEGIN, END = "<!-- response templates: begin -->\n", "<!-- response templates: end -->\n"
+_OF_ALL = (
+    "text before and after a call: the last part replaces the others",
+    "prose that holds the opener of a call, and a call that is broken or cut off, raise an error",
+    "white space at the ends of reasoning and content is stripped",
+    "a thought is in the field thinking: what asks for reasoning_content does not find it",
+)
+"""What every template of this kind loses: the page says it once."""
+
+__all__ = ["main", "table"]
+
+
+def table() -> str:
+    """One line for each built-in format."""
+    lines = ["| Format | Reasoning | Calls | Lost beside what all lose |", "|---|---|---|---|"]
+    for info in list_formats():
+        if info.origin == "chatparsers":
+            format = get_format(info.name)
+            servers = write_response_template(format, "…", for_="servers")
+            others = write_response_template(format, "…")
+            thoughts = (
+                "yes" if "thinking" in servers.spec["fields"] else "no" if format.features.reasoning else "–"
+            )
+            lost = "; ".join(line for line in servers.lost if line not in _OF_ALL).replace("|", "\\|")
+            lines.append(
+                f"| `{info.name}` | {thoughts} | {_calls(format, servers, others)} | {lost or '–'} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _calls(format: Any, servers: WrittenTemplate, others: WrittenTemplate) -> str:
+    if "tool_calls" in servers.spec["fields"]:
+        return "yes"
+    if "tool_calls" in others.spec["fields"]:
+        return "transformers only"
+    return "no" if format.features.tools else "–"
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is stale")
+    given = parser.parse_args(None if arguments is None else list(arguments))
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    whole = before + BEGIN + table() + END + rest.partition(END)[2]
+    if whole == text:
+        return 0
+    if given.check:
+        print(f"{PAGE.name} is not what is written: run python docs/_response_templates.py", file=sys.stderr)
+        return 1
+    PAGE.write_text(whole, encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
