@@ -159,6 +159,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     )
     app.state.metrics = gateway.metrics
     app.state.stop = gateway.stop
+    app.state.engine = engine
     app.state.keeping = gateway.keeping
     app.state.rollouts = gateway.rollouts
     return app

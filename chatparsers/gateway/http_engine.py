@@ -19,6 +19,8 @@ from .turns import Share, Turns
 
 _CLIENT_ERRORS = (400, 413, 422)
 _BUSY = (429, 503)
+_MISSING = (404, 405, 501)
+"""What a server says of a path or a model that it does not have."""
 _SHOWN = 500
 _LARGEST_ERROR = 65_536
 _LARGEST_ANSWER = 4 * 1024 * 1024
@@ -232,7 +234,9 @@ class HttpEngine(Engine):
             raise EngineError(f"the engine refuses the request: {said}", status=400, code="engine_refused")
         if status in _BUSY:
             raise EngineError(f"the engine is busy: {said}", status=status, code="engine_busy")
-        raise EngineError(f"the engine answered with the status {status}: {said}")
+        known = "; is the engine of this kind, and has it this model?" if status in _MISSING else ""
+        path = response.request.url.path
+        raise EngineError(f"the engine answered {path} with the status {status}: {said}{known}")
 
     # probing
 

@@ -93,9 +93,13 @@ def run(arguments: Namespace) -> int:
     try:
         asyncio.run(_serve(app, config, chat, settings, arguments))
     except EngineError as error:
-        if error.where is None:
+        if error.where is not None:
+            said = f"no engine answers at {error.where}: start it, or name its URL"
+        elif error.status == 503:
+            said = str(error)
+        else:
             raise
-        raise Refused(f"no engine answers at {error.where}: start it, or name its URL") from error
+        raise Refused(f"{said} (--wait 300 waits so many seconds for one that starts)") from error
     return 0
 
 
@@ -172,6 +176,7 @@ async def _lifespan(app: Any, wait: float) -> AsyncIterator[None]:
                 break
             except EngineError as error:
                 if (error.where is None and error.status != 503) or time.monotonic() > until:
+                    await app.state.engine.close()
                     raise
             await asyncio.sleep(_AGAIN)
         yield

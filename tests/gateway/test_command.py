@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted import Llama, Upstream, soon
+from scripted import Llama, Upstream, Wire, soon
 from servers import flags, free_port, listens, tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
@@ -70,12 +71,34 @@ def test_settings_that_could_never_match(model: dict[str, str], capsys: Any) -> 
         assert capsys.readouterr().err == f"chatparsers: {said}, found {value!r}\n"
 
 
-def test_an_engine_that_is_not_there(model: dict[str, str], capsys: Any) -> None:
-    engine = ["--upstream", "http://127.0.0.1:9", "--upstream-kind", "llama-server"]
-    assert main(["serve", *engine, *flags(model)]) == 2
+def test_an_engine_that_is_not_there(model: dict[str, str], capsys: Any, upstream: Any) -> None:
+    """Or still loads its model, or is of another kind: what was asked, and what to do."""
+
+    def said(url: str) -> str:
+        assert main(["serve", "--upstream", url, "--upstream-kind", "llama-server", *flags(model)]) == 2
+        printed = str(capsys.readouterr().err)
+        assert printed.count("\n") == 1
+        return printed
+
+    waits = "(--wait 300 waits so many seconds for one that starts)\n"
     assert (
-        capsys.readouterr().err
-        == "chatparsers: no engine answers at http://127.0.0.1:9: start it, or name its URL\n"
+        said("http://127.0.0.1:9")
+        == f"chatparsers: no engine answers at http://127.0.0.1:9: start it, or name its URL {waits}"
+    )
+    answers = {503: "Loading model", 404: "File Not Found"}
+    for status, message in answers.items():
+
+        async def script(
+            path: str, body: Any, wire: Wire, status: int = status, message: str = message
+        ) -> None:
+            await wire.head(status, "application/json")
+            await wire.send(json.dumps({"error": {"message": message}}).encode())
+            await wire.end()
+
+        answers[status] = said(upstream(script).url)
+    assert answers[503] == f"chatparsers: the engine is busy: Loading model {waits}"
+    assert (
+        "answered /completion with the status 404: File Not Found; is the engine of this kind" in answers[404]
     )
 
 
