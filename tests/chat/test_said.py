@@ -53,6 +53,9 @@ def check_as_sampled(path: Path, number: int, count: Counter[str]) -> None:
         except ChatParsersError:
             count["refused"] += 1
             continue
+        if not samples:  # of which a warning tells
+            count["unwritten"] += 1
+            continue
         answers = {index for index, message in enumerate(messages) if message["role"] == "assistant"}
         left_out = {index: why for sample in samples for index, why in sample.left_out.items()}
         texts = Counter[int]()

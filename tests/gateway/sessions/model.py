@@ -24,6 +24,8 @@ from chatparsers.gateway import Batch, End, Engine, Job
 Script = Callable[[Job], tuple[Mapping[str, Any], str]]
 """What the model says to a prompt, and how it ends."""
 _WIDTH = 12
+_MOST = 1021
+"""How many words the network tells apart: a softmax over a real vocabulary takes milliseconds."""
 
 
 class Recurrent:
@@ -31,6 +33,7 @@ class Recurrent:
 
     def __init__(self, vocabulary: int, seed: int = 7) -> None:
         random = np.random.default_rng(seed)
+        vocabulary = self._size = min(vocabulary, _MOST)
         self._words = random.normal(size=(vocabulary, _WIDTH))
         self._step = random.normal(size=(_WIDTH, _WIDTH)) * 1.5 / _WIDTH**0.5
         self._out = random.normal(size=(_WIDTH, vocabulary))
@@ -38,7 +41,7 @@ class Recurrent:
     def logprobs(self, ids: Sequence[int], wanted: Sequence[int]) -> list[float]:
         """Of the wanted places, each id's after all ids before it; that of the first id is 0."""
         state, found, places = np.zeros(_WIDTH), dict[int, float](), frozenset(wanted)
-        for place, (before, id) in enumerate(pairwise(ids), 1):
+        for place, (before, id) in enumerate(pairwise([id % self._size for id in ids]), 1):
             state = np.tanh(state @ self._step + self._words[before])
             if place in places:
                 scores = state @ self._out
