@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from ...core.format import Turn
+from ...errors import RequestError
 from ...grammar import ir
 from ...grammar.ir import Ir
 from ...grammar.reading.read import Reading, Request, read
@@ -29,8 +30,13 @@ _STRINGS = {
 
 
 def accepts(turn: Turn, *texts: str) -> bool:
-    """Whether the turn's grammar generates exactly one of these texts; True if nothing is constrained."""
-    return _takes(reading_of(turn), texts, {})
+    """Whether the turn's grammar generates exactly one of these texts; True if nothing is constrained. A prefix that no
+    grammar goes on after, such as a header that was taken for the answer's beginning, counts for nothing."""
+    try:
+        reading = reading_of(turn)
+    except RequestError:
+        reading = reading_of(turn._replace(prefix=""))
+    return _takes(reading, texts, {})
 
 
 def accepts_ids(turn: Turn, *texts: str) -> bool:
