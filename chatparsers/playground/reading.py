@@ -14,6 +14,7 @@ from typing import Any, TypedDict, get_args
 
 from ..chat.chat import Chat
 from ..chat.load import load
+from ..core.document import dumps
 from ..core.format import Dialect, Format, Turn
 from ..core.message import Message
 from ..display import Card, show, strip, timeline
@@ -29,6 +30,7 @@ SECTIONS = {
     "message": "The message in three APIs",
     "timeline": "As it arrives",
     "format": "Format and evidence",
+    "data": "The format as data",
     "prompt": "Prompt",
     "grammar": "Grammar",
 }
@@ -116,6 +118,11 @@ class _Reading:
         parts: list[Picture] = [Card(name)] if name else [show(chat.detection)]
         parts += [show(chat.template().probe()), *_drawn(chat.format)]
         return "".join(picture.body() for picture in parts)
+
+    def data(self) -> str:
+        chat = self._chat()
+        format = self._format() if chat is None else chat.format
+        return _boxes([(f"{format.name}.json", dumps(format.to_data()))])
 
     def prompt(self) -> str:
         chat = self._chat()

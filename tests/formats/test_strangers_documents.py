@@ -54,6 +54,15 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "an unknown key": ({**FINE, "code": "x"}, "$.code: there is no such key"),
     "no name": ({**FINE, "name": ""}, "$.name: expected the name of the format, found ''"),
     "a name of two lines": ({**FINE, "name": "a\nb"}, "$.name: expected a line of text, found"),
+    "a slow pattern for names": (
+        {**FINE, "models": ["a", "(a*)*b"]},
+        "$.models[1]: expected a pattern for a model's",
+    ),
+    "many loops in a name": (
+        {**FINE, "models": [".*a.*a.*a"]},
+        "$.models[0]: expected a pattern for a model's name",
+    ),
+    "a pattern that is none": ({**FINE, "models": ["(a"]}, "$.models[0]: expected a regular expression"),
     "a bomb of uses": (called("<c>", {"use": "s0"}, *_CALL[1:], shared=_BOMB), "$.shared.s"),
     "a bomb in a header": (
         called("<c>", {"header": [{"use": "s0"}, HEADER], "write": HEADER}, *_CALL[2:], shared=_BOMB),

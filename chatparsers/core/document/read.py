@@ -7,14 +7,15 @@ definition is (`core/definition/check.py`). Each error says where it is, as a JS
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from ...errors import DefinitionError, did_you_mean
 from ...schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from ..definition import nodes as n
-from ..definition.check import check
+from ..definition.check import check, check_model
 from ..definition.idioms import Builder, Options
 from ..definition.nodes import Node
 from .kinds import BY_KEY, USE
@@ -27,7 +28,8 @@ DEEPEST = 100
 
 _TEXTS = ("aliases", "models", "markers", "stops")
 _KEYS = ("chat_format", "name", "title", "url", *_TEXTS, "tree", "shared", "samples")
-_Made = TypeVar("_Made", Tool, Argument)
+_MODEL = re.compile(r"(?:(?:[a-z0-9-]|\[[a-z0-9-]+\]|\))\??|\.\*|\((?:\?[:!])?|\|)+")
+"""What a pattern for a name may be made of: nothing in it can take long."""
 
 
 def header_of(data: Data) -> dict[str, Any]:
@@ -54,6 +56,11 @@ def header_of(data: Data) -> dict[str, Any]:
     if not found["name"]:
         refuse("$.name", "the name of the format", data["name"])
     lists = {key: _texts(data.get(key, []), f"$.{key}") for key in _TEXTS}
+    for place, pattern in enumerate(lists["models"]):
+        if not _MODEL.fullmatch(pattern) or pattern.count(".*") > 2:
+            mend = "letters, digits and -, with ?, (a|b), [4-6], (?!…) and at most two .*"
+            refuse(f"$.models[{place}]", "a pattern for a model's name", pattern, mend)
+        check_model(f"$.models[{place}]", pattern)
     if not isinstance(data.get("samples", []), list):
         refuse("$.samples", "a list", data["samples"])
     body = {"tree": data["tree"], **({"shared": data["shared"]} if "shared" in data else {})}
