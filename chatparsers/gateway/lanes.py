@@ -4,7 +4,7 @@ Strategy. A request whose template, schemas and prompt are small takes a millise
 fast lane, a thread that is looked at once in `FAST` seconds. Work that holds the lane for longer goes on beside it, and
 another thread serves the lane. At most `BESIDE` go on so: if there is no place, the work is given up, and begins anew
 when there is one. So the dear ones wait for each other, and the others for none of them. The interpreter shares the
-time between them and the thread of the streams.
+time between them and the thread of the streams. One client never has all places, and who has fewest gets the next.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import asyncio
 import gc
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -30,6 +31,8 @@ FAST = 0.05
 """How many seconds work may hold the fast lane."""
 BESIDE = 4
 """How many may go on beside it at once."""
+SHARE = BESIDE - 1
+"""How many of them may be of one client."""
 
 
 class _Again(Exception):
@@ -42,9 +45,9 @@ class Lanes:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._fast = _Lane()
-        self._places: asyncio.Queue[None] = asyncio.Queue()
-        for _ in range(BESIDE):
-            self._places.put_nowait(None)
+        self._shares = _Shares()
+        self._clients: dict[Work[Any], str] = {}
+        """Whose the work is that is not yet done."""
         self._beside: set[Work[Any]] = set()
         self._looking: asyncio.TimerHandle | None = None
 
@@ -52,19 +55,24 @@ class Lanes:
         """Ends the thread of the fast lane. Work that comes later gets another."""
         self._fast.close()
 
-    async def run(self, work: Callable[[], T], left: Callable[[], Awaitable[object]] | None = None) -> T:
+    async def run(
+        self, work: Callable[[], T], left: Callable[[], Awaitable[object]] | None = None, client: str = ""
+    ) -> T:
         """What ``work`` returns. It may be given up and begun again. ``left``: returns when the client has left.
+        ``client``: who asks; "" if that is not known.
 
         Raises `Left` then, and `ApiError` if the work takes too much CPU.
         """
         given = Work(work, left)
+        self._clients[given] = client
         self._fast.put(given)
         self._look_later()
         try:
             return await self._result(given)
         except _Again:
-            await self._places.get()
+            await self._shares.take(client)
         given = Work(work, left)
+        self._clients[given] = client
         self._goes_on_beside(given)
         threading.Thread(target=given.run, daemon=True).start()
         return await self._result(given)
@@ -73,9 +81,10 @@ class Lanes:
         try:
             await given.wait()
         finally:
+            client = self._clients.pop(given)
             if given in self._beside:
                 self._beside.remove(given)
-                self._places.put_nowait(None)
+                self._shares.leave(client)
                 _sweeps.leave()
         return given.result()
 
@@ -106,16 +115,65 @@ class Lanes:
 
     def _clear(self, given: Work[Any]) -> None:
         """Frees the fast lane of work that holds it up."""
-        try:
-            self._places.get_nowait()
-        except asyncio.QueueEmpty:
+        client = self._clients.get(given)
+        if client is None:  # it is done
+            return
+        if not self._shares.take_now(client):
             if given.cpu() > FAST:  # else it is cheap, and the others take the time
                 given.give_up(_Again())
             return
         if self._fast.let_go(given):
             self._goes_on_beside(given)
         else:
-            self._places.put_nowait(None)
+            self._shares.leave(client)
+
+
+class _Shares:
+    """The places beside the fast lane. A client that is known has at most `SHARE` of them."""
+
+    def __init__(self) -> None:
+        self._free = BESIDE
+        self._held: Counter[str] = Counter()
+        self._waiting: list[tuple[str, asyncio.Future[None]]] = []
+
+    def _may(self, client: str) -> bool:
+        return self._free > 0 and (not client or self._held[client] < SHARE)
+
+    def take_now(self, client: str) -> bool:
+        """Whether there was a place for the client, which it has now."""
+        if not self._may(client):
+            return False
+        self._free -= 1
+        self._held[client] += 1
+        return True
+
+    async def take(self, client: str) -> None:
+        """Takes a place as soon as there is one for the client."""
+        if self.take_now(client):
+            return
+        one = client, asyncio.get_running_loop().create_future()
+        self._waiting.append(one)
+        try:
+            await one[1]
+        except asyncio.CancelledError:
+            if one in self._waiting:
+                self._waiting.remove(one)
+            else:
+                self.leave(client)
+            raise
+
+    def leave(self, client: str) -> None:
+        """Gives a place back. The next is of the client that has fewest, and of those of the one that waits longest."""
+        self._free += 1
+        self._held[client] -= 1
+        if not self._held[client]:
+            del self._held[client]
+        may = [one for one in self._waiting if self._may(one[0]) and not one[1].done()]
+        if may:
+            one = min(may, key=lambda waits: self._held[waits[0]])
+            self._waiting.remove(one)
+            self.take_now(one[0])
+            one[1].set_result(None)
 
 
 class _Lane:

@@ -142,7 +142,7 @@ class Preparing:
 
         try:
             await self._body(http, account, raw)
-            return await self._lanes.run(work, partial(until_left, http.receive))
+            return await self._lanes.run(work, partial(until_left, http.receive), owner)
         finally:
             self._forget(account, raw)
 

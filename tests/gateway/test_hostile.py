@@ -290,6 +290,41 @@ def test_long_work_lets_others_pass() -> None:
     anyio.run(both)
 
 
+def test_one_client_leaves_others_a_place(monkeypatch: Any) -> None:
+    """However much dear work it has, and whoever of its own waits there first."""
+
+    async def both() -> None:
+        lanes, over = Lanes(20), threading.Event()
+        done: list[str] = []
+        monkeypatch.setattr("chatparsers.gateway.lanes.FAST", 0.01)
+
+        def endless() -> None:
+            while not over.is_set():
+                sum(range(1000))
+
+        def dear() -> None:
+            until = time.thread_time() + 0.05
+            while time.thread_time() < until:
+                sum(range(1000))
+
+        async def one(work: Callable[[], None], client: str) -> None:
+            await lanes.run(work, None, client)
+            done.append(client)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2 * BESIDE):
+                tasks.start_soon(one, endless, "a")
+            with anyio.fail_after(20):
+                await anyio.sleep(0.1)
+                await one(dear, "b")
+            assert done == ["b"]
+            over.set()
+        lanes.close()
+        assert done.count("a") == 2 * BESIDE
+
+    anyio.run(both)
+
+
 def test_dear_work_waits_for_its_like_alone(monkeypatch: Any) -> None:
     """More dear ones than have a place: cheap work passes them all, each of them is done, and none is lost when its
     client leaves while it waits."""
