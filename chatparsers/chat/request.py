@@ -75,7 +75,7 @@ class Request:
         that was cut off has no arguments: for a template that wants an object, an empty one."""
 
         def traced(given: Sequence[Mapping[str, Any]]) -> Rendered:
-            quoted = self._marker if self._quotes_tools else None
+            quoted = self._marked() if self._quotes_tools else None
             found: Rendered = self.chat._preparation({**self.options, **more}).traced(given, since, quoted)
             return found
 
@@ -83,9 +83,10 @@ class Request:
         with account(template.limits, template.name, messages, self.options):
             return _mended(traced, messages)
 
-    def _marker(self, text: str) -> object:
-        """Whether a text holds a marker of the tokenizer."""
-        return self.markers is not None and self.markers.search(text)
+    def _marked(self) -> Callable[[str], object]:
+        """Says whether a text holds a marker of the tokenizer."""
+        markers = self.markers
+        return _no_marker if markers is None else markers.search
 
     @property
     def markers(self) -> re.Pattern[str] | None:
@@ -98,13 +99,13 @@ class Request:
         """Whether a text of the tools holds a marker."""
         if self._quotes is None:
             marked = Marked()
-            marked.tools(self.options.get("tools"), self._marker)
+            marked.tools(self.options.get("tools"), self._marked())
             self._quotes = bool(marked.sources)
         return self._quotes
 
     def quotes(self, messages: Sequence[Mapping[str, Any]]) -> bool:
         """Whether a text of the messages or of the tools holds a marker."""
-        marked = Marked(self._marker)
+        marked = Marked(self._marked())
         marked.messages(map(_with_values, messages))
         return bool(marked.sources) or self._quotes_tools
 
@@ -155,6 +156,10 @@ class Request:
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.chat, self.options, self._around = state["chat"], state["options"], None
         self._quotes = None
+
+
+def _no_marker(text: str) -> bool:
+    return False
 
 
 def _mended(
