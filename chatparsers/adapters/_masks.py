@@ -1,99 +1,79 @@
-"""Masks: which ids the grammar of a turn allows next, from the engine that is installed.
-
-An engine is xgrammar (which needs torch) or llguidance. Both are asked for one grammar of text and calls, so a mask
-holds from the first token, whatever the ``tool_choice``. An engine prepares a tokenizer once, for as long as it lives.
-"""
+"""Masks: which ids may come next in each row of a batch, from a guide for each row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from ..core.format import Turn
 from ..errors import RequestError
-from ._answer import end_ids
+from ..guide import Guide
 
-__all__ = ["Engine", "Mask", "Rows", "mask_maker"]
+__all__ = ["Rows", "Steered", "allowed"]
 
-Engine: TypeAlias = Literal["xgrammar", "llguidance"]
-
-
-class Mask(Protocol):
-    """The state of one answer in the engine."""
-
-    def allowed(self) -> Any:
-        """A numpy array with a boolean for each id: whether it may come next."""
-
-    def accept(self, id: int) -> bool:
-        """Takes the next id. False if the grammar does not allow it."""
+Steered: TypeAlias = "Turn | Guide"
+"""What steers an answer: a guide, or the guide of a turn without limits."""
 
 
-def mask_maker(turn: Turn, size: int, engine: Engine | None = None) -> Callable[[], Mask] | None:
-    """Makes new masks for ``turn``; None if the turn constrains nothing.
-
-    ``size``: how many ids the model has a logit for. ``engine``: None takes xgrammar if it is installed, else
-    llguidance. Raises `RequestError` if there is no engine, or if the turn has no tokenizer.
-    """
-    ends = end_ids(turn)
-    if engine not in (None, "xgrammar", "llguidance"):
-        raise RequestError(f"engine: expected 'xgrammar' or 'llguidance', found {engine!r}")
-    if engine != "llguidance":
-        try:
-            from ._xgrammar import xgrammar_masks
-
-            return xgrammar_masks(turn, size, ends)
-        except ImportError as error:
-            if engine == "xgrammar":
-                raise RequestError(f"engine: xgrammar cannot be imported: {error}") from error
-    try:
-        from ._llguidance import llguidance_masks
-    except ImportError as error:
-        raise RequestError(
-            "engine: expected xgrammar or llguidance, found neither: pip install llguidance"
-        ) from error
-    return llguidance_masks(turn, size, ends)
+def allowed(guide: Guide, size: int) -> Any:
+    """A numpy array with a boolean for each of ``size`` ids: whether it may come next. None if all may."""
+    mask = np.zeros((max(size, guide.size) + 31) // 32, dtype=np.int32)
+    if not guide.fill(mask):
+        return None
+    return np.unpackbits(mask.view(np.uint8), bitorder="little")[:size].astype(bool)
 
 
 class Rows:
-    """The masks of a batch: a row of ids for each turn. Rows may change places, as in a beam search."""
+    """The guides of a batch: one for each row. A row may go on as another did, as in a beam search, or take ids back,
+    as after a draft."""
 
-    def __init__(self, turns: Sequence[Turn], engine: Engine | None) -> None:
-        self.turns = turns
-        self._engine = engine
-        self._makers: list[Callable[[], Mask] | None] = []
-        self._rows: list[tuple[list[int], Mask | None]] = []
+    def __init__(self, steered: Steered | Iterable[Steered]) -> None:
+        several = [steered] if isinstance(steered, (Turn, Guide)) else steered
+        self._guides = [one if isinstance(one, Guide) else one.guide() for one in several]
+        self._rows: list[tuple[list[int], Guide]] = []
         self._begin: int | None = None
 
     def masks(self, ids: Sequence[Sequence[int]], size: int) -> list[Any]:
         """For each row of ``ids`` (the prompt and what follows it) an array of what may come next. It is None for a row
-        that is not constrained or has ended. The first call has the prompts alone."""
+        that has ended, or that nothing constrains. The first call has the prompts alone."""
         if self._begin is None:
             self._begin = len(ids[0])
-            if len(ids) % len(self.turns):
-                raise RequestError(
-                    f"turns: expected one, or one for each of {len(ids)} rows, found {len(self.turns)}"
-                )
-            self._makers = [mask_maker(turn, size, self._engine) for turn in self.turns]
-            copies = len(ids) // len(self.turns)
-            self._makers = [maker for maker in self._makers for _ in range(copies)]
-            self._rows = [([], None if maker is None else maker()) for maker in self._makers]
-        self._rows = [self._follow(place, list(row[self._begin :])) for place, row in enumerate(ids)]
-        return [None if mask is None else mask.allowed() for _, mask in self._rows]
+            copies, rest = divmod(len(ids), len(self._guides))
+            if rest:
+                found = f"{len(ids)} rows, found {len(self._guides)}"
+                raise RequestError(f"turns: expected one, or one for each of {found}")
+            self._rows = [([], guide.fork()) for guide in self._guides for _ in range(copies)]
+        written = [list(row[self._begin :]) for row in ids]
+        self._rows = [self._begun(place, row) for place, row in enumerate(written)]
+        self._rows = [
+            _gone_on(known, guide, row) for (known, guide), row in zip(self._rows, written, strict=True)
+        ]
+        return [allowed(guide, size) for _, guide in self._rows]
 
-    def _follow(self, place: int, ids: list[int]) -> tuple[list[int], Mask | None]:
-        known, mask = self._rows[place]
-        maker = self._makers[place]
-        if maker is None:
-            return ids, None
-        ends = set(self.turns[place * len(self.turns) // len(self._makers)].stop_ids)
-        if ends & set(ids):
-            return ids, None
-        if mask is None or ids[: len(known)] != known:
-            known, mask = [], maker()
-        for id in ids[len(known) :]:
-            if not mask.accept(id):
-                raise RequestError(
-                    f"grammar: the mask does not allow token {id}, which was sampled: let no other processor "
-                    "after this one raise its logit"
-                )
-        return ids, mask
+    def _begun(self, place: int, ids: list[int]) -> tuple[list[int], Guide]:
+        """The guide of a row at the longest beginning of ``ids`` that a guide has read."""
+        known, guide = self._rows[place]
+        if ids[: len(known)] == known:
+            return known, guide
+        known, guide = max(self._rows, key=lambda row: _common(row[0], ids))
+        same = _common(known, ids)
+        guide = guide.fork()
+        guide.rollback(len(known) - same)
+        return ids[:same], guide
+
+
+def _gone_on(known: list[int], guide: Guide, ids: list[int]) -> tuple[list[int], Guide]:
+    try:
+        guide.feed(ids[len(known) :])
+    except RequestError as error:
+        raise RequestError(
+            f"{error}. It was sampled: let no processor after this one raise its logit"
+        ) from None
+    return ids, guide
+
+
+def _common(left: list[int], right: list[int]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))

@@ -5,6 +5,7 @@
 
 The chat template and the tokenizer come from the GGUF file. The handler samples ids, because the texts of
 ``create_completion`` have no control tokens. With ``tool_choice="auto"`` the grammar is lazy: it begins at a call.
+``ChatHandler(limits={"thinking_tokens": 200})`` steers by a guide in the grammar's place.
 
 The host's samplers know lazy grammars, but its ``Llama`` does not pass one on. So this module teaches
 ``LlamaSampler.add_grammar`` a second kind of grammar; every other grammar goes where it went before.
@@ -19,6 +20,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import llama_cpp
+import numpy as np
 from llama_cpp import Llama, LlamaGrammar, LogitsProcessorList
 from llama_cpp._internals import LlamaSampler
 from llama_cpp.llama_chat_format import LlamaChatCompletionHandlerRegistry
@@ -28,11 +30,13 @@ from ..chat.load import load
 from ..core.format import Turn
 from ..errors import RequestError
 from ..grammar import Grammar
+from ..guide import Guide
 from ..serving import OpenAIChat, Usage
 from ._answer import Answer, end_ids
 from ._check import check_parameters
+from ._masks import Rows, Steered
 
-__all__ = ["ChatHandler", "LazyGrammar", "generate", "register", "to_llama_grammar"]
+__all__ = ["ChatHandler", "LazyGrammar", "TurnMask", "generate", "register", "to_llama_grammar"]
 
 _SAMPLING = (
     "top_k", "top_p", "min_p", "typical_p", "frequency_penalty", "presence_penalty", "repeat_penalty", "tfs_z",
@@ -62,14 +66,39 @@ def to_llama_grammar(grammar: Grammar | None) -> LlamaGrammar | None:
     return LazyGrammar(grammar) if grammar.lazy else LlamaGrammar.from_string(str(grammar))
 
 
+class TurnMask:
+    """A logits processor that allows what a guide allows, in place of a grammar. A new one for each generation.
+
+    ``steered``: a turn, or a guide (`Turn.guide`, which names the engine and sets limits).
+    """
+
+    def __init__(self, steered: Steered) -> None:
+        self._rows = Rows(steered)
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        (mask,) = self._rows.masks([input_ids.tolist()], len(scores))
+        return scores if mask is None else np.where(mask, scores, -np.inf).astype(scores.dtype)
+
+
 def generate(
-    llama: Llama, turn: Turn, *, prompt: Sequence[int] | None = None, grammar: Any = None, **sampling: Any
+    llama: Llama,
+    turn: Turn,
+    *,
+    prompt: Sequence[int] | None = None,
+    grammar: Any = None,
+    guide: Guide | None = None,
+    **sampling: Any,
 ) -> Iterator[int]:
     """The ids that the model writes in ``turn``, under its grammar, without an end. ``prompt``: the ids of
-    ``turn.prompt``, if they are known. ``grammar``: a grammar of llama-cpp-python in place of the turn's.
-    ``sampling``: options of ``Llama.generate``."""
+    ``turn.prompt``, if they are known. ``grammar``: a grammar of llama-cpp-python in place of the turn's. ``guide``:
+    steers in place of a grammar. ``sampling``: options of ``Llama.generate``."""
     ids = tokenize(llama, turn) if prompt is None else prompt
-    own = _grammar(llama, turn) if grammar is None else grammar
+    if guide is not None:
+        processors = [*(sampling.pop("logits_processor", None) or ()), TurnMask(guide)]
+        sampling["logits_processor"] = LogitsProcessorList(processors)
+        own = None
+    else:
+        own = _grammar(llama, turn) if grammar is None else grammar
     found: Iterator[int] = llama.generate(ids, grammar=own, **sampling)
     return found
 
@@ -109,12 +138,16 @@ class ChatHandler:
     ``reasoning_content``.
 
     ``chat``: the model's chat; None loads it from the GGUF file that the ``Llama`` was made of. ``request``: options of
-    `Chat.prepare` for every request, such as ``thinking`` and ``parallel_tool_calls``. A call raises `RequestError` for
+    `Chat.prepare` for every request, such as ``thinking`` and ``parallel_tool_calls``. ``limits``: the arguments of
+    `Turn.guide`, which steers each answer then. A call raises `RequestError` for
     what it cannot serve: ``functions`` (use ``tools``), ``logprobs``, and a prompt longer than the context.
     """
 
-    def __init__(self, chat: Chat | None = None, **request: Any) -> None:
+    def __init__(
+        self, chat: Chat | None = None, *, limits: Mapping[str, Any] | None = None, **request: Any
+    ) -> None:
         self._chat = chat
+        self._limits = limits
         self._request = request
         self._loaded: WeakKeyDictionary[Any, Chat] = WeakKeyDictionary()
 
@@ -170,7 +203,8 @@ class ChatHandler:
             sampling["logits_processor"] = LogitsProcessorList(biased)
         if seed is not None:
             llama.set_seed(seed)
-        ids = generate(llama, turn, prompt=prompt, grammar=grammar, temp=temperature, **sampling)
+        guide = None if self._limits is None else turn.guide(**self._limits)
+        ids = generate(llama, turn, prompt=prompt, grammar=grammar, guide=guide, temp=temperature, **sampling)
         stops = [stop] if isinstance(stop, str) else list(stop or ())
         writer = OpenAIChat(model or llama.model_path, call_id=turn.call_id)
         chunks = _chunks(writer, Answer(turn, stops), ids, len(prompt), most)

@@ -6,7 +6,8 @@
         ...
     print(answer.message)
 
-`TurnMask` alone is a logits processor for loops of your own.
+`TurnMask` alone is a logits processor for loops of your own. A guide sets limits:
+``generate(model, turn, guide=turn.guide(thinking_tokens=200))``.
 """
 
 from __future__ import annotations
@@ -20,20 +21,21 @@ from mlx_lm.generate import generate_step
 from ..core.events import Event
 from ..core.format import Turn
 from ..core.message import Message
+from ..guide import Guide
 from ._answer import Answer
-from ._masks import Engine, Rows
+from ._masks import Rows, Steered
 
 __all__ = ["Generation", "TurnMask", "generate"]
 
 
 class TurnMask:
-    """A logits processor that allows what the grammar of ``turn`` allows. A new one for each generation.
+    """A logits processor that allows what a guide allows. A new one for each generation.
 
-    ``engine``: as in `chatparsers.adapters.transformers.TurnMask`. Without torch, it is llguidance.
+    ``steered``: a turn, or a guide (`Turn.guide`, which names the engine and sets limits).
     """
 
-    def __init__(self, turn: Turn, engine: Engine | None = None) -> None:
-        self._rows = Rows([turn], engine)
+    def __init__(self, steered: Steered) -> None:
+        self._rows = Rows(steered)
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
         (mask,) = self._rows.masks([tokens.tolist()], logits.shape[-1])
@@ -67,19 +69,20 @@ def generate(
     max_tokens: int = 1024,
     stop: Iterable[str] = (),
     constrained: bool = True,
-    engine: Engine | None = None,
+    guide: Guide | None = None,
     **options: Any,
 ) -> Generation:
     """Begins the answer to ``turn``. Iterate over it for the events.
 
     ``max_tokens``: the most that the model may write. ``stop``: more texts that end the answer. ``constrained``:
-    whether the grammar is used. ``options``: those of ``mlx_lm.generate.generate_step``, such as ``sampler``. Raises
+    whether anything steers. ``guide``: a guide of the turn; None: one without limits. ``options``: those of
+    ``mlx_lm.generate.generate_step``, such as ``sampler``. Raises
     `RequestError` if the turn has no tokenizer, or if there is no engine for the grammar.
     """
     answer = Answer(turn, stop)
     prompt = mx.array(turn.tokenizer.encode(turn.prompt, add_special_tokens=False).ids)
     processors = list(options.pop("logits_processors", None) or ())
     if constrained:
-        processors.append(TurnMask(turn, engine))
+        processors.append(TurnMask(guide or turn))
     tokens = generate_step(prompt, model, max_tokens=max_tokens, logits_processors=processors, **options)
     return Generation(answer, tokens)

@@ -6,12 +6,13 @@
     model.generate(**prompt, **streamer.options(), max_new_tokens=500)
     print(streamer.message)
 
-`TurnMask` alone is a logits processor, also for batches.
+`TurnMask` alone is a logits processor, also for batches. A guide in place of the turn sets limits:
+``streamer.options(guide=turn.guide(thinking_tokens=200))``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from queue import Queue
 from typing import Any
 
@@ -23,21 +24,22 @@ from ..core.events import Event
 from ..core.format import Turn
 from ..core.message import Message
 from ..errors import RequestError
+from ..guide import Guide
 from ._answer import Answer
-from ._masks import Engine, Rows
+from ._masks import Rows, Steered
 
 __all__ = ["TurnMask", "TurnStreamer"]
 
 
 class TurnMask(LogitsProcessor):  # type: ignore[misc]
-    """Allows what the grammar of a turn allows, by xgrammar or llguidance. A new one for each call of ``generate``.
+    """Allows what a guide allows. A new one for each call of ``generate``.
 
-    ``turns``: a turn for all rows of the batch, or one for each prompt. ``engine``: ``"xgrammar"`` or ``"llguidance"``;
-    None takes the one that is installed. Raises `RequestError` if there is no engine, or no tokenizer in a turn.
+    ``steered``: a turn or a guide (`Turn.guide`, which names the engine and sets limits) for all rows of the batch, or
+    one for each prompt. Raises `RequestError` if there is no engine, or no tokenizer in a turn.
     """
 
-    def __init__(self, turns: Turn | Sequence[Turn], engine: Engine | None = None) -> None:
-        self._rows = Rows([turns] if isinstance(turns, Turn) else list(turns), engine)
+    def __init__(self, steered: Steered | Iterable[Steered]) -> None:
+        self._rows = Rows(steered)
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         size = scores.shape[-1]
@@ -67,12 +69,12 @@ class TurnStreamer(BaseStreamer):  # type: ignore[misc]
         """The message so far; whole after the end of ``generate``."""
         return self._answer.message
 
-    def options(self, *, engine: Engine | None = None, constrained: bool = True) -> dict[str, Any]:
+    def options(self, *, guide: Guide | None = None, constrained: bool = True) -> dict[str, Any]:
         """The arguments of ``generate`` for this turn: the streamer, the mask and the ends of turn.
 
-        ``constrained``: whether the grammar is used. ``engine``: as in `TurnMask`.
+        ``constrained``: whether anything steers. ``guide``: a guide of the turn; None: one without limits.
         """
-        mask = {"logits_processor": [TurnMask(self.turn, engine)]} if constrained else {}
+        mask = {"logits_processor": [TurnMask(guide or self.turn)]} if constrained else {}
         ends = {"eos_token_id": list(self.turn.stop_ids), "stopping_criteria": [_Ended(self._answer)]}
         return {"streamer": self, **ends, **mask}
 

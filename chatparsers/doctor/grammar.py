@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Literal
 
@@ -19,14 +20,15 @@ from ..detection.analysis.accepted import accepts, accepts_ids, marked, reading_
 from ..errors import ChatParsersError, RequestError, SchemaError, TemplateError
 from ..grammar.ir import Text, TokenRef
 from ..grammar.regular.automaton import TooLarge
-from ..lazy import load_reference
+from ..guide import Guide
+from ..guide.engines import EngineName
 from ..templates.probe.edges import opening
 from .draw import drawn
 from .report import Fact, Finding
 from .subject import CLOCK, Subject, call, quoted, user
 
 _DIALECTS: tuple[Literal["gbnf", "lark", "structural_tag"], ...] = ("gbnf", "lark", "structural_tag")
-_ENGINES = {"xgrammar": "structural tags", "llguidance": "Lark"}
+_ENGINES: Mapping[EngineName, str] = {"xgrammar": "structural tags", "llguidance": "Lark"}
 _DRAWS = 8
 _MOST_IDS = 400
 
@@ -230,14 +232,12 @@ def _texts_of(text: str, offsets: Sequence[tuple[int, int]]) -> list[str]:
 
 def _engines(model: Subject, turn: Turn) -> Iterator[Finding | Fact]:
     """The same inside engines, over the model's own vocabulary."""
-    make = load_reference("chatparsers.adapters._masks:mask_maker")
-    size = model.tokenizer.get_vocab_size()
     reading = reading_of(turn, turn.marker_ids)
     if reading is None:
         return
     for engine, dialect in _ENGINES.items():
         try:
-            maker = make(turn, size, engine)
+            guide = turn.guide(engine)
         except RequestError as error:
             yield Fact(f"not sampled with {engine}: {error}")
             continue
@@ -245,9 +245,8 @@ def _engines(model: Subject, turn: Turn) -> Iterator[Finding | Fact]:
         drawings = [_ids_of(model, turn, drawn(reading, random)) for _ in range(_DRAWS)]
         usual = {id for ids in drawings for id in ids} | set(turn.stop_ids)
         for ids in drawings:
-            mask = maker()
-            stuck = next((place for place, id in enumerate(ids) if not mask.accept(id)), None)
-            if stuck is not None:
+            stuck = guide.accepts(ids)
+            if stuck < len(ids):
                 yield Finding(
                     "engine-refuses-call",
                     "warning",
@@ -257,7 +256,7 @@ def _engines(model: Subject, turn: Turn) -> Iterator[Finding | Fact]:
                 )
                 break
         for _ in range(model.samples):
-            ids = _walk(maker(), usual, set(turn.stop_ids), random)
+            ids = _walk(guide.fork(), usual, random)
             if ids[-1:] and ids[-1] not in turn.stop_ids:
                 continue  # it came to no end
             ended += 1
@@ -276,18 +275,24 @@ def _engines(model: Subject, turn: Turn) -> Iterator[Finding | Fact]:
         )
 
 
-def _walk(mask: Any, usual: set[int], ends: set[int], random: Random) -> list[int]:
+def _walk(guide: Guide, usual: set[int], random: Random) -> list[int]:
     """Random ids under the engine's mask, mostly those that calls are made of, up to an end."""
     ids: list[int] = []
-    while len(ids) < _MOST_IDS:
-        allowed = mask.allowed().nonzero()[0].tolist()
-        near = [id for id in allowed if id in usual]
-        if not allowed:
+    mask = array("i", bytes((guide.size + 31) // 32 * 4))
+    while len(ids) < _MOST_IDS and not guide.ended:
+        guide.fill(mask)
+        found = _allowed(mask, sorted(usual))
+        if not found or random.random() > 0.95:
+            found = _allowed(mask, range(guide.size))
+        if not found:
             return ids
-        ids.append(random.choice(near if near and random.random() < 0.95 else allowed))
-        if ids[-1] in ends or not mask.accept(ids[-1]):
-            return ids
+        ids.append(random.choice(found))
+        guide.feed(ids[-1])
     return ids
+
+
+def _allowed(mask: array[int], ids: Iterable[int]) -> list[int]:
+    return [id for id in ids if mask[id >> 5] >> (id & 31) & 1]
 
 
 def _decoded(model: Subject, ids: Sequence[int]) -> str:

@@ -139,6 +139,11 @@ class Guide:
         return self._plan.grammar
 
     @property
+    def size(self) -> int:
+        """How many ids a mask has. An engine's may have more: these are not allowed."""
+        return self._plan.size
+
+    @property
     def state(self) -> GuideState:
         """Where the generation is: what is written, how many ids it took, how many thoughts may still take.
 

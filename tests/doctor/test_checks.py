@@ -9,7 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from faults import DETECTED, FAULTS, FINE, FOLDERS, Fault, Folder, files, format_of, source, written
 
@@ -91,10 +90,11 @@ def test_an_engine_that_refuses_a_call(monkeypatch: pytest.MonkeyPatch, tmp_path
     chat = chatparsers.load(written(tmp_path, files()))
     refused = chat.tokenizer.token_to_id("</tool_call>")
     for taken in (True, False):
-        mask = SimpleNamespace(
-            accept=lambda id, taken=taken: taken or id != refused, allowed=lambda: np.zeros(1)
+        guide = SimpleNamespace(
+            accepts=lambda ids, taken=taken: len(ids) if taken else ids.index(refused), ended=True, size=1
         )
-        monkeypatch.setattr("chatparsers.adapters._masks.mask_maker", lambda *_, mask=mask: lambda: mask)
+        guide.fork = lambda guide=guide: guide
+        monkeypatch.setattr(chatparsers.Turn, "guide", lambda *_, guide=guide: guide)
         report = chatparsers.doctor.check.examined(chat, only=["grammar"], samples=1)
         assert ("engine-refuses-call" in report.codes()) is not taken
 

@@ -152,3 +152,27 @@ def test_no_grammar_stays_none() -> None:
 def test_asking(llamas: Any) -> None:
     llama = llamas("qwen3")
     check_asking(chatparsers.load(llama.model_path), llama, temperature=1.0, seed=3)
+
+
+def test_thoughts_take_no_more_than_their_budget(llamas: Any) -> None:
+    """The handler steers by a guide; so does ``generate``."""
+    llama = llamas("qwen3")
+    chat = chatparsers.load(llama.model_path)
+    for budget in (0, 3, 17):
+        turn = chat.prepare(MESSAGES, tools=TOOLS, tool_choice="required")
+        llama.set_seed(budget)
+        ids: list[int] = []
+        for id in generate(
+            llama, turn, guide=turn.guide(thinking_tokens=budget, max_calls=1), temp=1.0, top_k=0
+        ):
+            ids.append(id)
+            if id in turn.stop_ids or len(ids) == 900:
+                break
+        message = turn.parse(ids, strict=True)
+        assert message.complete and len(message.tool_calls) == 1
+        thought = sum(r.token_end - r.token_start for r in message.regions if r.kind == "reasoning")
+        assert thought <= budget + 3
+        handler = ChatHandler(limits={"thinking_tokens": budget, "max_calls": 1})
+        answer = handler(llama=llama, messages=MESSAGES, tools=TOOLS, tool_choice="required", seed=budget)
+        (choice,) = answer["choices"]
+        assert choice["finish_reason"] == "tool_calls" and len(choice["message"]["tool_calls"]) == 1

@@ -42,7 +42,7 @@ def test_every_run_is_complete_valid_and_equal(name: str, choice: str, models: A
         turn = chat.prepare(MESSAGES, tools=TOOLS, tool_choice=choice)
         mx.random.seed(seed)
         ids: list[int] = []
-        answer = generate(model, turn, max_tokens=900, engine="llguidance", sampler=sampler)
+        answer = generate(model, turn, max_tokens=900, guide=turn.guide("llguidance"), sampler=sampler)
         answer._tokens = ((ids.append(id), (id, _))[1] for id, _ in answer._tokens)
         events = list(answer)
         message = answer.message

@@ -102,7 +102,7 @@ def test_a_row_keeps_to_the_grammar_by_llguidance(name: str) -> None:
     prompt = turn.tokenizer.encode(turn.prompt).ids
     size = turn.tokenizer.get_vocab_size() + 8  # a model may have more logits than its tokenizer has tokens
     biases, generator = np.append(model._biases(), np.zeros(8)), np.random.default_rng(1)
-    rows = Rows([turn], "llguidance")
+    rows = Rows(turn.guide("llguidance"))
     written: list[list[int]] = [[], []]
     for step in range(400):
         masks = rows.masks([prompt + row for row in written], size)
@@ -123,9 +123,9 @@ def test_a_row_keeps_to_the_grammar_by_llguidance(name: str) -> None:
 def test_a_token_outside_the_grammar_is_named() -> None:
     pytest.importorskip("llguidance", reason="llguidance is not installed")
     turn = tiny("hermes-2-pro").chat.prepare(MESSAGES, tools=TOOLS, tool_choice="required")
-    rows = Rows([turn], "llguidance")
+    rows = Rows(turn.guide("llguidance"))
     rows.masks([[1, 2]], 600)
-    with pytest.raises(chatparsers.RequestError, match="does not allow token 7"):
+    with pytest.raises(chatparsers.RequestError, match=r"found 7 at index 0.*no processor after"):
         rows.masks([[1, 2, 7]], 600)
 
 

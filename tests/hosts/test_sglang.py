@@ -34,7 +34,7 @@ with warnings.catch_warnings():
 
     from chatparsers.adapters.sglang import register
 
-from chatparsers.adapters._xgrammar import _compiler, _XgrammarMask  # noqa: E402
+from tag_mask import TagMask, compiler  # noqa: E402
 
 register()
 register()
@@ -54,7 +54,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def sampled(name: str, tag: str, seed: int) -> list[int]:
     model = tiny(name)
     size = model.tokenizer.get_vocab_size()
-    mask = _XgrammarMask(_compiler(model.tokenizer, size, model.eos_ids).compile_structural_tag(tag), size)
+    mask = TagMask(compiler(model.tokenizer, size, model.eos_ids).compile_structural_tag(tag), size)
     biases, generator = model._biases(), np.random.default_rng(seed)
     ids: list[int] = []
     for _ in range(900):

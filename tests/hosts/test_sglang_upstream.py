@@ -39,9 +39,9 @@ with warnings.catch_warnings():
 
 from served import APIS, Gateway, ask, check_runs  # noqa: E402
 from servers import Server  # noqa: E402
+from tag_mask import TagMask, compiler  # noqa: E402
 from visions import BLUE, RED, asked, say, seeing  # noqa: E402
 
-from chatparsers.adapters._xgrammar import _compiler, _XgrammarMask  # noqa: E402
 from chatparsers.gateway import SGLang  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:ORJSONResponse is deprecated")  # SGLang's own
@@ -91,8 +91,8 @@ class Manager:
             biases[int(id)] += bias
         mask = None
         if params.structural_tag is not None:
-            compiler = _compiler(self.model.tokenizer, size, self.model.eos_ids)
-            mask = _XgrammarMask(compiler.compile_structural_tag(params.structural_tag), size)
+            compiled = compiler(self.model.tokenizer, size, self.model.eos_ids)
+            mask = TagMask(compiled.compile_structural_tag(params.structural_tag), size)
         generator = np.random.default_rng(params.sampling_seed)
         while True:
             scores = biases + generator.gumbel(size=size)

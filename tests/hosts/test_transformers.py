@@ -58,9 +58,23 @@ def test_every_run_is_complete_valid_and_equal(name: str, choice: str, engine: A
         turn = chat.prepare(MESSAGES, tools=TOOLS, tool_choice=choice)
         prompt = tokenizer(turn.prompt, add_special_tokens=False, return_tensors="pt")
         streamer = TurnStreamer(turn)
-        ids = generated(model, prompt, streamer, seed, engine=engine)
+        ids = generated(model, prompt, streamer, seed, guide=turn.guide(engine))
         table.add(streamer.message, turn.parse(ids), choice == "required")
     table.check(f"transformers, {engine}, {name}, {choice}", RUNS)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_thoughts_take_no_more_than_their_budget(engine: Any, folders: Any) -> None:
+    folder, tokenizer, model = folders("qwen3")
+    chat = chatparsers.load(folder)
+    for budget in (0, 3, 17):
+        turn = chat.prepare(MESSAGES, tools=TOOLS, tool_choice="required", thinking=True)
+        prompt = tokenizer(turn.prompt, add_special_tokens=False, return_tensors="pt")
+        streamer = TurnStreamer(turn)
+        ids = generated(model, prompt, streamer, budget, guide=turn.guide(engine, thinking_tokens=budget))
+        regions = turn.parse(ids).regions
+        thought = [r.token_end - r.token_start for r in regions if r.kind == "reasoning"]
+        assert sum(thought) <= budget + 3 and streamer.message.complete and streamer.message.tool_calls
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -77,7 +91,7 @@ def test_each_row_of_a_batch_keeps_to_its_own_turn(engine: Any, folders: Any) ->
         torch.manual_seed(5)
         out = model.generate(
             **padded,
-            logits_processor=[TurnMask(found, engine)],
+            logits_processor=[TurnMask([turn.guide(engine) for turn in found])],
             eos_token_id=list(found[0].stop_ids),
             max_new_tokens=700,
             do_sample=True,
@@ -115,7 +129,7 @@ def test_streams_in_several_threads(engine: Any, folders: Any) -> None:
         prompt = tokenizer(turn.prompt, add_special_tokens=False, return_tensors="pt")
         streamer = TurnStreamer(turn, timeout=120)
         with ThreadPoolExecutor(1) as inner:
-            made = inner.submit(generated, model, prompt, streamer, seed, engine=engine)
+            made = inner.submit(generated, model, prompt, streamer, seed, guide=turn.guide(engine))
             events = list(streamer)
             ids = made.result()
         assert {call.name for call in streamer.message.tool_calls} == {tools[0]["function"]["name"]}

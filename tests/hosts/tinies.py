@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 
 import chatparsers
 from chatparsers.testing.tiny import TinyModel, tiny_model
@@ -107,3 +108,22 @@ def wrong_in(name: str, arguments: str) -> str | None:
     except (ValueError, KeyError, jsonschema.ValidationError) as error:
         return f"{name}: {arguments!r}: {str(error).splitlines()[0]}"
     return None
+
+
+def chosen(mask: Any, scores: Any) -> int:
+    """The id that is sampled under a mask of packed words."""
+    allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: len(scores)].astype(bool)
+    return int(np.where(allowed, scores, -np.inf).argmax())
+
+
+def draft_of(guide: chatparsers.Guide, scores: Any) -> list[int]:
+    """What a draft model proposes under the grammar, an id for each row of ``scores``. It changes nothing."""
+    fork, ids = guide.fork(), []
+    mask = np.zeros((max(guide.size, scores.shape[1]) + 31) // 32, dtype=np.int32)
+    for row in scores:
+        if fork.ended:
+            break
+        fork.fill(mask)
+        ids.append(chosen(mask, row))
+        fork.feed(ids[-1])
+    return ids

@@ -8,14 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from tag_mask import TagMask, compiler
 from tinies import tiny
 from vllm.config import ModelConfig
 from vllm.outputs import CompletionOutput, RequestOutput
 from vllm.renderers.hf import HfRenderer
 from vllm.sampling_params import RequestOutputKind
 from vllm.tokenizers import cached_tokenizer_from_config
-
-from chatparsers.adapters._xgrammar import _compiler, _XgrammarMask
 
 
 class Engine:
@@ -83,8 +82,8 @@ class Engine:
         asked = params.structured_outputs
         mask = None
         if asked is not None:
-            compiler = _compiler(backend, size, self.model.eos_ids)
-            mask = _XgrammarMask(compiler.compile_structural_tag(asked.structural_tag), size)
+            compiled = compiler(backend, size, self.model.eos_ids)
+            mask = TagMask(compiled.compile_structural_tag(asked.structural_tag), size)
         biases = self.model._biases()
         for id, bias in (params.logit_bias or {}).items():
             biases[id] += bias

@@ -45,7 +45,7 @@ USES: list[tuple[set[str], set[str]]] = [
     ({"data"}, {"pyarrow", "railroad", "ray", "tqdm"}),
     ({"sessions"}, set()),
     ({"cli", "__main__"}, {"jinja2", "shtab", "tokenizers"}),
-    ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS
+    ({"adapters"}, {"numpy", "xgrammar"}),  # and each its host: see HOSTS
     ({"gateway"}, {"anyio", "httpx2", "llama_cpp", "prometheus_client", "starlette", "uvicorn"}),
     (
         {"testing"},
@@ -73,9 +73,10 @@ HOSTS = {
     "llama_cpp": {"llama_cpp"},
     "mlx_lm": {"mlx", "mlx_lm"},
     "renderers": {"renderers"},
-    "sglang": {"sglang"},
+    "sglang": {"sglang", "torch"},
     "transformers": {"torch", "transformers"},
     "vllm": {"vllm"},
+    "vllm_guide": {"torch", "vllm"},
 }
 
 # The calls that go up a layer: services of a lower line, loaded at first use by ``load_reference("module:attribute")``.
