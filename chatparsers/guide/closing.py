@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ..core.definition.features import Definition, reasoning_spans
 from ..core.definition.idioms import Options
-from ..core.definition.nodes import Body, Span
+from ..core.definition.nodes import Body, Node, Span
 from ..core.definition.tree import begins, once
 from ..core.definition.write import fixed_text
 from ..errors import RequestError
@@ -33,9 +33,22 @@ def _closers(format: Definition, options: Options, kind: str) -> tuple[str, ...]
     return tuple(sorted(filter(None, texts), key=len))
 
 
+def content_is_open(turn: Guided, text: str) -> bool:
+    """Whether ``text`` ends in content that a marker has opened and none has closed."""
+    opens = [
+        node.content.open for node in once(_tree(turn)) if isinstance(node, Body) and node.content is not None
+    ]
+    opened = max((text.rfind(begin) for node in opens for begin in begins(node)), default=-1)
+    return opened > max((text.rfind(closer) for closer in closers(turn, "content")), default=-1)
+
+
+def _tree(turn: Guided) -> Node:
+    return turn.format.tree(turn.options._replace(schema=None))
+
+
 def sections(turn: Guided) -> frozenset[int]:
     """The ids that begin a section, if thoughts have no closer, so that these end them."""
-    spans = reasoning_spans(turn.format.tree(turn.options._replace(schema=None)))
+    spans = reasoning_spans(_tree(turn))
     if all(span.close is not None for span in spans):
         return frozenset()
     return frozenset(turn.marker_ids[text] for text in closers(turn, "reasoning") if text in turn.marker_ids)

@@ -25,7 +25,7 @@ from ..errors import RequestError
 from ..grammar import Grammar
 from ..public import made_by, public
 from .bitmask import allow, allow_all, allow_none, row_of
-from .closing import endings
+from .closing import content_is_open, endings
 from .engines import EngineName, Matcher
 from .plan import Plan
 from .turn import Guided
@@ -49,7 +49,7 @@ class GuideState(NamedTuple):
 
 
 class _Past(NamedTuple):
-    """What was read since ``since`` ids: text of ``kind``. Before it, thoughts took ``thought`` ids, and content took
+    """What was read since ``since`` ids: text of ``kind``. Up to there, thoughts took ``thought`` ids, and content took
     ``said``; after the first call, that is no number that reaches a limit."""
 
     since: int
@@ -406,9 +406,13 @@ class Guide:
         kind = self._stands()
         if kind != self._past.kind:
             self._past = self._begun(kind)
-        if free and self._plan.limited and self._over < 0 and not self._stream._inside_character:
+        if free and self._plan.limited and self._over < 0 and not self._waits():
             self._keep_limits()
         self._bind()
+
+    def _waits(self) -> bool:
+        """Whether a limit must wait for the end of a character: it has four ids at most."""
+        return self._stream._inside_character and not 0 <= self._deadline <= self._count - 3
 
     def _stands(self) -> StateKind:
         """The kind of text that is written."""
@@ -426,7 +430,10 @@ class Guide:
         past = self._past
         took = self._count - past.since
         thought = past.thought + (took if past.kind == "reasoning" else 0)
-        said = -_NEVER if kind == "call" else past.said + (took if past.kind == "content" else 0)
+        # The id with which content begins is content, the one with which it ends is not.
+        said = past.said + (took - 1 if past.kind == "content" else 0) + (kind == "content")
+        if self._stream._transcript.count:  # one that is only taken for a call may yet be content
+            said = -_NEVER
         return _Past(self._count, kind, thought, said, past)
 
     def _bind(self) -> None:
@@ -474,9 +481,10 @@ class Guide:
                 self._close(plan.message)
             elif not used.spent:
                 self._narrow(plan.spent(self._stream.message), True, used.called)
-        if self._past.kind == "content" and plan.call_within is not None and not used.called:
-            said = self._past.said + self._count - self._past.since
-            if said >= plan.call_within and not self._close(()):
+        kind = self._past.kind
+        if plan.call_within is not None and not used.called and kind in ("content", "between"):
+            said = self._past.said + (self._count - self._past.since if kind == "content" else 0)
+            if said >= plan.call_within and not (kind == "content" and self._close(())):
                 self._narrow(plan.call_next(self._used.spent), self._used.spent, True)
 
     def _narrow(self, matcher: Matcher | None, spent: bool, called: bool) -> None:
@@ -487,7 +495,10 @@ class Guide:
     def _close(self, message: tuple[int, ...]) -> bool:
         """Ends the open thought, or content with markers: the ids of its end must come now. False if none ends it."""
         turn, kind = self._plan.turn, self._past.kind
-        for ids in endings(turn, kind, turn.prefix + self._stream.message.text, message):
+        text = turn.prefix + self._stream.message.text
+        if kind == "content" and not content_is_open(turn, text):
+            return False
+        for ids in endings(turn, kind, text, message):
             if self._closes(ids):
                 self._run = _Run(self._count, ids, self._run)
                 return True

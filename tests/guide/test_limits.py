@@ -174,3 +174,49 @@ def test_a_budget_is_kept(name: str, amount: Callable[[int, int, int], int]) -> 
             assert str(error).startswith("prefix:")  # after that thought, no shaped answer can be written
             continue
         run(turn, engine, chance.choice([0, 1, 2, 5, 12, 40, 64]), chance.getrandbits(32))
+
+
+CALLING = [
+    info.name
+    for info in list_formats()
+    if info.origin == "chatparsers" and get_format(info.name).features.tools
+]
+
+
+@pytest.mark.parametrize("name", CALLING)
+def test_a_call_comes_within_so_much_content(name: str, amount: Callable[[int, int, int], int]) -> None:
+    llguidance(), xgrammar()
+    format, chance = get_format(name), random.Random(name)
+    for _ in range(amount(2, 4, 20)):
+        tokenizer = toy_tokenizer(format, chance.random() < 0.5)
+        ends = {"eos_token": "<|toy_end|>"} if not format.stops else None
+        turn = format.bind(tools=TOOLS, tokenizer=tokenizer, id_seed="s", token_config=ends)
+        within = chance.choice([1, 3, 8, 20])
+        try:
+            guide = turn.guide(chance.choice(["llguidance", "xgrammar"]), call_within=within, max_calls=2)
+        except ChatParsersError as error:
+            assert "call_within" in str(error) or "name of the tool" in str(error)
+            continue
+        said, ids, chance_of_ids = 0, [], np.random.default_rng(chance.getrandbits(32))
+        words = np.zeros((guide._plan.size + 31) // 32, dtype=np.int32)
+        ordinary = set(Vocabulary.of(tokenizer).encode("Let me look, 天気 <tool_ {"))
+        while not guide.ended and len(ids) < 150:
+            assert guide.fill(words)
+            allowed = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+            assert len(allowed), tokenizer.decode(ids, skip_special_tokens=False)
+            wished = [id for id in allowed if int(id) in ordinary] if guide.state.kind != "call" else []
+            id = int(chance_of_ids.choice(wished or allowed))
+            if id in turn.stop_ids and not guide.message.tool_calls and len(allowed) > len(turn.stop_ids):
+                continue  # a model may end its turn before it must call
+            guide.feed(id)
+            ids.append(id)
+            # A call's opener of several ids is content until it is one.
+            said += guide.state.kind == "content" and not guide._used.called and not guide.message.tool_calls
+            assert said <= within + 3, tokenizer.decode(ids, skip_special_tokens=False)
+        guide.finish()
+        message = guide.message
+        assert len(message.tool_calls) <= 2
+        if guide.ended:
+            told = [one for one in message.diagnostics if one.code not in HARMLESS]
+            assert not told, (told, message.text)
+            assert message.tool_calls or said < within, message.text
