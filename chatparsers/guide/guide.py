@@ -156,6 +156,11 @@ class Guide:
         return GuideState(self._past.kind, call, tool, path, self._count - self._past.since, self._left)
 
     @property
+    def stream(self) -> Stream:
+        """The stream that reads the ids. Feed the guide, not the stream: it is another one after going back."""
+        return self._stream
+
+    @property
     def message(self) -> Message:
         """The message so far; whole after `finish`."""
         return self._stream.message
