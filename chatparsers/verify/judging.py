@@ -73,12 +73,14 @@ def _pair(asked: Sequence[Asked]) -> None:
 
 
 def _same_request(exchange: Exchange, other: Exchange) -> bool:
-    """Whether two answers are likely the same text: greedy ones that ended by themselves, of as many tokens."""
-    if other.said is None or exchange.answer.prompt is None or exchange.cut or other.cut:
+    """Whether two answers are likely the same text: greedy ones, or of one seed, with as many tokens."""
+    if other.said is None or exchange.answer.prompt is None:
         return False
-    greedy = exchange.body.get("temperature") == other.body.get("temperature") == 0
+    mine, theirs = exchange.body, other.body
+    greedy = mine.get("temperature") == theirs.get("temperature") == 0
+    seeded = mine.get("seed") is not None and mine.get("seed") == theirs.get("seed")
     same_prompt = exchange.answer.prompt == other.answer.prompt
-    return greedy and same_prompt and exchange.answer.completion == other.answer.completion
+    return (greedy or seeded) and same_prompt and exchange.answer.completion == other.answer.completion
 
 
 def model_facts(asked: Iterable[Asked]) -> dict[str, Any]:

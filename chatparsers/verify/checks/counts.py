@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..exchange import Exchange
-from ..rows import Blame, Row
+from ..rows import Row
 from .check import answered, judges
 
 _ROOM, _CALL_ROOM = 12, 28
@@ -24,10 +24,9 @@ def usage(exchange: Exchange) -> Iterator[Row]:
         yield exchange.row("usage-wrong", "completion tokens, beside the ids", said.completion, len(ids))
     elif said.completion == 0 and (said.content or said.reasoning or said.calls):
         yield exchange.row("usage-wrong", "completion tokens", 0, "more than none")
-    elif ids is None and said.completion < 0.8 * (_shown(exchange) or 0) - 2:
-        blame: Blame = "server" if exchange.sane else "unknown"
+    elif ids is None and exchange.sane and said.completion < 0.8 * (_shown(exchange) or 0) - 2:
         what = "fewer completion tokens than what is shown has"
-        yield exchange.row("usage-wrong", what, said.completion, _shown(exchange), blame=blame)
+        yield exchange.row("usage-wrong", what, said.completion, _shown(exchange))
 
 
 def _dark(exchange: Exchange) -> bool:
