@@ -85,6 +85,18 @@ class Rollout(Shown):
         found = self._line.segments[-1].ids()
         return found + self._spoken.ids if self._spoken is not None else found
 
+    def ids_from(self, start: int) -> list[int]:
+        """``rollout.ids[start:]``, without a list of those before.
+
+        >>> rollout = chat.rollout(messages)
+        >>> rollout.ids_from(2) == rollout.ids[2:]
+        True
+        """
+        segment = self._line.segments[-1]
+        held = len(segment)
+        spoken = [] if self._spoken is None else self._spoken.ids[max(start - held, 0) :]
+        return segment.ids(start) + spoken
+
     @property
     def text(self) -> str:
         """What the ids spell, up to the answer that is being sampled."""

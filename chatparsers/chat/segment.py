@@ -86,15 +86,20 @@ class Segment:
             raise ValueError("the segment ends with no answer")
         return turn
 
-    def ids(self) -> list[int]:
-        """A new list of all ids."""
+    def ids(self, start: int = 0) -> list[int]:
+        """A new list of all ids, from a place on."""
         found = self._ids
         if found is None:
             found = array("q")
             for part in self.parts():
                 found.extend(part.ids)
             self._ids = found
-        return found.tolist()
+        return found[start:].tolist()
+
+    def __len__(self) -> int:
+        if self._ids is None:
+            self.ids()
+        return 0 if self._ids is None else len(self._ids)
 
     def text(self, tokenizer: Any) -> str:
         """What the ids spell."""

@@ -278,7 +278,7 @@ class Session:
         `RequestError` for what cannot be ids."""
         with self.lock:
             rollout, parent = asked.rollout, asked.parent
-            asked.given = rollout.ids[asked.since :]
+            asked.given = rollout.ids_from(asked.since)
             at = 0
             message: Message = {}
             for number, version in sampled.versions or [(len(sampled.ids), -1)]:
@@ -321,7 +321,7 @@ class Session:
                 asked = self._step(self.answers[said["parent"]], new, options, number)
             asked.forgiven = frozenset(said["forgiven"])
             self._number = max(self._number, number)
-            if asked.rollout.ids[asked.since :] != said["given"] or asked.reason != said["reason"]:
+            if asked.rollout.ids_from(asked.since) != said["given"] or asked.reason != said["reason"]:
                 raise ApiError(
                     f"the session {self.id!r} cannot go on: the template or the tokenizer gives other ids than when it "
                     "was recorded",
