@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import chatparsers
 from chatparsers.core import Builder, Format, Node
 from chatparsers.errors import DefinitionError, RequestError
 from chatparsers.registry import get_format, list_formats
+from chatparsers.templates.probe.stand_ins import NAME, THOUGHT, TOOLS, VALUE, answer, question
 from chatparsers.testing.rendering import exact
 from chatparsers.testing.scenarios import Scenario, raw_stops, scenarios
 
@@ -66,6 +69,24 @@ def _call(arguments: Any, **more: Any) -> dict[str, Any]:
         "content": None,
         "tool_calls": [{**more, "function": {"name": "f", "arguments": arguments}}],
     }
+
+
+# The writer spells the value otherwise, or the prompt writes the beginning of the calls.
+OTHERWISE = {"minicpm5", "command-r-plus"}
+
+
+def test_between_two_calls_is_what_the_template_writes(own_template: Path) -> None:
+    chat = chatparsers.load(own_template, bos_token="<BOS>", eos_token="<EOS>")
+    template = chat.template(True)
+    if not template.can.parallel_calls or not chat.format.features.tools or own_template.stem in OTHERWISE:
+        pytest.skip("the template shows no two calls, or otherwise than they are written")
+    bare = template.can.bare_calls
+    message = answer("", calls=2, thought="" if bare else THOUGHT)
+    _, wire = template.assistant_turn(
+        message, history=[question()], tools=TOOLS, thinking=None if bare else True
+    )
+    written = chat.format.render(message, TOOLS)
+    assert written[written.index(VALUE) : written.rindex(NAME)] in wire
 
 
 def test_spelling_of_the_message_is_kept() -> None:
