@@ -135,6 +135,11 @@ SCHEMAS: dict[str, list[Any]] = {
     "format": [
         {"type": "string", "format": f} for f in ("date", "time", "date-time", "uuid", "email", "uri", "ipv4")
     ],
+    "two bounds": [
+        {"type": "integer", "minimum": 2, "allOf": [{"minimum": 7}]},
+        {"type": "integer", "minimum": 7, "allOf": [{"minimum": 2}]},
+        {"type": "integer", "maximum": 99, "allOf": [{"exclusiveMaximum": 99}, {"maximum": 100}]},
+    ],
     "minimum": [
         {"type": "integer", "minimum": low, "maximum": high}
         for low, high in itertools.product((-100, 0, 2), (-1, 7, 100))

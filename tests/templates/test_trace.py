@@ -16,6 +16,7 @@ from chatparsers.templates.builtins import builtin_names
 from chatparsers.templates.jinja.environment import environment
 from chatparsers.templates.jinja.limits import DEFAULT, account
 from chatparsers.templates.jinja.traced import runs_of, traced, tracing
+from chatparsers.templates.trace import TraceSpan, covered
 
 TOOLS = [
     {
@@ -229,3 +230,8 @@ def test_every_operation_gives_the_same_text_and_moves_the_runs(source: str) -> 
                 assert text[first:last] == plain[start:end]
         whole = "".join(plain[run[0] : run[1]] for run in runs_of(shown))
         assert whole or not plain.strip() or any(word in source for word in ("length", "[t]", "t.x")), source
+
+
+def test_words_that_are_shown_twice_are_covered() -> None:
+    spans = [TraceSpan(0, 4, 0, "content", 0, 0, 4, True), TraceSpan(9, 10, 0, "content", 0, 1, 2, True)]
+    assert covered("abcd", spans) and not covered("abcde", spans)
