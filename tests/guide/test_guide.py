@@ -10,7 +10,7 @@ from engines import llguidance, xgrammar
 from samples import tool
 from toy import toy_tokenizer
 
-from chatparsers import Guide, Guides, RequestError, get_format
+from chatparsers import CallEnd, Guide, Guides, RequestError, get_format
 
 TOOLS = [tool("get_weather", {"city": {"type": "string"}}, ["city"])]
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
@@ -81,3 +81,47 @@ def test_a_batch_fills_what_each_guide_fills(engine: str) -> None:
             guide.fill(alone)
             assert (alone == bits[row]).all()
         assert (bits[2] == -1).all()
+
+
+def test_the_rest_of_a_turn_is_read_and_steered_as_the_whole() -> None:
+    """By text and by ids, at every cut."""
+    llguidance()
+    format = get_format("qwen3")
+    turn = format.bind(tools=TOOLS, tokenizer=toy_tokenizer(format, True), id_seed="s", prompt="?")
+    fed = ids("It is cold.\n" + CALL)
+    whole = turn.parse(fed)
+    for cut in range(1, len(fed)):
+        rest = turn.rest(fed[:cut])
+        text = turn.tokenizer.decode(fed[:cut], skip_special_tokens=False)
+        assert (
+            (rest.prefix, rest.prompt)
+            == (text, "?" + text)
+            == (turn.rest(text).prefix, turn.rest(text).prompt)
+        )
+        if cut % 5 == 0:
+            before = turn.guide()
+            before.feed(fed[:cut])
+            assert allowed(before) == allowed(rest.guide())
+        stream = turn.stream()
+        ended = any(isinstance(event, CallEnd) for event in stream.feed(fed[:cut]))
+        assert rest.parse(fed[cut:]).tool_calls == ([] if ended else whole.tool_calls)
+    done = turn.rest(fed)
+    assert done.id_seed != turn.id_seed and done.parse(ids(CALL)).tool_calls[0].id != whole.tool_calls[0].id
+
+
+def test_ids_of_which_no_text_tells_are_refused() -> None:
+    format = get_format("qwen3")
+    turn = format.bind(tools=TOOLS, tokenizer=toy_tokenizer(format, True))
+    with pytest.raises(RequestError, match="part of one"):
+        turn.rest(ids("😀")[:2])
+    with pytest.raises(RequestError, match="ordinary tokens"):
+        turn.rest([id for char in "<think>" for id in ids(char)])
+
+
+def test_a_prefix_that_the_grammar_cannot_begin_with_is_named() -> None:
+    format = get_format("qwen3")
+    head = '<tool_call>\n{"name": "nothing", "arg'
+    turn = format.bind(tools=TOOLS, tool_choice="required", prefix=head)
+    for dialect in ("lark", "structural_tag", "gbnf"):
+        with pytest.raises(RequestError, match="found 'nothing"):
+            turn.grammar(dialect)

@@ -1,0 +1,165 @@
+"""The recipes of docs/guide.md with a small real model: budgets, one call, cuts, forms, JSON, drafts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chatparsers
+from chatparsers import CallEnd, Guide, RequestError, Turn
+
+llama_cpp = pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
+pytest.importorskip("llguidance", reason="llguidance is not installed")
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "maxLength": 20}, "days": {"type": "integer", "maximum": 7}},
+    "required": ["city", "days"],
+}
+TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": PARAMETERS}}]
+ANSWER = {
+    "type": "object",
+    "properties": {"rain": {"type": "boolean"}, "why": {"type": "string", "maxLength": 30}},
+}
+ASKED = [{"role": "user", "content": "What will the weather in São Paulo be like for the next three days?"}]
+
+
+class Model:
+    """A model that takes the likeliest id which the guide allows."""
+
+    def __init__(self, path: Path) -> None:
+        options = {"n_ctx": 2048, "n_threads": 1, "n_threads_batch": 1, "verbose": False}
+        self.llama = llama_cpp.Llama(str(path), **options)
+        self.chat = chatparsers.load(path)
+        self.words = np.zeros((1, (self.llama.n_vocab() + 31) // 32), dtype=np.int32)
+
+    def turn(self, **asked: Any) -> Turn:
+        """A turn in which the prompt has opened a thought. The model knows no thoughts: the grammar asks for them."""
+        turn = self.chat.prepare(ASKED, tools=asked.get("tools"))
+        thinking = chatparsers.get_format("qwen3")
+        prompt = turn.prompt + "<think>\n"
+        return thinking.bind(
+            **asked, tokenizer=turn.tokenizer, prefix="<think>\n", prompt=prompt, id_seed="guide"
+        )
+
+    def read(self, turn: Turn) -> None:
+        self.llama.reset()
+        self.llama.eval(turn.tokenizer.encode(turn.prompt, add_special_tokens=False).ids)
+
+    def next(self, guide: Guide) -> int:
+        logits = llama_cpp.llama_get_logits_ith(self.llama._ctx.ctx, -1)
+        found = np.ctypeslib.as_array(logits, shape=(self.llama.n_vocab(),)).copy()
+        if guide.fill(self.words):
+            bits = np.unpackbits(self.words[0].view(np.uint8), bitorder="little")[: len(found)]
+            found[bits == 0] = -np.inf
+        return int(found.argmax())
+
+    def answer(self, turn: Turn, guide: Guide, most: int = 120, drafts: bool = False) -> list[int]:
+        """The ids of an answer. ``drafts``: each id is given and taken back first, with others after it."""
+        self.read(turn)
+        ids: list[int] = []
+        while not guide.ended and len(ids) < most:
+            new = guide.forced() or [self.next(guide)]
+            if drafts:
+                guesses = [*new, *ids[:4]]
+                count = guide.accepts(guesses)
+                guide.feed(guesses[:count])
+                guide.rollback(count)
+            guide.feed(new)
+            ids += new
+            if not guide.ended:
+                self.llama.eval(new)
+        guide.finish()
+        return ids
+
+
+@pytest.fixture(scope="module")
+def model(gguf_of: Callable[[str], Path]) -> Model:
+    return Model(gguf_of("qwen05"))
+
+
+@pytest.mark.parametrize("budget", [0, 1, 12, 40, 200])
+def test_a_budget(model: Model, budget: int) -> None:
+    turn = model.turn(tools=TOOLS, tool_choice="required")
+    guide = turn.guide(thinking_tokens=budget)
+    ids = model.answer(turn, guide, budget + 120)
+    kinds = turn.stream()
+    spent = 0
+    for id in ids:
+        spent += kinds.state.kind == "reasoning"
+        kinds.feed(id)
+    closer = len(turn.tokenizer.encode("</think>", add_special_tokens=False).ids)
+    assert spent <= budget + closer + 3
+    assert guide.state.left is not None
+    (call, *_) = guide.message.tool_calls
+    assert call.complete and 0 < len(call.parsed_arguments["city"]) <= 20
+    assert not [one for one in guide.message.diagnostics if one.code != "truncated"]
+
+
+def test_at_most_one_call(model: Model) -> None:
+    turn = model.turn(tools=TOOLS, tool_choice="required")
+    guide = turn.guide(thinking_tokens=4, max_calls=1)
+    model.answer(turn, guide)
+    assert guide.ended and len(guide.message.tool_calls) == 1
+
+
+def test_a_cut_answer_goes_on_at_every_token(model: Model) -> None:
+    """By text: the grammar of the rest allows what the whole one allows, and the parser reads the same call."""
+    turn = model.turn(tools=TOOLS, tool_choice="required")
+    whole = turn.guide(thinking_tokens=8, max_calls=1)
+    ids = model.answer(turn, whole)
+    calls = [one.arguments for one in whole.message.tool_calls]
+    tried = 0
+    for cut in range(1, len(ids) - 1):
+        try:
+            rest = turn.rest(ids[:cut])
+        except RequestError as error:
+            assert "part of one" in str(error)
+            continue
+        before, after = turn.guide(max_calls=1), rest.guide(max_calls=1)
+        before.feed(ids[:cut])
+        masks = [np.zeros_like(model.words) for _ in range(2)]
+        assert before.fill(masks[0]) == after.fill(masks[1])
+        differ = np.flatnonzero(np.unpackbits((masks[0] ^ masks[1]).view(np.uint8), bitorder="little"))
+        # The whole grammar counts white space up to 64 characters, that of the rest begins to count anew.
+        assert not "".join(turn.tokenizer.decode([int(id)]) for id in differ).strip(" \t"), ids[:cut]
+        ended = any(isinstance(event, CallEnd) for event in turn.stream().feed(ids[:cut]))
+        found = [one.arguments for one in rest.parse(ids[cut:]).tool_calls]
+        assert found == ([] if ended else calls)
+        tried += 1
+    assert tried > 20
+
+
+def test_a_form_fills_while_the_model_writes(model: Model) -> None:
+    turn = model.turn(tools=TOOLS, tool_choice="required")
+    guide = turn.guide(thinking_tokens=0, max_calls=1)
+    ids = model.answer(turn, guide)
+    stream, seen = turn.stream(), []
+    for id in ids:
+        stream.feed(id)
+        if stream.message.tool_calls:
+            seen.append(json.loads(json.dumps(stream.so_far(0))))
+    stream.finish()
+    assert stream.so_far(0) == guide.message.tool_calls[0].parsed_arguments
+    texts = [one["city"] for one in seen if "city" in one]
+    assert len(set(texts)) > 1 and all(after.startswith(before) for before, after in pairwise(texts))
+
+
+def test_json_after_thinking(model: Model) -> None:
+    turn = model.turn(response_format={"type": "json_schema", "json_schema": {"name": "a", "schema": ANSWER}})
+    guide = turn.guide(thinking_tokens=6, thinking_message=" So.")
+    model.answer(turn, guide)
+    assert guide.message.reasoning.endswith("So.")
+    assert set(json.loads(guide.message.content)) <= {"rain", "why"}
+
+
+def test_drafts_change_nothing(model: Model) -> None:
+    turn = model.turn(tools=TOOLS, tool_choice="required")
+    alone = model.answer(turn, turn.guide(thinking_tokens=8, max_calls=1))
+    assert model.answer(turn, turn.guide(thinking_tokens=8, max_calls=1), drafts=True) == alone
