@@ -231,3 +231,4 @@ def test_the_drill_of_the_store(
             print(f"| {name} | {', '.join(f'{count} {kind}' for kind, count in seen.items())} |")
     assert set(rows[0][1]) == {"equal"} and rows[1][1] == {"completed": 10, "failed": 10}
     assert set(rows[2][1]) == {"equal", "not stored, as it said"}
+    assert rows[2][1]["equal"] > 60, "what its log held goes into the file, else the log's 600 kB hold a few"
