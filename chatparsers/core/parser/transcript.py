@@ -179,9 +179,17 @@ class _Call:
         return reader
 
     def shorten(self, length: int) -> None:
-        """Takes ``length`` characters off the arguments."""
+        """Takes ``length`` characters off the arguments, all of them plain text of a string."""
+        before = size(self.past) + len(self.arguments)
         self.past = shortened(self.past, self.arguments, length)
-        if self.seen >= size(self.past) + len(self.arguments):  # it may have read what is gone
+        now = size(self.past) + len(self.arguments)
+        if self.seen == before and self.reader is not None:
+            if self.lent:
+                self._own()
+            self.seen = now
+            if not self.reader.unread(length):
+                self.reader, self.seen = None, 0
+        elif self.seen >= now:  # it may have read a part of what is gone
             self.reader, self.seen = None, 0
 
     def gather(self) -> None:
