@@ -10,6 +10,7 @@ from ..core.format import Turn
 from ..core.message import Message
 from .apis import Api
 from .client import Response
+from .forced import whole_calls
 from .probes import Probe, thinking
 from .raw import Raw
 from .rows import Blame, Row, parting
@@ -99,8 +100,11 @@ class Exchange:
         """Whose fault a difference from our reading is."""
         if self.reading is None:
             return "unknown"
-        if self.broken:
-            return "model"
+        return "model" if self.broken else self.proof
+
+    @property
+    def proof(self) -> Blame:
+        """How much the raw text proves against the server, where it is not broken."""
         return "likely" if self.raw.source == "paired" else "server"
 
     @property
@@ -113,6 +117,13 @@ class Exchange:
     def opened(self) -> str:
         """The text of the call in which an answer was cut off; "" if it was cut elsewhere, or not at all."""
         return open_call(self.reading, self.text or "") if self.cut and self.reading is not None else ""
+
+    @cached_property
+    def forced_calls(self) -> int | None:
+        """How many whole calls there are in a form of the server's own that it forced; None if that is the format's."""
+        if not self.probe.forced or self.text is None or self.canonical:
+            return None
+        return whole_calls(self.text)
 
     @cached_property
     def canonical(self) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import Any
 
 from ..core.format import Turn
 from ..core.message import Message
 from ..errors import ChatParsersError
 
-_THOUGHT = "a thought"
+_WORD = "\ue000"
+"""Stands for a part that has no text, so that the writer writes the markers of that part."""
 
 
 def without_stop(turn: Turn, text: str) -> str:
@@ -36,16 +38,28 @@ def well_formed(turn: Turn, reading: Message, text: str, markers: Iterable[str],
     shown = f"{message['content'] or ''}\n{message.get('reasoning_content', '')}"
     if any(marker in shown for marker in markers):
         return False
-    silent = not message["content"] and len(message) == 2  # a role alone: there may be an empty thought
-    if silent:
-        message["reasoning_content"] = _THOUGHT
-    try:
-        written = turn.format.render(message, list(turn.tools.raw) or None, read_back=False)
-    except ChatParsersError:
-        written = ""
-    written = "".join((written.replace(_THOUGHT, "") if silent else written).split())
-    forms = ("".join(text.split()), "".join(f"{turn.prefix}{text}".split()))
-    return written.startswith(forms) if cut else written in forms or not forms[0]
+    forms = (_bare(text), _bare(f"{turn.prefix}{text}"))
+    if cut:
+        return any(written.startswith(forms) for written in _written(turn, message))
+    return not forms[0] or any(written in forms for written in _written(turn, message))
+
+
+def _written(turn: Turn, message: dict[str, Any]) -> Iterator[str]:
+    """What the writer writes for a message, without white space: where there is no reasoning or no content, without
+    that part, and with its markers around nothing."""
+    empty = [part for part in ("reasoning_content", "content") if not message.get(part)]
+    for size in range(len(empty) + 1):
+        for parts in combinations(empty, size):
+            filled = {**message, **dict.fromkeys(parts, _WORD)}
+            try:
+                written = turn.format.render(filled, list(turn.tools.raw) or None, read_back=False)
+            except ChatParsersError:
+                continue
+            yield _bare(written.replace(_WORD, ""))
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())
 
 
 def _begun(turn: Turn, reading: Message, text: str) -> tuple[str, dict[str, Any]]:

@@ -136,25 +136,126 @@ _TRAIN = ("find_train", '{"to": "a </tool_call> b"}')
         (_CALL[:70], "", [("find_train", "{}")], "length", {"call-invented": "server"}),
         (_CALL[:70], _CALL[:70], [], "length", {"cut-markup": "server", "markup-shown": "server"}),
         (f"</think>{_CALL[:70]}", _CALL[:70], [], "length", {"cut-markup": "model", "markup-shown": "model"}),
+        # a special token that is no marker has no place either, and servers drop it or show it
+        (
+            "<|tiny_pad|><|im_end|>",
+            "<|tiny_pad|>",
+            [],
+            "stop",
+            {"content-differs": "model", "markup-shown": "model"},
+        ),
     ],
 )
 def test_whose_fault_it_is(
     raw: str, content: str, calls: list[tuple[str, str]], finish: str, blames: dict[str, str]
 ) -> None:
     """The rules of docs/verify.md: the same answer is the server's fault or not by what the model wrote."""
-    subject, body = Subject(tiny("qwen3").chat), {"messages": [user("Hi")], "tools": _TOOLS}
+    assert _blames("qwen3", "auto", raw, content, calls, finish) == blames
+
+
+_KIMI = (
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.find_train:0"
+    '<|tool_call_argument_begin|>{"to": "Oslo"}'
+)
+_FORCED = '</think>[{"name": "find_train", "parameters": {"to": "<|tiny_end|>Os'
+"""A call that a server's own grammar forced where the format has no JSON array, and that was cut off."""
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "raw", "content", "calls", "finish", "blames"),
+    [
+        # the prompt opened the thought, and the model ends it at once: that marker has its place
+        (
+            "nanbeige",
+            "auto",
+            "</think><|im_end|>",
+            "</think>",
+            [],
+            "stop",
+            {"content-differs": "server", "markup-shown": "server"},
+        ),
+        (
+            "nanbeige",
+            "auto",
+            "</think>\n\nHi<|im_end|>",
+            "</think>\n\nHi",
+            [],
+            "stop",
+            {"content-differs": "server", "markup-shown": "server"},
+        ),
+        # an answer that is ended before it says anything
+        (
+            "hyperclovax",
+            "auto",
+            "\n<|im_end|><|endofturn|>",
+            "<|im_end|>",
+            [],
+            "stop",
+            {"content-differs": "server", "markup-shown": "server"},
+        ),
+        # a forced call that was cut off is no whole one in the server's own form; as text it is text with its values
+        (
+            "glm-4-5",
+            "required",
+            _FORCED,
+            "",
+            [("find_train", '{"to": "Os"}')],
+            "length",
+            {"call-invented": "server"},
+        ),
+        ("glm-4-5", "required", f'{_FORCED}"}}', "", [("find_train", '{"to": "Os"}')], "length", {}),
+        (
+            "glm-4-5",
+            "required",
+            _FORCED,
+            _FORCED.removeprefix("</think>"),
+            [],
+            "length",
+            {"markup-shown": "policy"},
+        ),
+        # what was cut off may be left out, also of a text that was broken before
+        (
+            "kimi-k2",
+            "auto",
+            f"</think>{_KIMI}",
+            "</think>",
+            [],
+            "length",
+            {"call-lost": "policy", "markup-shown": "model"},
+        ),
+    ],
+)
+def test_whose_fault_it_is_by_the_prompt_and_the_request(
+    name: str,
+    choice: str,
+    raw: str,
+    content: str,
+    calls: list[tuple[str, str]],
+    finish: str,
+    blames: dict[str, str],
+) -> None:
+    assert _blames(name, choice, raw, content, calls, finish) == blames
+
+
+def _blames(
+    name: str, choice: str, raw: str, content: str, calls: list[tuple[str, str]], finish: str
+) -> dict[str, str]:
+    """The codes of an answer of a server that tells the ids that the model wrote, with the blame of each."""
+    subject = Subject(tiny(name).chat)
+    assert subject.tokenizer is not None
+    body = {"messages": [user("Hi")], "tools": _TOOLS, "tool_choice": choice}
     made = [
         {"id": f"call_{at}", "function": {"name": name, "arguments": text}}
         for at, (name, text) in enumerate(calls)
     ]
     answer = {
         "choices": [{"message": {"content": content, "tool_calls": made}, "finish_reason": finish}],
-        "__verbose": {"content": raw},
+        "__verbose": {"content": raw, "tokens": subject.tokenizer.encode(raw, add_special_tokens=False).ids},
     }
     response = Response(200, json.dumps(answer))
     exchange = exchange_of(subject, Probe("test", body), APIS["chat"], False, body, response)
     rows, _ = judge([Asked(exchange)], "llama-server")
-    assert {row.code: row.blame for row in rows} == blames
+    return {row.code: row.blame for row in rows}
 
 
 _NINE = """{%- for message in messages %}{%- for call in message.tool_calls or [] %}{%- if call.id | length != 9 %}

@@ -20,6 +20,7 @@ CHECKS: tuple[Check, ...] = (
     contract.stop,
     contract.known_tools,
     contract.grammar,
+    reading.forced_calls,
     reading.calls,
     reading.reasoning,
     reading.content,

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.message import Message
 from ..exchange import Exchange
+from ..forced import begins_at
 from ..rows import Blame, Row
 from ..said import NOT_JSON
 from .check import answered, judges
@@ -15,17 +16,22 @@ from .contract import fits
 _BEGUN = 24
 """How many characters of a call that was cut off are enough to see that it is shown."""
 
+_CLOSED = "a call that was cut off is given as a whole one"
+
 
 def _read(exchange: Exchange) -> bool:
     """Whether there is a reading to compare with. Under a grammar of its own a server may write calls in its own form:
     then the result is judged, and not the reading."""
     reading = exchange.reading
-    own = (
-        exchange.probe.forced and reading is not None and not reading.tool_calls and exchange.said is not None
-    )
-    return (
-        answered(exchange) and reading is not None and not (own and (exchange.answer.calls or exchange.cut))
-    )
+    if not answered(exchange) or reading is None or exchange.forced_calls is not None:
+        return False
+    own = exchange.probe.forced and not reading.tool_calls
+    return not (own and (exchange.answer.calls or exchange.cut))
+
+
+def _cut_in_forced(exchange: Exchange) -> bool:
+    """Whether an answer was cut off, and its calls are in the server's own form, so that whole ones can be counted."""
+    return answered(exchange) and exchange.cut and exchange.forced_calls is not None
 
 
 def _ours(exchange: Exchange) -> Message:
@@ -38,6 +44,17 @@ def _calls(exchange: Exchange) -> tuple[list[Any], list[Any]]:
     said = [(call.name, call.value) for call in exchange.answer.calls]
     ours = [(call.name, call.parsed_arguments) for call in _ours(exchange).tool_calls if call.complete]
     return ([call for call in said if call[1] != NOT_JSON] if exchange.cut else said), ours
+
+
+@judges("call-invented", where=_cut_in_forced)
+def forced_calls(exchange: Exchange) -> Iterator[Row]:
+    """In the server's own form too, a call is whole only where its text is."""
+    whole = [[call.name, call.arguments] for call in exchange.answer.calls if call.value != NOT_JSON]
+    assert exchange.forced_calls is not None
+    if len(whole) > exchange.forced_calls:
+        yield exchange.row(
+            "call-invented", _CLOSED, whole, whole[: exchange.forced_calls], blame=exchange.proof
+        )
 
 
 @judges("call-lost", "call-invented", "call-differs", where=_read)
@@ -55,8 +72,7 @@ def calls(exchange: Exchange) -> Iterator[Row]:
         what = f"{len(said)} of the {len(ours)} calls that the model wrote"
         yield exchange.row("call-lost", what, shown, right, blame=exchange.blame)
     elif len(said) > len(ours) and exchange.cut:
-        what = "a call that was cut off is given as a whole one"
-        yield exchange.row("call-invented", what, shown, right, blame=exchange.blame)
+        yield exchange.row("call-invented", _CLOSED, shown, right, blame=exchange.blame)
     elif len(said) > len(ours):
         blame: Blame = "model" if exchange.broken else "unknown"
         yield exchange.row("call-invented", "a call that we do not read", shown, right, blame=blame)
@@ -96,7 +112,7 @@ def content(exchange: Exchange) -> Iterator[Row]:
     said, right = exchange.answer.content, _content(exchange)
     if right is None or said == right or (exchange.probe.schema is not None and fits(exchange)):
         return  # under a schema the result is judged, and not what stands around it
-    if exchange.cut and not exchange.broken and _unfinished(exchange, said, right):
+    if exchange.cut and _unfinished(exchange, said, right):
         what = "what began a call, and was cut off before it was one, is left out"
         yield exchange.row("content-differs", what, said, right, blame="policy")
         return
@@ -151,12 +167,17 @@ def markup(exchange: Exchange) -> Iterator[Row]:
     said, ours = exchange.answer, exchange.reading
     for part, text in (("content", said.content), ("reasoning", said.reasoning)):
         right = "" if ours is None else getattr(ours, part)
-        marker = next((each for each in exchange.subject.markers if each in text and each not in right), None)
-        if marker is not None:
-            yield exchange.row(
-                "markup-shown", f"{marker} in the {part}", text, right, blame=_marked(exchange)
-            )
+        shown = [each for each in exchange.subject.markers if each in text and each not in right]
+        if shown:
+            blame = "policy" if _in_values(exchange, text, shown) else _marked(exchange)
+            yield exchange.row("markup-shown", f"{shown[0]} in the {part}", text, right, blame=blame)
             return
+
+
+def _in_values(exchange: Exchange, text: str, markers: list[str]) -> bool:
+    """Whether the markers are those of values, in calls of the server's own form that were cut off and are text."""
+    begun = begins_at(text) if _cut_in_forced(exchange) else None
+    return begun is not None and not any(marker in text[:begun] for marker in markers)
 
 
 def _marked(exchange: Exchange) -> Blame:
