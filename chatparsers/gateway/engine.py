@@ -10,9 +10,10 @@ from typing import Any, ClassVar, TypeAlias
 from ..chat.chat import Chat
 from ..core.format import Dialect, GrammarReader, Turn
 from ..core.message import FinishReason
-from ..grammar import Grammar
+from ..grammar import Grammar, write
 from ..serving import ApiError
 from ..serving.logprobs import TokenLogprob
+from .account import MAX_SIZE, MAX_WORK
 from .pictures import Picture
 
 Placed: TypeAlias = tuple[int, TokenLogprob]
@@ -38,7 +39,8 @@ class Job:
     constrained. ``sampling`` has the names of `chatparsers.serving.Request`.
     ``headers`` go with the request: its id, and the trace that it belongs to. ``logprobs``: how many of the likeliest
     tokens are asked for at each place; None: no log probabilities. ``pictures``: the images of the
-    prompt, in their order there.
+    prompt, in their order there. ``thinking_tokens``: how many tokens thoughts may take; None: any number.
+    `chatparsers.gateway.budget` keeps to it.
     """
 
     turn: Turn
@@ -49,6 +51,7 @@ class Job:
     headers: dict[str, str] = field(default_factory=dict)
     logprobs: int | None = None
     pictures: Sequence[Picture] = ()
+    thinking_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,21 @@ class Engine(ABC):
 
         Raises `EngineError`.
         """
+
+    def grammar(self, turn: Turn, *, spent: bool = False) -> Grammar | None:
+        """The grammar of a turn for this engine. ``spent``: no thought may begin any more; None if none may anyway."""
+        if self.dialect is None:
+            return None
+        return write(
+            turn,
+            self.dialect,
+            engine=self.reader,
+            # Text is read by text, so the grammar must write text.
+            token_references=None if self.ids else False,
+            max_size=MAX_SIZE,
+            max_work=MAX_WORK,
+            spent=spent,
+        )
 
     async def tokenize(self, text: str) -> list[int] | None:
         """The engine's own ids of a text, without a token before or after it; None if it cannot be asked.

@@ -24,6 +24,7 @@ def jobs_of(prepared: Prepared, headers: dict[str, str], recording: Recording | 
         headers,
         request.logprobs if recording is None else recording.logprobs,
         prepared.pictures,
+        request.thinking_tokens,
     )
     return [_choice(job, index) for index in range(request.choices)]
 

@@ -22,7 +22,7 @@ from ..serving.compaction import summarizing
 from ..serving.items import kept_items
 from ..sessions.session import NextAnswer
 from ..sessions.sessions import Entry
-from .account import MAX_SIZE, MAX_WORK, READING, Account
+from .account import READING, Account
 from .apis import COMPACT, COUNT_INPUT, RESPONSES, Api
 from .body import read_body
 from .digest import digest
@@ -33,7 +33,7 @@ from .going_on import going_on
 from .keeping import Asked, Keeping
 from .lanes import Lanes
 from .pictures import Picture, as_text, pictures
-from .refused import check
+from .refused import check, limited
 from .rollouts import Rollouts
 from .same_ids import known_ids
 from .settings import Settings
@@ -211,6 +211,13 @@ class Preparing:
             elif any(image.url is not None for image in request.images):
                 return _Unfetched(request.images)
             check(request, self._engine, by_ids=self._by_ids, strict=self._settings.strict_fields)
+            request = limited(
+                request,
+                self._engine,
+                grammar=self._settings.grammar,
+                recorded=entry is not None,
+                drops=self._settings.drop_unsupported,
+            )
             step = self._step(entry, request)
             if step is None:
                 turn = self._turn(request, account)
@@ -311,14 +318,4 @@ class Preparing:
         return self._encoder.encode(turn.prompt, self._chat.quoted(**request.prepare))
 
     def _grammar(self, turn: Turn) -> Grammar | None:
-        engine = self._engine
-        if engine.dialect is None or not self._settings.grammar:
-            return None
-        references = None if engine.ids else False  # text is read by text, so the grammar must write text
-        return turn.grammar(
-            engine.dialect,
-            engine=engine.reader,
-            token_references=references,
-            max_size=MAX_SIZE,
-            max_work=MAX_WORK,
-        )
+        return self._engine.grammar(turn) if self._settings.grammar else None

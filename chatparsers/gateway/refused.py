@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from ..serving import ApiError, Request
+from ..serving.engine_fields import THINKING_BUDGETS
 from .account import CHOICES
 from .engine import Engine
 
@@ -73,3 +77,37 @@ def check(request: Request, engine: Engine, *, by_ids: bool, strict: bool = Fals
     if request.token_ids and not (engine.ids and by_ids):
         said = "this engine gives no ids of tokens: leave return_token_ids out"
         raise ApiError(said, param="return_token_ids", code="unsupported_parameter")
+
+
+def limited(request: Request, engine: Engine, *, grammar: bool, recorded: bool, drops: bool) -> Request:
+    """The request, without limits that cannot be kept. ``grammar``: whether the engine gets grammars. ``recorded``: the
+    answer is a step of a session. ``drops``: whether a limit may be left out. Raises `ApiError` if not."""
+    budget = next((name for name in THINKING_BUDGETS if request.body.get(name) is not None), None)
+    bound = grammar and engine.dialect is not None
+    for limit, field, why in (
+        # In the Messages API it is a hint, which clients send to every model.
+        ("thinking_tokens", budget, _uncounted(request, engine, recorded)),
+        (
+            "max_calls",
+            "max_tool_calls",
+            "" if bound else "this engine takes no grammar, which would keep to it",
+        ),
+    ):
+        if not why or getattr(request, limit) is None:
+            continue
+        if field is not None and not drops:
+            raise ApiError(f"{why}: leave it out", param=field, code="unsupported_parameter")
+        left: dict[str, Any] = {limit: None}
+        request = replace(request, dropped=(*request.dropped, *([field] if field else [])), **left)
+    return request
+
+
+def _uncounted(request: Request, engine: Engine, recorded: bool) -> str:
+    """Why the tokens of thoughts cannot be limited; "" if they can."""
+    if not engine.ids:
+        return "this engine gives no ids of tokens, which are counted"
+    if recorded:
+        return "a session records what the model samples, and the end of a thought is forced"
+    if request.logprobs is not None:
+        return "the end of a thought is forced, and has no log probabilities"
+    return ""

@@ -28,6 +28,7 @@ from ..serving import ApiError
 from .account import ANSWER
 from .answer import Answer, Answers
 from .apis import ending
+from .budget import within_budget
 from .engine import Batch, End, Engine, EngineError, Job, joined
 from .record import LEFT, Record
 from .rollouts import Recording
@@ -154,7 +155,7 @@ class Responding:
         """Reads one answer to its end."""
         left = ANSWER
         try:
-            generating = self._engine.generate(job)
+            generating = within_budget(self._engine, job)
             del job  # a long prompt is not held for as long as its answer lasts
             with reader.scope:
                 async with aclosing(generating) as batches:

@@ -10,6 +10,7 @@ from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body, Node, Span
 from ..core.definition.tree import begins, once
 from ..core.definition.write import fixed_text
+from ..core.message import Message
 from ..errors import RequestError
 from ..grammar.ir import literals
 from ..tokens import Vocabulary
@@ -92,6 +93,17 @@ def endings(turn: Guided, kind: str, text: str, message: tuple[int, ...] = ()) -
     for begin, rests in (((), begun), (message, found)):
         spelt = [_ids(vocabulary, rest, marks) for rest in rests]
         yield from ([*begin, *ids] for ids in sorted(spelt, key=len))
+
+
+def without_texts(message: Message) -> str:
+    """The text of an answer without the texts of its thoughts and its content, whose words do not matter for what may
+    follow: so answers that only differ in these have one grammar."""
+    text = message.text
+    return "".join(
+        text[region.start : region.end]
+        for region in message.regions
+        if region.kind not in ("reasoning", "content")
+    )
 
 
 def _ids(vocabulary: Vocabulary, text: str, marks: Mapping[str, int]) -> list[int]:

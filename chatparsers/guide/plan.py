@@ -11,7 +11,7 @@ from ..core.message import Message
 from ..core.parser.stream import Stream
 from ..errors import RequestError
 from ..grammar import Grammar, write
-from .closing import message_ids, sections
+from .closing import message_ids, sections, without_texts
 from .engines import Compiled, EngineName, Matcher, engine_for
 from .turn import Guided
 
@@ -114,7 +114,7 @@ class Plan:
     def spent(self, message: Message) -> Matcher | None:
         """A matcher of what may follow ``message`` if no further thought may begin. None if the present one has none
         either."""
-        turn = self.turn._replace(prefix=self.turn.prefix + _without_texts(message))
+        turn = self.turn._replace(prefix=self.turn.prefix + without_texts(message))
         try:
             return self._matcher(write(turn, **self._options, spent=True))
         except RequestError:  # no text tells what the ids say; a thought that begins is ended at once
@@ -132,15 +132,4 @@ def _calls_after_text(turn: Guided) -> bool:
         return False
     return any(
         isinstance(node, Body) and node.calls is not None for node in once(turn.format.tree(turn.options))
-    )
-
-
-def _without_texts(message: Message) -> str:
-    """The text of an answer without the texts of its thoughts and its content, whose words do not matter for what may
-    follow: so answers that only differ in these have one grammar."""
-    text = message.text
-    return "".join(
-        text[region.start : region.end]
-        for region in message.regions
-        if region.kind not in ("reasoning", "content")
     )

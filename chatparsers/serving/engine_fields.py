@@ -16,6 +16,17 @@ MOST = 1024
 """How many tokens one field may name."""
 _FORMS = ("guided_json", "json_schema", "structured_outputs")
 ENGINE_FIELDS = (*_FORMS, "min_tokens", "ignore_eos", "stop_token_ids", "logit_bias")
+THINKING_BUDGETS = ("thinking_budget_tokens", "thinking_token_budget")
+"""How many tokens thoughts may take, as llama.cpp and vLLM name it."""
+
+
+def thinking_budget(body: Mapping[str, Any]) -> int | None:
+    """How many tokens thoughts may take; None or -1: any number. Raises `ApiError` if two fields differ."""
+    asked = [name for name in THINKING_BUDGETS if body.get(name) is not None]
+    if len(asked) > 1 and body[asked[0]] != body[asked[1]]:
+        raise ApiError(f"{asked[0]} says another number: send one of them", param=asked[1])
+    most = integer(body, asked[0], -1) if asked else None
+    return None if most == -1 else most
 
 
 def asked_format(body: Mapping[str, Any]) -> Any:

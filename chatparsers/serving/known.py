@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .engine_fields import ENGINE_FIELDS
+from .engine_fields import ENGINE_FIELDS, THINKING_BUDGETS
 from .request import SAMPLING
 
 _ALL = frozenset(
@@ -23,6 +23,7 @@ CHAT = _OPENAI | {
     *("messages", "max_tokens", "max_completion_tokens", "response_format", "reasoning_effort", "verbosity"),
     *("modalities", "audio", "web_search_options", "prediction", "functions", "function_call"),
     *("continue_final_message", "add_generation_prompt", "return_regions", *ENGINE_FIELDS),
+    *THINKING_BUDGETS,
     # of other servers: they say how the answer is shown, and it is shown so
     *("separate_reasoning", "include_reasoning", "stream_reasoning", "reasoning_format"),
     *("skip_special_tokens", "spaces_between_special_tokens"),

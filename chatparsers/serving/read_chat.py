@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .engine_fields import asked_format, engine_fields
+from .engine_fields import asked_format, engine_fields, thinking_budget
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .freeform import arguments_of
@@ -36,7 +36,8 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
 
     Of other servers' fields it reads ``chat_template_kwargs``, ``enable_thinking``, ``continue_final_message``,
     ``add_generation_prompt``, ``return_token_ids``, ``top_k``, ``min_p``, ``repetition_penalty``, those that ask for
-    JSON (``guided_json``, ``structured_outputs``, ``json_schema``), and `Request.engine_fields`.
+    JSON (``guided_json``, ``structured_outputs``, ``json_schema``), budgets for thoughts (``thinking_budget_tokens``,
+    ``thinking_token_budget``), and `Request.engine_fields`.
 
     >>> from chatparsers.serving import read_chat
     >>> request = read_chat({"model": "m", "messages": messages, "max_tokens": 100})
@@ -74,6 +75,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
         dropped=tuple(drops.kinds),
         ignored=ignored(body, CHAT),
         engine_fields=engine_fields(body),
+        thinking_tokens=thinking_budget(body),
         images=drops.found_images,
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "response_format", schema),

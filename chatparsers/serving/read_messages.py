@@ -68,7 +68,8 @@ def read_messages(
     choice, parallel = messages_choice(body.get("tool_choice"), kit)
     output = mapping(body.get("output_config") or {}, "output_config")
     kwargs, thinking = template_options(body, output.get("effort"), "output_config.effort")
-    switch = mapping(body.get("thinking") or {}, "thinking").get("type")
+    given_thinking = mapping(body.get("thinking") or {}, "thinking")
+    switch = given_thinking.get("type")
     if switch is not None:
         if switch not in ("enabled", "disabled", "adaptive"):
             message = f"expected 'enabled', 'disabled' or 'adaptive', found {switch!r}"
@@ -89,6 +90,7 @@ def read_messages(
         parallel_tool_calls=parallel,
         response_format=response_schema(format, at, format),
         thinking=thinking,
+        thinking_tokens=_budget(given_thinking),
         template_kwargs=kwargs,
         continue_final_message=given[-1].get("role") == "assistant",
         stops=stops(body.get("stop_sequences"), "stop_sequences"),
@@ -98,6 +100,14 @@ def read_messages(
         include_usage=True,
         body=body,
     )
+
+
+def _budget(thinking: Mapping[str, Any]) -> int | None:
+    """How many tokens thoughts may take."""
+    try:
+        return integer(thinking, "budget_tokens", 0)
+    except ApiError as error:
+        raise ApiError(error.message, param="thinking.budget_tokens") from error
 
 
 def _system(content: str | list[dict[str, Any]], drops: Drops) -> str:

@@ -23,7 +23,7 @@ from .unsupported import ELSEWHERE, Drops
 
 _ROLES = ("system", "developer", "user", "assistant")
 _TEXT = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
-_DROPPED = ("max_tool_calls", "store")
+_DROPPED = ("store",)
 _PAIRS, _KEY, _TEXT_OF_PAIR = 16, 64, 512
 _STATELESS = "this server keeps no conversations: send the whole input"
 _KEPT = {
@@ -37,7 +37,6 @@ _UNSUPPORTED = {
     "n": ELSEWHERE["n"],
     "logprobs": f"log probabilities are asked for by include: [{INCLUDED!r}]",
     "prompt": "this server keeps no prompts: send instructions and input",
-    "max_tool_calls": "this server runs no tools itself: leave max_tool_calls out",
 }
 
 
@@ -102,6 +101,7 @@ def read_responses(
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "text.format", format),
         thinking=thinking,
+        max_calls=integer(body, "max_tool_calls", 1),
         template_kwargs=kwargs,
         stops=stops(body.get("stop"), "stop"),
         max_tokens=integer(body, "max_output_tokens", 1),

@@ -48,6 +48,8 @@ class Request:
     ``early_arguments``: whether arguments are streamed before their call is whole, where the API asks (Anthropic's
     ``eager_input_streaming``). ``regions``: whether the parts of the model's text are given
     as it wrote them. ``images``: the images of the messages, which have only their places (`image_number`).
+    ``max_calls``: the most calls of the answer. ``thinking_tokens``: how many tokens its thoughts may take together.
+    None: any number.
     ``engine_fields``: ``min_tokens``, ``ignore_eos``, ``stop_token_ids`` and ``logit_bias``, as engines take them.
     """
 
@@ -77,6 +79,8 @@ class Request:
     regions: bool = False
     engine_fields: dict[str, Any] = field(default_factory=dict)
     images: tuple[Image, ...] = ()
+    max_calls: int | None = None
+    thinking_tokens: int | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -92,6 +96,7 @@ class Request:
             "template_kwargs": self.template_kwargs or None,
             "continue_final_message": self.continue_final_message,
             "add_generation_prompt": self.add_generation_prompt,
+            "max_calls": self.max_calls,
         }
 
 

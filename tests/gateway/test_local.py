@@ -116,6 +116,24 @@ def ask(server: Any, **more: Any) -> httpx2.Response:
     return httpx2.post(f"{server.url}/v1/chat/completions", json=body, timeout=60)
 
 
+@pytest.mark.parametrize("budget", [0, 1, 5])
+def test_a_budget_for_thoughts(budget: int, server: Any) -> None:
+    """The thought of a random model, which ends it whenever it likes: the call after it is whole."""
+    tools = [{"type": "function", "function": F}]
+    limits = {"thinking_budget_tokens": budget, "max_tokens": 1500, "return_token_ids": True}
+    asked = {"tools": tools, "tool_choice": "required", "parallel_tool_calls": False, **SEED, **limits}
+    last = {"role": "assistant", "content": None, "reasoning_content": "Hm"}
+    opened = {"messages": [{"role": "user", "content": "Hi"}, last], "continue_final_message": True}
+    found = ask(server, **asked, **opened).json()
+    choice, usage = found["choices"][0], found["usage"]
+    closer = tiny_model("qwen3").tokenizer.token_to_id("</think>")
+    ids = choice["token_ids"]
+    assert ids.count(closer) == 1 and ids.index(closer) <= budget + 2  # the end of a character
+    assert usage["completion_tokens_details"]["reasoning_tokens"] <= budget + 2
+    (call,) = choice["message"]["tool_calls"]
+    assert valid(call["function"]["arguments"]) and usage["completion_tokens"] == len(ids)
+
+
 def test_requests_wait_for_one_another(server: Any) -> None:
     with ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda seed: ask(server, seed=seed % 2, temperature=0.9), range(6)))

@@ -267,7 +267,6 @@ def test_what_is_left_out_has_a_line_in_its_place() -> None:
             {"messages": [*ASK, {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]},
             "messages[1].function_call",
         ),
-        (read_responses, {"input": "Hi", "max_tool_calls": 3}, "max_tool_calls"),
         (read_messages, {"messages": ASK, "max_tokens": 5, "mcp_servers": [{"url": "x"}]}, "mcp_servers"),
         (read_messages, {"messages": ASK, "max_tokens": 5, "container": "x"}, "container"),
     ],

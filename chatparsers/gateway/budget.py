@@ -1,0 +1,155 @@
+"""A budget for thoughts, before an engine that knows none.
+
+Strategy: a stream of the turn counts the ids of thoughts while they come. When none is left, the engine is stopped, the
+format's shortest closer comes in the model's place, and the same engine goes on after it, by a second request: prompt
+and answer so far are its prompt, and its grammar is that of the rest, in which no further thought may begin. A thought
+that begins all the same, where no grammar holds, is ended at once in the same way. So the reader sees one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from anyio.to_thread import run_sync
+
+from ..core.message import Message
+from ..errors import RequestError
+from ..grammar import Grammar
+from ..guide.closing import endings, sections, without_texts
+from .engine import Batch, End, Engine, Job
+
+_CHARACTER = 3
+"""So many more ids a thought may take to end the character that it is in."""
+
+
+def within_budget(engine: Engine, job: Job) -> AsyncGenerator[Batch, None]:
+    """`Engine.generate`, with thoughts of at most ``job.thinking_tokens`` ids."""
+    return engine.generate(job) if job.thinking_tokens is None else _parts(_Budget(engine, job))
+
+
+async def _parts(budget: _Budget) -> AsyncGenerator[Batch, None]:
+    """The batches of one answer, from as many requests as it takes."""
+    forced = await budget.closer()
+    while True:
+        if forced:
+            yield Batch(ids=forced)
+        if not budget.room:
+            yield Batch(end=End("length", completion=len(budget.ids)))
+            return
+        async with aclosing(budget.engine.generate(budget.job)) as batches:
+            async for batch in batches:
+                taken, forced = await budget.take(batch)
+                yield taken
+                if forced:
+                    break
+            else:
+                return
+
+
+class _Budget:
+    """One answer. ``ids``: of all that came, and of what was forced. ``job``: what the engine is asked next."""
+
+    def __init__(self, engine: Engine, job: Job) -> None:
+        assert job.thinking_tokens is not None
+        self.engine = engine
+        self.job = self._first = job
+        self.ids: list[int] = []
+        self._before = 0
+        """How many ids there were when the engine was asked last."""
+        self._left = job.thinking_tokens
+        self._sections = sections(job.turn)
+        self._stream = job.turn.stream()
+        self._stream.feed([])
+        self._thinks = self._stream._stands()[0] == "reasoning"
+        self._in_section = False
+        """Whether a section has begun, which the parser takes for one when a call has its name."""
+
+    @property
+    def room(self) -> bool:
+        """Whether the answer may have more tokens."""
+        return self.job.max_tokens is None or self.job.max_tokens > 0
+
+    async def take(self, batch: Batch) -> tuple[Batch, list[int]]:
+        """A batch up to where the budget ends, and the ids that end the thought there."""
+        for place, id in enumerate(batch.ids or ()):
+            self._left -= self._thinks
+            self._feed(id)
+            if forced := await self.closer():
+                return Batch(ids=(batch.ids or [])[: place + 1]), forced
+        return replace(batch, end=self._counted(batch.end)), []
+
+    async def closer(self) -> list[int]:
+        """The ids that end a thought that has taken all its tokens; empty if it has not, or if none ends it here."""
+        if (
+            not self._thinks
+            or self._left > 0
+            or (self._stream._inside_character and self._left > -_CHARACTER)
+        ):
+            return []
+        return await run_sync(self._close)  # to write a grammar takes a while
+
+    def _feed(self, id: int) -> None:
+        self.ids.append(id)
+        self._stream.feed([id])
+        thinks = self._stream._stands()[0] == "reasoning"
+        self._in_section = thinks and (self._in_section or id in self._sections)
+        self._thinks = thinks and not self._in_section
+
+    def _close(self) -> list[int]:
+        turn, most = self._first.turn, self._first.max_tokens
+        if most is not None and len(self.ids) >= most:
+            return []  # the engine ends here
+        for ids in endings(turn, "reasoning", turn.prefix + self._stream.message.text):
+            stream = self._stream.fork()
+            stream.feed(ids)
+            if stream._stands()[0] == "reasoning" and ids[-1] not in self._sections:
+                continue
+            try:
+                grammar = self._grammar(stream.message)
+            except RequestError:  # it may not come here
+                continue
+            return self._go_on(ids, grammar)
+        return []
+
+    def _go_on(self, ids: list[int], grammar: Grammar | None) -> list[int]:
+        """Sets what the engine is asked after ``ids``. Returns these, as far as the answer may have them."""
+        first, most = self._first, self._first.max_tokens
+        ids = ids if most is None else ids[: most - len(self.ids)]
+        for id in ids:
+            self._feed(id)
+        sampling = dict(first.sampling)
+        if "min_tokens" in sampling:
+            sampling["min_tokens"] = max(sampling["min_tokens"] - len(self.ids), 0)
+        self._before = len(self.ids)
+        prompt = first.prompt
+        prompt = prompt + self._stream.message.text if isinstance(prompt, str) else [*prompt, *self.ids]
+        self.job = replace(
+            first,
+            prompt=prompt,
+            grammar=grammar,
+            max_tokens=None if most is None else most - len(self.ids),
+            sampling=sampling,
+        )
+        return ids
+
+    def _grammar(self, message: Message) -> Grammar | None:
+        """The grammar of what comes after ``message``. The words of thoughts do not matter for it."""
+        if self._first.grammar is None:
+            return None
+        turn = self._first.turn
+        rest = turn._replace(prefix=turn.prefix + without_texts(message))
+        return self.engine.grammar(rest, spent=True) or self.engine.grammar(rest)
+
+    def _counted(self, end: End | None) -> End | None:
+        """An end with the counts of the whole answer. What the engine had of the prompt, it says only at the end of a
+        request: of one that was stopped, it is not known."""
+        if end is None or not self._before:
+            return end
+        prompt, completion = end.prompt, end.completion
+        return End(
+            end.reason,
+            None if prompt is None else max(prompt - self._before, 0),
+            None if completion is None else completion + self._before,
+        )
