@@ -22,6 +22,8 @@ from .engine import Batch, End, Engine, Job
 
 _CHARACTER = 3
 """So many more ids a thought may take to end the character that it is in."""
+_CLOSED = 32
+"""So many thoughts of one answer are closed. Each costs a request, and a model may open them without end."""
 
 
 def within_budget(engine: Engine, job: Job) -> AsyncGenerator[Batch, None]:
@@ -56,6 +58,8 @@ class _Budget:
         self.engine = engine
         self.job = self._first = job
         self.ids: list[int] = []
+        self._closed = 0
+        """How many thoughts were closed."""
         self._before = 0
         """How many ids there were when the engine was asked last."""
         self._left = job.thinking_tokens
@@ -68,8 +72,8 @@ class _Budget:
 
     @property
     def room(self) -> bool:
-        """Whether the answer may have more tokens."""
-        return self.job.max_tokens is None or self.job.max_tokens > 0
+        """Whether the answer may go on."""
+        return self._closed < _CLOSED and (self.job.max_tokens is None or self.job.max_tokens > 0)
 
     async def take(self, batch: Batch) -> tuple[Batch, list[int]]:
         """A batch up to where the budget ends, and the ids that end the thought there."""
@@ -122,6 +126,7 @@ class _Budget:
         sampling = dict(first.sampling)
         if "min_tokens" in sampling:
             sampling["min_tokens"] = max(sampling["min_tokens"] - len(self.ids), 0)
+        self._closed += 1
         self._before = len(self.ids)
         prompt = first.prompt
         prompt = prompt + self._stream.message.text if isinstance(prompt, str) else [*prompt, *self.ids]

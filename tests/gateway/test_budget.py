@@ -205,6 +205,15 @@ def test_all_thoughts_of_an_answer_share_the_budget(serve: Callable[..., Any]) -
     assert all(engine.close_id in job.prompt[-1:] for job in engine.jobs[1:])
 
 
+def test_a_model_that_opens_thoughts_without_end_is_stopped(serve: Callable[..., Any]) -> None:
+    """Each one that is closed costs a request to the engine."""
+    engine = Thinker("qwen3", after="<think>" + WORD)
+    body = {"messages": ASK["messages"], "thinking_budget_tokens": 0}
+    found = httpx2.post(f"{served(serve, engine)}/v1/chat/completions", json=body, timeout=20).json()
+    assert found["choices"][0]["finish_reason"] == "length" and len(engine.jobs) == 32
+    assert found["usage"]["completion_tokens"] == 2 * 32
+
+
 def test_a_prompt_of_text_goes_on_as_text(serve: Callable[..., Any]) -> None:
     """For an engine whose ids of a prompt may be others than ours."""
     engine = Thinker("gpt-oss")
