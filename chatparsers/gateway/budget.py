@@ -68,7 +68,7 @@ class _Budget:
         self._stream.feed([])
         self._thinks = self._stream._stands()[0] == "reasoning"
         self._in_section = False
-        """Whether a section has begun, which the parser takes for one when a call has its name."""
+        """Whether a section has ended the thought. The parser takes it for one when its call has a name."""
 
     @property
     def room(self) -> bool:
@@ -97,9 +97,12 @@ class _Budget:
     def _feed(self, id: int) -> None:
         self.ids.append(id)
         self._stream.feed([id])
-        thinks = self._stream._stands()[0] == "reasoning"
-        self._in_section = thinks and (self._in_section or id in self._sections)
-        self._thinks = thinks and not self._in_section
+        kind = self._stream._stands()[0]
+        if kind not in ("reasoning", "between"):
+            self._in_section = False
+        elif self._thinks and id in self._sections:
+            self._in_section = True
+        self._thinks = kind == "reasoning" and not self._in_section
 
     def _close(self) -> list[int]:
         turn, most = self._first.turn, self._first.max_tokens

@@ -66,7 +66,7 @@ class Thinker(Engine):
 
     def __init__(self, format: str, thought: str = WORD * ENDLESS, after: str | None = None) -> None:
         self.model = tiny_model(format)
-        self.opener, self.closer, call = FORMATS[format]
+        self.opener, self.closer, call = FORMATS.get(format, SECTIONS)
         self.thought, self.after = (
             self._ids(self.opener + thought),
             self._ids(call if after is None else after),
@@ -147,6 +147,10 @@ def messages_answer(url: str, budget: int, stream: bool) -> Found:
     return thought, calls, found["usage"]["output_tokens"], None
 
 
+SECTIONS = "<|think|>", "<|act|>", '\n{"id":"a1b2c3d4e","type":"tool","name":"f","arguments":{"a": 1}}'
+"""Of `smi`, whose thoughts have no closer: the next section ends them."""
+
+
 @pytest.fixture(scope="module", params=FORMATS)
 def thinker(request: Any) -> Iterator[tuple[Thinker, str]]:
     engine = Thinker(request.param)
@@ -183,6 +187,16 @@ def test_a_thought_takes_its_budget_and_no_more(
 def served(serve: Callable[..., Any], engine: Thinker, settings: Settings | None = None) -> str:
     url: str = serve(create_app(engine.model.chat, engine, settings)).url
     return url
+
+
+@pytest.mark.parametrize("budget", [0, 1, 5])
+def test_a_section_ends_a_thought_that_has_no_closer(budget: int, serve: Callable[..., Any]) -> None:
+    """It is over at the section's token, though only the call's name shows that it was one."""
+    engine = Thinker("smi")
+    url = served(serve, engine)
+    thought, calls, completion, reasoning = chat_answer(url, budget, True, tool_choice="required")
+    assert (thought, reasoning, [json.loads(call) for call in calls]) == (WORD * budget, budget, [{"a": 1}])
+    assert len(engine.jobs) == 2 and completion == 1 + budget + 1 + len(engine.after)
 
 
 def test_a_thought_within_its_budget_is_left_alone(serve: Callable[..., Any]) -> None:
