@@ -10,7 +10,7 @@ import pytest
 from engines import FULL, PREFIX, Status, compile_for
 from samples import tool
 
-from chatparsers import ChatParsersError, Format, RequestError, get_format, list_formats
+from chatparsers import ChatParsersError, Format, LoadError, RequestError, get_format, list_formats, load
 
 NAMES = [
     info.name
@@ -133,3 +133,32 @@ def test_lark_refuses_to_finish_a_number_that_must_be_divided() -> None:
     assert judged.status("5}}\n</tool_call>").kind == "rejected"
     with pytest.raises(RequestError, match="the number '1', which 7 must divide"):
         turn.grammar("lark")
+
+
+@pytest.mark.filterwarnings("ignore:thinking=False")  # of templates without a switch
+@pytest.mark.parametrize("name", NAMES)
+def test_the_grammar_goes_on_after_what_the_templates_write(name: str) -> None:
+    """A template may write a header that calls go without, or close a thought that it did not open: what the format
+    writes after it is a text of the grammar."""
+    tools = [tool("get_time", {"zone": {"type": "string"}}, [])]
+    try:
+        chat = load(template=name)
+    except LoadError:
+        pytest.skip("it has no built-in template")
+    answer = chat.format.render(
+        {"role": "assistant", "tool_calls": [call("get_time", {"zone": "UTC"})]}, tools
+    )
+    for thinking in (None, False):
+        try:
+            turn = chat.prepare(
+                [{"role": "user", "content": "Hi"}], tools=tools, tool_choice="required", thinking=thinking
+            )
+        except RequestError:
+            continue  # the template has no such switch
+        assert turn.parse(answer).tool_calls
+        if turn.stream().state.kind == "reasoning":
+            continue  # the thought is ended first
+        for dialect in ("lark", "structural_tag", "gbnf"):
+            judge = compile_for(ENGINES[dialect], str(turn.grammar(dialect)), dialect)
+            begun = max(n for n in range(len(answer)) if turn.prefix.endswith(answer[:n]))
+            assert judge.status(answer[begun:]) in (FULL, PREFIX), (dialect, turn.prefix)

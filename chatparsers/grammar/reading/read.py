@@ -197,7 +197,8 @@ def _read(reader: Reader, body: n.Body) -> Reading | None:
         at = At(thoughts=True)
         root = residual(_turn(reader, at), request.prefix, reader.rules, request.marker_ids)
     asked = request.shaped or (request.options.tools and (body.calls is not None or body.start is not None))
-    if root is None and not asked:  # a model that nothing constrained may have written anything
+    # A model that nothing constrained may have written anything; and a prompt, a header that calls go without.
+    if root is None and (not asked or request.begins_anew()):
         root = reader.turn.body(body, At(thoughts=False))
     if root is None:
         whole = _turn(reader, at)

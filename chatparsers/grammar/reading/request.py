@@ -12,6 +12,7 @@ from ...core.definition.idioms import Options
 from ...core.definition.nodes import Node, Token
 from ...core.definition.tree import tokens, walk
 from ...core.parser.readable import unreadable
+from ...errors import RequestError
 from ...schema.tools import Tool, Toolset
 from ..ir import Ir
 from ..schemas import Weakened
@@ -38,6 +39,8 @@ class Request:
     """The tool's name, or the names of its arguments, if the parser would not read them back."""
     in_call: Callable[[], bool] = bool
     """Whether the prompt has begun a call."""
+    begins_anew: Callable[[], bool] = bool
+    """Whether the parser reads what is asked for after the prefix as if nothing had been written."""
     spent: bool = False
     """Whether no thought may begin any more, so that only those stand that the prompt has written."""
     call_next: bool = False
@@ -67,6 +70,7 @@ class Request:
             max_calls or turn.max_calls or (_MOST_CALLS if turn.options.mode == "required" else None),
             partial(unreadable, turn.format, tools=turn.tools.names()),
             lambda: turn.stream().state.kind == "call",
+            partial(_begins_anew, turn),
             spent,
             call_next,
         )
@@ -133,3 +137,18 @@ class Reading:
     triggers: tuple[Trigger, ...]
     reasoning: bool
     weakened: tuple[Weakened, ...]
+
+
+def _begins_anew(turn: Any) -> bool:
+    """Whether the parser, after what the prompt wrote, reads a call (an answer, where none is forced) as the format
+    writes it: so of a header or a closed thought that no grammar begins with."""
+    names = [turn.named] if turn.named else list(turn.tools.names())
+    forced = turn.options.mode == "required" and names
+    calls = [{"type": "function", "function": {"name": names[0], "arguments": "{}"}}] if forced else []
+    try:
+        text = turn.format.render({"role": "assistant", "content": "" if calls else "x", "tool_calls": calls})
+    except RequestError:  # a name that the format cannot write
+        return False
+    found = turn.parse(text)
+    read = [call.name for call in found.tool_calls] == names[:1] if calls else found.content == "x"
+    return read and not found.diagnostics
