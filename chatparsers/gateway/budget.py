@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
+from itertools import product
 
 from anyio.to_thread import run_sync
 
@@ -108,13 +109,17 @@ class _Budget:
         turn, most = self._first.turn, self._first.max_tokens
         if most is not None and len(self.ids) >= most:
             return []  # the engine ends here
-        for ids in endings(turn, "reasoning", turn.prefix + self._stream.message.text):
+        found = [*endings(turn, "reasoning", turn.prefix + self._stream.message.text)]
+        # Rather one that the format writes here than one of another kind of thought, which the parser would read too.
+        for anew, ids in product((False, True), found):
+            if any(other[: len(ids)] == ids for other in found if len(other) > len(ids)):
+                continue  # only the beginning of a closer: nothing may hold the engine to its rest
             stream = self._stream.fork()
             stream.feed(ids)
             if stream._stands()[0] == "reasoning" and ids[-1] not in self._sections:
                 continue
             try:
-                grammar = self._grammar(stream.message)
+                grammar = self._grammar(stream.message, anew)
             except RequestError:  # it may not come here
                 continue
             return self._go_on(ids, grammar)
@@ -142,13 +147,13 @@ class _Budget:
         )
         return ids
 
-    def _grammar(self, message: Message) -> Grammar | None:
+    def _grammar(self, message: Message, anew: bool) -> Grammar | None:
         """The grammar of what comes after ``message``. The words of thoughts do not matter for it."""
         if self._first.grammar is None:
             return None
         turn = self._first.turn
         rest = turn._replace(prefix=turn.prefix + without_texts(message))
-        return self.engine.grammar(rest, spent=True) or self.engine.grammar(rest)
+        return self.engine.grammar(rest, spent=True, anew=anew) or self.engine.grammar(rest, anew=anew)
 
     def _counted(self, end: End | None) -> End | None:
         """An end with the counts of the whole answer. What the engine had of the prompt, it says only at the end of a

@@ -151,8 +151,9 @@ class Engine(ABC):
         Raises `EngineError`.
         """
 
-    def grammar(self, turn: Turn, *, spent: bool = False) -> Grammar | None:
-        """The grammar of a turn for this engine. ``spent``: no thought may begin any more; None if none may anyway."""
+    def grammar(self, turn: Turn, *, spent: bool = False, anew: bool = True) -> Grammar | None:
+        """The grammar of a turn for this engine. ``spent``: no thought may begin any more; None if none may anyway.
+        ``anew``: as in `chatparsers.grammar.write`."""
         if self.dialect is None:
             return None
         return write(
@@ -164,6 +165,7 @@ class Engine(ABC):
             max_size=MAX_SIZE,
             max_work=MAX_WORK,
             spent=spent,
+            anew=anew,
         )
 
     async def tokenize(self, text: str) -> list[int] | None:

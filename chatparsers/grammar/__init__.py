@@ -79,6 +79,7 @@ def write(
     max_work: int = MAX_WORK,
     spent: bool = False,
     call_next: bool = False,
+    anew: bool = True,
 ) -> Grammar | None:
     """The grammar of a turn; None if the request constrains nothing.
 
@@ -92,8 +93,9 @@ def write(
     ``max_work``: how many steps the schemas may take. Past either, the rest of the schemas is written as any value, and
     ``weakened`` says so.
 
-    Two options are for guides: with ``spent``, no thought may begin after the turn's prefix; the result is None if none
-    may anyway. With ``call_next``, a call comes next, in a turn in which text may.
+    Three options are for guides: with ``spent``, no thought may begin after the turn's prefix; the result is None if
+    none may anyway. With ``call_next``, a call comes next, in a turn in which text may. Without ``anew``, a prefix that
+    the format would not write is an error, though the parser reads on after it.
 
     Raises `RequestError` for an unknown dialect or engine, for ``max_calls`` under 1, for ``token_references=True``
     without a tokenizer, or for a user's grammar that cannot be read; `SchemaError` for an invalid schema, or if the
@@ -121,8 +123,8 @@ def write(
         )
     if max_calls is not None and (type(max_calls) is not int or max_calls < 1):
         raise RequestError(f"max_calls: expected a number from 1 on, or None, found {max_calls!r:.60}")
-    request = Request.of(turn, ids, max_calls, spent, call_next)
-    key = _key(request, turn, (dialect, target, max_size, max_work))
+    request = Request.of(turn, ids, max_calls, spent, call_next, anew)
+    key = _key(request, turn, (dialect, target, max_size, max_work, anew))
     if key is not None:
         known = _CACHE.get(key)
         if known is not None:

@@ -16,6 +16,7 @@ pytest.importorskip("starlette", reason="the package starlette is not installed"
 
 import httpx2
 
+from chatparsers import get_format, list_formats
 from chatparsers.chat.chat import Chat
 from chatparsers.gateway import (
     VLLM,
@@ -28,8 +29,15 @@ from chatparsers.gateway import (
     SGLang,
     create_app,
 )
+from chatparsers.gateway.budget import within_budget
+from chatparsers.guide.closing import closers
 
-TOOL = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+FEATURES = {one.name: get_format(one.name).features for one in list_formats() if one.origin == "chatparsers"}
+THINKING = [name for name, features in FEATURES.items() if features.reasoning and features.tools]
+TOOL: dict[str, Any] = {
+    "name": "f",
+    "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}},
+}
 TOOLS = [{"type": "function", "function": TOOL}]
 ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
 ENDLESS = 400
@@ -64,9 +72,15 @@ class Thinker(Engine):
     dialect = "structural_tag"
     ids = True
 
-    def __init__(self, format: str, thought: str = WORD * ENDLESS, after: str | None = None) -> None:
+    def __init__(
+        self,
+        format: str,
+        thought: str = WORD * ENDLESS,
+        after: str | None = None,
+        markers: tuple[str, str] | None = None,
+    ) -> None:
         self.model = tiny_model(format)
-        self.opener, self.closer, call = FORMATS.get(format, SECTIONS)
+        self.opener, self.closer, call = FORMATS.get(format, SECTIONS) if markers is None else (*markers, "")
         self.thought, self.after = (
             self._ids(self.opener + thought),
             self._ids(call if after is None else after),
@@ -83,8 +97,9 @@ class Thinker(Engine):
 
     async def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
         self.jobs.append(job)
-        prompt = job.prompt
-        closed = prompt.endswith(self.closer) if isinstance(prompt, str) else prompt[-1] == self.close_id
+        prompt, decode = job.prompt, self.model.tokenizer.decode
+        text = prompt if isinstance(prompt, str) else decode(prompt[-16:], skip_special_tokens=False)
+        closed = text.endswith(self.closer)
         wished = self.after if closed else self.thought
         ids = wished[: job.max_tokens]
         reason: Any = "length" if len(ids) < len(wished) else "stop"
@@ -369,3 +384,33 @@ def test_max_tool_calls_is_in_the_grammar(choice: str, serve: Callable[..., Any]
     assert job.grammar is not None and job.grammar.text == str(turn.grammar("structural_tag"))
     assert job.grammar.text != str(turn.grammar("structural_tag", max_calls=3))
     assert post(url, "responses", **asked, max_tool_calls=0) == (400, "max_tool_calls")
+
+
+@pytest.mark.parametrize("name", THINKING)
+@pytest.mark.parametrize("dialect", ["gbnf", "structural_tag"])
+def test_the_thoughts_of_every_format(name: str, dialect: Any) -> None:
+    """Each is ended once, where its budget ends, and the call after it is whole."""
+    format, call = get_format(name), {"name": "f", "arguments": '{"a": 1}'}
+    tools = [{**TOOL, "parameters": {**TOOL["parameters"], "required": ["a"]}}]
+    asked = {
+        "reasoning_content": WORD,
+        "content": None,
+        "tool_calls": [{"type": "function", "function": call}],
+    }
+    opener, rest = format.render(asked, tools).split(WORD)
+    turn = format.bind(
+        tools=tools, tokenizer=tiny_model(name).tokenizer, tool_choice="required", prefix=opener
+    )
+    closer = max((one for one in closers(turn, "reasoning") if rest.strip().startswith(one)), key=len)
+    for budget in (0, 1, 7):
+        engine = Thinker(name, after=rest.strip().removeprefix(closer), markers=("", closer))
+        engine.dialect = dialect  # type: ignore[misc]
+        job = Job(turn, [], engine.grammar(turn), thinking_tokens=budget)
+        ids = asyncio.run(all_ids(within_budget(engine, job)))
+        found = turn.parse(ids)
+        assert found.reasoning == WORD * budget and len(engine.jobs) == 1 + (budget > 0)
+        assert [one.parsed_arguments for one in found.tool_calls] == [{"a": 1}] and not found.diagnostics
+
+
+async def all_ids(batches: AsyncGenerator[Batch, None]) -> list[int]:
+    return [id async for batch in batches for id in batch.ids or ()]

@@ -54,9 +54,10 @@ class Request:
         max_calls: int | None = None,
         spent: bool = False,
         call_next: bool = False,
+        anew: bool = True,
     ) -> Request:
         """What a turn asks for. ``marker_ids``: the markers that are written by their ids. ``max_calls``: in place of
-        the turn's."""
+        the turn's. ``anew``: a prefix that no grammar begins with may count as none."""
         return cls(
             turn.tree,
             turn.options,
@@ -70,7 +71,7 @@ class Request:
             max_calls or turn.max_calls or (_MOST_CALLS if turn.options.mode == "required" else None),
             partial(unreadable, turn.format, tools=turn.tools.names()),
             lambda: turn.stream().state.kind == "call",
-            partial(_begins_anew, turn),
+            partial(_begins_anew, turn) if anew else bool,
             spent,
             call_next,
         )
