@@ -11,12 +11,13 @@ from ..core.message import Message
 from .apis import Api
 from .client import Response
 from .forced import whole_calls
+from .literal import literal
 from .probes import Probe, thinking
 from .raw import Raw
 from .rows import Blame, Row, parting
 from .said import Said
 from .subject import Subject
-from .written import open_call, well_formed
+from .written import open_call, well_formed, without_stop
 
 
 @dataclass
@@ -67,7 +68,11 @@ class Exchange:
     @cached_property
     def reading(self) -> Message | None:
         """What we read in the raw text; None if there is none."""
-        return self.subject.read(self.turn, self.raw) if self.said is not None else None
+        found = self.subject.read(self.turn, self.raw) if self.said is not None else None
+        if found is None or self.text is None:
+            return found
+        text = without_stop(self.turn, self.text)
+        return literal(self.turn, found, text, self.subject.markers, cut=self.cut) or found
 
     @cached_property
     def text(self) -> str | None:
@@ -101,6 +106,13 @@ class Exchange:
         if self.reading is None:
             return "unknown"
         return "model" if self.broken else self.proof
+
+    @property
+    def call_blame(self) -> Blame:
+        """Whose fault a difference of calls is. Names that no tool has, where a call is forced, are the server's."""
+        told = [] if self.reading is None else self.reading.diagnostics
+        unknown = self.probe.forced and any(each.code == "unknown-tool" for each in told)
+        return self.proof if unknown else self.blame
 
     @property
     def proof(self) -> Blame:

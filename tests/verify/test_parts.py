@@ -159,6 +159,16 @@ _KIMI = (
 )
 _FORCED = '</think>[{"name": "find_train", "parameters": {"to": "<|tiny_end|>Os'
 """A call that a server's own grammar forced where the format has no JSON array, and that was cut off."""
+_A = [("find_train", '{"to": "a"}')]
+_TAGGED, _TAGGED_END = (
+    "<tool_call>\n<function=find_train>\n<parameter=to>\n",
+    "\n</parameter>\n</function>\n</tool_call>",
+)
+_VALUE = "a </tool_call> <function=b> <think>"
+_BROKEN_JSON = '<tool_call>\n{"name": "find_train", "arguments": {"to": "a" b'
+_PLACEHOLDER = (
+    "<start_function_call>call:FFF_FIRST_FUN_F{to:<escape>b<escape>}<end_function_call><end_function_call>"
+)
 
 
 @pytest.mark.parametrize(
@@ -222,6 +232,50 @@ _FORCED = '</think>[{"name": "find_train", "parameters": {"to": "<|tiny_end|>Os'
             [],
             "length",
             {"call-lost": "policy", "markup-shown": "model"},
+        ),
+        # a value goes on to the marker that ends it: other markers, and the ends of calls, are the value's
+        ("qwen3-coder", "auto", f"{_TAGGED}a </tool_call> b", "", _A, "length", {"call-invented": "server"}),
+        (
+            "qwen3-coder",
+            "auto",
+            f"{_TAGGED}{_VALUE}{_TAGGED_END}",
+            "",
+            _A,
+            "tool_calls",
+            {"call-differs": "server"},
+        ),
+        (
+            "qwen3-coder",
+            "auto",
+            f"{_TAGGED}{_VALUE}{_TAGGED_END}",
+            "",
+            [("find_train", json.dumps({"to": _VALUE}))],
+            "tool_calls",
+            {},
+        ),
+        # but what ends a call without the end of its value, or breaks its JSON, is broken
+        ("qwen3-coder", "auto", f"{_TAGGED}a </tool_call>", "", _A, "tool_calls", {"call-invented": "model"}),
+        (
+            "qwen3",
+            "auto",
+            f"{_BROKEN_JSON} </tool_call> b",
+            "",
+            _A,
+            "length",
+            {"call-invented": "model", "content-differs": "model"},
+        ),
+        # a name that no tool has is the server's where its own grammar forced it
+        ("function-gemma", "required", _PLACEHOLDER, "", _A, "tool_calls", {"call-differs": "server"}),
+        ("function-gemma", "auto", _PLACEHOLDER, "", _A, "tool_calls", {"call-differs": "model"}),
+        # a message whose header does not say which part it is
+        (
+            "muse",
+            "auto",
+            "<|message|>Hi<|eot|>",
+            "Hi",
+            [],
+            "stop",
+            {"reasoning-in-content": "model"},
         ),
     ],
 )

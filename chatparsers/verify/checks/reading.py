@@ -70,15 +70,15 @@ def calls(exchange: Exchange) -> Iterator[Row]:
         yield exchange.row("call-lost", what, shown, right, blame="policy")
     elif len(said) < len(ours):
         what = f"{len(said)} of the {len(ours)} calls that the model wrote"
-        yield exchange.row("call-lost", what, shown, right, blame=exchange.blame)
+        yield exchange.row("call-lost", what, shown, right, blame=exchange.call_blame)
     elif len(said) > len(ours) and exchange.cut:
-        yield exchange.row("call-invented", _CLOSED, shown, right, blame=exchange.blame)
+        yield exchange.row("call-invented", _CLOSED, shown, right, blame=exchange.call_blame)
     elif len(said) > len(ours):
         blame: Blame = "model" if exchange.broken else "unknown"
         yield exchange.row("call-invented", "a call that we do not read", shown, right, blame=blame)
     elif said != ours:
         yield exchange.row(
-            "call-differs", "another name or other arguments", shown, right, blame=exchange.blame
+            "call-differs", "another name or other arguments", shown, right, blame=exchange.call_blame
         )
 
 
