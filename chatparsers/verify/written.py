@@ -33,6 +33,7 @@ def well_formed(turn: Turn, reading: Message, text: str, markers: Iterable[str],
     the content or the reasoning, where it could be taken for markup. ``cut``: the text was cut off, so it need only be
     the beginning of what the writer writes."""
     text, message = without_stop(turn, text), reading.to_openai()
+    whole = (_bare(text), _bare(f"{turn.prefix}{text}"))
     if cut:
         text, message = _begun(turn, reading, text)
     shown = f"{message['content'] or ''}\n{message.get('reasoning_content', '')}"
@@ -40,7 +41,9 @@ def well_formed(turn: Turn, reading: Message, text: str, markers: Iterable[str],
         return False
     forms = (_bare(text), _bare(f"{turn.prefix}{text}"))
     if cut:
-        return any(written.startswith(forms) for written in _written(turn, message))
+        return _closed_begins(turn, reading, whole) or any(
+            written.startswith(forms) for written in _written(turn, message)
+        )
     return not forms[0] or any(written in forms for written in _written(turn, message))
 
 
@@ -56,6 +59,16 @@ def _written(turn: Turn, message: dict[str, Any]) -> Iterator[str]:
             except ChatParsersError:
                 continue
             yield _bare(written.replace(_WORD, ""))
+
+
+def _closed_begins(turn: Turn, reading: Message, forms: tuple[str, str]) -> bool:
+    """Whether the writer's text begins so if the value in which the last call was cut off ended there."""
+    if all(call.complete for call in reading.tool_calls):
+        return False
+    message = reading.to_openai()
+    function = message["tool_calls"][-1]["function"]
+    function["arguments"] += '"}'
+    return any(written.startswith(forms) for written in _written(turn, message))
 
 
 def _bare(text: str) -> str:

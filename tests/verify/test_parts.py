@@ -253,6 +253,7 @@ _PLACEHOLDER = (
             "tool_calls",
             {},
         ),
+        ("qwen3-coder", "auto", f"{_TAGGED}{_VALUE}", "<think>", [], "length", {"markup-shown": "server"}),
         # but what ends a call without the end of its value, or breaks its JSON, is broken
         ("qwen3-coder", "auto", f"{_TAGGED}a </tool_call>", "", _A, "tool_calls", {"call-invented": "model"}),
         (
