@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,9 @@ def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None
 
     parts: list[Picture | str] = [Card("what is known of it", tuple(record))]
     try:
-        sample = chat.encode(_CONVERSATION)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that nothing counts: the page shows it
+            sample = chat.encode(_CONVERSATION)
         parts += ["A conversation, and what a loss counts", strip(sample, tokenizer=chat.tokenizer)]
     except ChatParsersError as error:
         parts.append(f"A conversation cannot be shown: {error}")

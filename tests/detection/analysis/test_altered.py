@@ -94,7 +94,7 @@ LISTS = "{{ v | join('/') if v is sequence and v is not string else v if v is st
 
 
 THOUGHTS = {
-    "it stands behind the answer's text": "{{ m.content }}{% if m.thought %}<why>{{ m.thought }}</why>{% endif %}",
+    "it stands after the answer's text": "{{ m.content }}{% if m.thought %}<why>{{ m.thought }}</why>{% endif %}",
     "nothing shows what closes it": "{% if m.thought %}> {{ m.thought }}\n{% endif %}{{ m.content }}",
 }
 
