@@ -55,7 +55,6 @@ def agree(chat: Chat, shape: Shape) -> bool:
 
 
 # Apertus' template writes results into the answer, without a header. No format explains the generic one.
-# LongCat's prompts have a switch that its histories lack, so `encode` counts the thought's opener behind it.
 OTHER_MARKS = {"Apertus-8B-Instruct"}
 
 
