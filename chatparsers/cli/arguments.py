@@ -71,7 +71,8 @@ def build_parser() -> argparse.ArgumentParser:
     _serve(commands)
     _rollouts(commands)
     _verify(commands)
-    for command in commands.choices.values():
+    for name, command in commands.choices.items():
+        command.epilog = "\n  ".join(("examples:", *EXAMPLES[name]))
         names = [name for action in command._actions for name in action.option_strings]
         command.set_defaults(options=names)
     return parser
@@ -106,7 +107,6 @@ def _command(commands: _Commands[_Parser], name: str, run: str, text: str) -> _P
         name,
         help=text,
         description=text[0].upper() + text[1:] + ".",
-        epilog="\n  ".join(("examples:", *EXAMPLES.get(name, ()))) if name in EXAMPLES else None,
         formatter_class=_Help,
     )
     parser.set_defaults(run=run)

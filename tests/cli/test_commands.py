@@ -250,6 +250,9 @@ def test_help_and_version(run: Run) -> None:
 def test_each_command_has_two_examples_that_are_right(run: Run) -> None:
     listed = re.findall(r"^    (\w+) ", run("--help").out, re.M)
     assert listed == [*EXAMPLES]
+    assert "examples:" not in run("grammar", "check", "--help").out, (
+        "those of the command `check` are not its own"
+    )
     for name, examples in EXAMPLES.items():
         assert all(f"\n  {example}\n" in run(name, "--help").out for example in examples)
         for example in examples:
