@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ..core.format import Turn
 from ..errors import RequestError
 from ..guide import Guide
+from ..tokens.growing import common_ids
 
 __all__ = ["Rows", "Steered", "allowed"]
 
@@ -58,8 +58,8 @@ class Rows:
         known, guide = self._rows[place]
         if ids[: len(known)] == known:
             return known, guide
-        known, guide = max(self._rows, key=lambda row: _common(row[0], ids))
-        same = _common(known, ids)
+        known, guide = max(self._rows, key=lambda row: common_ids(row[0], ids))
+        same = common_ids(known, ids)
         guide = guide.fork()
         guide.rollback(len(known) - same)
         return ids[:same], guide
@@ -73,7 +73,3 @@ def _gone_on(known: list[int], guide: Guide, ids: list[int]) -> tuple[list[int],
             f"{error}. It was sampled: let no processor after this one raise its logit"
         ) from None
     return ids, guide
-
-
-def _common(left: list[int], right: list[int]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))

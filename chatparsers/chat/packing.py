@@ -122,38 +122,31 @@ class Collator:
             raise RequestError("Collator: expected at least one row, found none")
         length = max(map(len, given))
         length += -length % self.multiple_of
+        samples = [sample for row in given for sample in (row.samples if isinstance(row, Packed) else (row,))]
+        more, packed = _numbers_of(samples), any(isinstance(row, Packed) for row in given)
         columns: dict[str, list[list[Any]]] = {}
         for row in given:
-            for name, (values, fill) in self._columns(row, given).items():
+            for name, (values, fill) in self._columns(row, packed, more).items():
                 missing = [fill] * (length - len(values))
                 whole = missing + values if self.side == "left" else values + missing
                 columns.setdefault(name, []).append(whole)
         return {name: self._array(values) for name, values in columns.items()}
 
     def _columns(
-        self, row: Sample | Packed, rows: Sequence[Sample | Packed]
+        self, row: Sample | Packed, packed: bool, more: Sequence[str]
     ) -> dict[str, tuple[list[Any], Any]]:
-        """The columns of a row, each with what fills it."""
+        """The columns of a row, each with what fills it. ``packed``: some rows are. ``more``: the columns of numbers
+        that all rows have."""
         found: dict[str, tuple[list[Any], Any]] = {
             "input_ids": (row.column("ids"), self.pad_id),
             "labels": (row.labels(), -100),
             "attention_mask": ([int(kind != Kind.PADDING) for kind in row.column("kinds")], 0),
             "loss_mask": (row.column("loss_mask"), 0),
         }
-        if any(isinstance(each, Packed) for each in rows):
-            packed = row if isinstance(row, Packed) else Packed((row,))
-            found["position_ids"] = (packed.position_ids, 0)
-            found["segment_ids"] = (packed.segment_ids, -1)
-        samples = [
-            sample for each in rows for sample in (each.samples if isinstance(each, Packed) else (each,))
-        ]
-        if any(sample._logprobs is not None for sample in samples):
-            found["logprobs"] = (row.column("logprobs"), 0.0)
-        shared = set.intersection(*(set(sample.added) for sample in samples))
-        for name in sorted(shared):
-            if all(isinstance(sample._added[name], array) for sample in samples):
-                found[name] = (row.column(name), 0.0)
-        return found
+        if packed:
+            whole = row if isinstance(row, Packed) else Packed((row,))
+            found |= {"position_ids": (whole.position_ids, 0), "segment_ids": (whole.segment_ids, -1)}
+        return found | {name: (row.column(name), 0.0) for name in more}
 
     def _array(self, values: list[list[Any]]) -> Any:
         whole = isinstance(values[0][0], int) if values[0] else True
@@ -164,3 +157,12 @@ class Collator:
         import torch  # type: ignore[import-not-found,unused-ignore]  # of the trainer, which takes them
 
         return torch.tensor(values, dtype=torch.int64 if whole else torch.float32)
+
+
+def _numbers_of(samples: Sequence[Sample]) -> list[str]:
+    """The columns of numbers that a batch of these has besides the usual ones."""
+    shared = set.intersection(*(set(sample.added) for sample in samples))
+    numbers = [
+        name for name in sorted(shared) if all(isinstance(sample._added[name], array) for sample in samples)
+    ]
+    return ["logprobs"] * any(sample._logprobs is not None for sample in samples) + numbers

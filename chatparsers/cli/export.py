@@ -54,18 +54,15 @@ def _format(arguments: Namespace) -> Format:
 
 def check(arguments: Namespace) -> int:
     """Prints what is wrong with the document ``arguments.file``. Returns 1 if anything is that is more than a note."""
-    from ..core.document import loads
     from ..doctor.document import document_report
-    from ..formats._files import read_file
-    from .files import read_text
+    from ..formats._files import read_both
     from .request import chat_of
 
     if arguments.file is None:
         raise Refused("which document? Say: chatparsers formats check FILE.json")
-    format = read_file(arguments.file)
-    samples = loads(read_text(arguments.file)).get("samples", [])
+    format, document = read_both(arguments.file)
     chat = None if arguments.model is None else chat_of(arguments.model, Namespace())
-    report = document_report(arguments.file, format, samples, chat)
+    report = document_report(arguments.file, format, document.get("samples", []), chat)
     if arguments.json:
         print_json(report.to_dict(), indent=2)
     else:

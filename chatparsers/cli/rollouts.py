@@ -6,6 +6,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +46,8 @@ def run(arguments: Namespace) -> int:
             }
             for one in found
         ]
-        shown = [
-            {
-                "reason": one.reason,
-                "session": one.session,
-                "answer": one.answer,
-                "held": one.held,
-                "shown": one.shown,
-            }
-            for one in witnesses
-        ]
-        print_json({"sessions": sessions, "all": total.to_dict(), "witnesses": shown}, indent=2)
+        shown = {"sessions": sessions, "all": total.to_dict(), "witnesses": list(map(asdict, witnesses))}
+        print_json(shown, indent=2)
         return 0
     for line in _lines(found, total, witnesses):
         print(line)
@@ -88,7 +80,7 @@ def _samples(arguments: Namespace) -> int:
     if arguments.model is None:
         raise Refused("--samples needs the model: say --model with its folder or template, and --tokenizer")
     from ..chat.load import load
-    from ..sessions.samples import rows_of, summary, to_arrow
+    from ..sessions.samples import rows_of, summary, to_arrow, to_lines
     from ..sessions.sessions import Sessions
 
     tokenizer = None if arguments.tokenizer is None else existing(arguments.tokenizer)
@@ -107,7 +99,7 @@ def _samples(arguments: Namespace) -> int:
         except ModuleNotFoundError as error:
             raise Refused(str(error)) from error
     else:
-        lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        lines = to_lines(rows)
         if arguments.samples == "-":
             sys.stdout.write(lines)
         else:

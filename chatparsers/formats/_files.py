@@ -6,7 +6,7 @@ import os
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ..core.document import MOST, loads
 from ..core.format import Format
@@ -20,6 +20,11 @@ _MOST_FILES = 1000
 
 def read_file(path: str | Path) -> Format:
     """The format of a document. Raises `DefinitionError`, which names the file and the place in it."""
+    return read_both(path)[0]
+
+
+def read_both(path: str | Path) -> tuple[Format, dict[str, Any]]:
+    """The format of a document, and the document. Raises as `read_file`."""
     shown = one_line(str(path))
     try:
         with open(path, "rb") as file:
@@ -31,12 +36,13 @@ def read_file(path: str | Path) -> Format:
 def read_resource(package: str, name: str) -> Format:
     """The format of a document that lies in a package."""
     with (files(package) / name).open("rb") as file:
-        return _read(file, f"{package}:{name}")
+        return _read(file, f"{package}:{name}")[0]
 
 
-def _read(file: IO[bytes], shown: str) -> Format:
+def _read(file: IO[bytes], shown: str) -> tuple[Format, dict[str, Any]]:
     try:
-        return Format.from_data(loads(file.read(4 * MOST + 1).decode("utf-8")))
+        document = loads(file.read(4 * MOST + 1).decode("utf-8"))
+        return Format.from_data(document), document
     except UnicodeDecodeError as error:
         raise DefinitionError(f"{shown}: expected UTF-8: {error}; write it in UTF-8") from None
     except DefinitionError as error:

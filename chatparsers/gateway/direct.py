@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from ..chat.chat import Chat
 from ..core.format import Turn
 from ..errors import warn_user
+from ..grammar.budget import MAX_SIZE, MAX_WORK
 from .account import Account
 from .encode import Encoder
 from .engine import End, Engine, Job
@@ -54,10 +55,7 @@ async def generate(
         room = Account.room(len(prompt), most, engine.context, "messages")
         assert room is not None
         most = room
-    grammar = None
-    if engine.dialect is not None:
-        references = None if engine.ids else False
-        grammar = turn.grammar(engine.dialect, engine=engine.reader, token_references=references)
+    grammar = engine.grammar(turn, max_size=MAX_SIZE, max_work=MAX_WORK)
     ends, end, over = frozenset(turn.stop_ids), End(None), False
     async with aclosing(engine.generate(Job(turn, prompt, grammar, most, dict(sampling)))) as batches:
         async for batch in batches:

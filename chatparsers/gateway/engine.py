@@ -151,9 +151,18 @@ class Engine(ABC):
         Raises `EngineError`.
         """
 
-    def grammar(self, turn: Turn, *, spent: bool = False, anew: bool = True) -> Grammar | None:
+    def grammar(
+        self,
+        turn: Turn,
+        *,
+        spent: bool = False,
+        anew: bool = True,
+        max_size: int = MAX_SIZE,
+        max_work: int = MAX_WORK,
+    ) -> Grammar | None:
         """The grammar of a turn for this engine. ``spent``: no thought may begin any more; None if none may anyway.
-        ``anew``: as in `chatparsers.grammar.write`."""
+        ``anew``, ``max_size``, ``max_work``: as in `chatparsers.grammar.write`; the limits are those of strangers'
+        requests."""
         if self.dialect is None:
             return None
         return write(
@@ -162,8 +171,8 @@ class Engine(ABC):
             engine=self.reader,
             # Text is read by text, so the grammar must write text.
             token_references=None if self.ids else False,
-            max_size=MAX_SIZE,
-            max_work=MAX_WORK,
+            max_size=max_size,
+            max_work=max_work,
             spent=spent,
             anew=anew,
         )

@@ -27,7 +27,7 @@ from ..plain import one_line
 from ..serving import ApiError, Request
 from ..serving.fields import whole_request
 from ..sessions.paths import Message
-from ..sessions.samples import TWINS, rows_of, summary, to_arrow
+from ..sessions.samples import TWINS, rows_of, summary, to_arrow, to_lines
 from ..sessions.session import NextAnswer, Sampled
 from ..sessions.sessions import Entry, Said, Sessions, digest
 from .answer import Answer, Answers
@@ -153,8 +153,7 @@ class Rollouts:
         headers = {f"x-{name.replace('_', '-')}": value for name, value in told.items()}
         if kind == "arrow":
             return Response(to_arrow(rows), media_type="application/vnd.apache.arrow.stream", headers=headers)
-        lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-        return Response(lines, media_type="application/x-ndjson", headers=headers)
+        return Response(to_lines(rows), media_type="application/x-ndjson", headers=headers)
 
     def _reward(self, http: HttpRequest, body: Any) -> Response:
         given = whole_request(body)

@@ -9,6 +9,8 @@ from typing import Any
 
 from .log import Logs
 
+_NUMBERS = ("answers", "lines", "sampled", "failed", "undelivered")
+
 
 @dataclass(slots=True)
 class Counts:
@@ -25,7 +27,7 @@ class Counts:
 
     def add(self, other: Counts) -> None:
         """Adds those of another session."""
-        for name in ("answers", "lines", "sampled", "failed", "undelivered"):
+        for name in _NUMBERS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.reasons.update(other.reasons)
         self.forgiven.update(other.forgiven)
@@ -38,9 +40,7 @@ class Counts:
 
     def to_dict(self) -> dict[str, Any]:
         """The counts as plain data."""
-        counts = {
-            name: getattr(self, name) for name in ("answers", "lines", "sampled", "failed", "undelivered")
-        }
+        counts = {name: getattr(self, name) for name in _NUMBERS}
         named = {"reasons": dict(self.reasons.most_common()), "forgiven": dict(self.forgiven.most_common())}
         return {**counts, "exact": round(self.exact, 4), **named}
 

@@ -6,10 +6,11 @@ are context in the others. Answers that nobody took (`unwanted`) are context, an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from ..chat.parts import Given, Said
 from ..chat.sample import Sample
@@ -18,6 +19,7 @@ from .session import Answer, Session
 
 Twins = Literal["keep", "context", "drop"]
 """What becomes of answers that nobody took: they count as others do, are context, or are not shown."""
+TWINS = get_args(Twins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +147,10 @@ class About(NamedTuple):
 
 
 def to_row(sample: Sample) -> dict[str, Any]:
-    """A sample as plain data: the columns of `chatparsers.data.Encode`, and ``logprobs`` and ``versions``."""
-    return {
-        "input_ids": sample.ids,
-        "labels": sample.labels(),
-        "loss_mask": sample.loss_mask,
-        "kinds": sample.kinds,
-        "length": len(sample),
-        "truncated": sample.truncated,
-        "left_out": [{"message": at, "why": why} for at, why in sample.left_out.items()],
-        "logprobs": [None if isnan(value) else value for value in sample.logprobs],
-        "versions": sample.versions,
-    }
+    """A sample as plain data: `Sample.to_row`, with None for a logprob that nobody gave, as JSON has no nan."""
+    row = sample.to_row(logprobs=[None if isnan(value) else value for value in sample.logprobs])
+    del row["prompt_length"]
+    return row
 
 
 def rows_of(found: Export, about: About) -> list[dict[str, Any]]:
@@ -184,9 +178,6 @@ def _reward(row: Row, about: About) -> float | None:
     return sum(own) if own else about.reward
 
 
-TWINS = ("keep", "context", "drop")
-
-
 def summary(found: Sequence[Export]) -> dict[str, Any]:
     """How many rows there are, and what became of all sampled ids. Raises RuntimeError if one is missing, or counts
     twice: that would be a mistake of ours, and no row of it should be trained on."""
@@ -203,6 +194,11 @@ def summary(found: Sequence[Export]) -> dict[str, Any]:
         "counted": counted,
         "left_out": left_out,
     }
+
+
+def to_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """The rows as lines of JSON."""
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
 def to_arrow(rows: Sequence[Mapping[str, Any]]) -> bytes:
