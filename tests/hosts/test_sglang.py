@@ -10,19 +10,18 @@ import json
 import random
 import warnings
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 from stand_ins import stand_in
-from tinies import FORMATS, MESSAGES, RUNS, TOOLS, Table, tiny, wrong_in
+from tinies import FORMATS, MESSAGES, RUNS, TOOLS, Table, host_tokenizers, tiny, wrong_in
 
 import chatparsers
 
 if importlib.util.find_spec("sglang") is None:
     pytest.skip("SGLang is not installed: tests/hosts/install sglang", allow_module_level=True)
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -34,7 +33,7 @@ with warnings.catch_warnings():
 
     from chatparsers.adapters.sglang import register
 
-from tag_mask import TagMask, compiler  # noqa: E402
+from tag_mask import TagMask, compiler
 
 register()
 register()
@@ -43,12 +42,7 @@ ASKED = [Tool(**tool) for tool in TOOLS]
 
 @pytest.fixture(scope="session")
 def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    @cache
-    def loaded(name: str) -> Any:
-        folder = tiny(name).write_folder(tmp_path_factory.mktemp(name))
-        return transformers.AutoTokenizer.from_pretrained(folder)
-
-    return loaded
+    return host_tokenizers(tmp_path_factory)
 
 
 def sampled(name: str, tag: str, seed: int) -> list[int]:

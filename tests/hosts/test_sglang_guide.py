@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib.util
 import warnings
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Optional
@@ -13,7 +12,7 @@ from typing import Any, Optional
 import numpy as np
 import pytest
 from stand_ins import stand_in
-from tinies import MESSAGES, TOOLS, chosen, draft_of, tiny, wrong_in
+from tinies import MESSAGES, TOOLS, chosen, draft_of, host_tokenizers, tiny, wrong_in
 
 import chatparsers
 from chatparsers.adapters.steered import to_spec
@@ -21,7 +20,7 @@ from chatparsers.adapters.steered import to_spec
 if importlib.util.find_spec("sglang") is None:
     pytest.skip("SGLang is not installed: tests/hosts/install sglang", allow_module_level=True)
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 pytest.importorskip("llguidance.torch")  # before the stand-ins: torch looks for the real triton
 
 with warnings.catch_warnings():
@@ -51,12 +50,7 @@ BUDGET, DRAFTS = 6, 4
 
 @pytest.fixture(scope="session")
 def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    @cache
-    def loaded(name: str) -> Any:
-        folder = tiny(name).write_folder(tmp_path_factory.mktemp(name))
-        return transformers.AutoTokenizer.from_pretrained(folder)
-
-    return loaded
+    return host_tokenizers(tmp_path_factory)
 
 
 def backend(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> Any:

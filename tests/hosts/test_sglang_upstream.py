@@ -37,10 +37,11 @@ with warnings.catch_warnings():
     from sglang.srt.utils import load_image
     from starlette.responses import StreamingResponse
 
+from seen import check_images, check_images_and_a_grammar  # noqa: E402
 from served import APIS, Gateway, ask, check_runs  # noqa: E402
 from servers import Server  # noqa: E402
 from tag_mask import TagMask, compiler  # noqa: E402
-from visions import BLUE, RED, asked, say, seeing  # noqa: E402
+from visions import seeing  # noqa: E402
 
 from chatparsers.gateway import SGLang  # noqa: E402
 
@@ -209,26 +210,13 @@ def seeing_gateway() -> Iterator[tuple[Gateway, Manager, list[Any]]]:
 
 @pytest.mark.parametrize("api", APIS)
 def test_images(api: str, seeing_gateway: Any, gateways: Any) -> None:
-    gateway, engine, images = seeing_gateway
-    for stream in (True, False):
-        body = {**asked(api, "Not <|pad|>:", RED, "or", BLUE), "temperature": 0.5, "stream": stream}
-        answer = say(gateway, api, {**body, "max_tokens": 30} if api != "responses" else body)
-        assert answer.status_code == 200, answer.text
-        assert [image.size for image in images] == [(28, 28), (30, 20)]
-        assert (
-            gateway.whole.text and engine.seen.skip_special_tokens is False and engine.seen.temperature == 0.5
-        )
-        assert set(engine.seen.stop_token_ids) == set(seeing().eos_ids)
-        assert engine.prompt.count(seeing().tokenizer.token_to_id("<|pad|>")) == 2
+    check_images(api, *seeing_gateway)
 
 
 def test_images_and_a_grammar(seeing_gateway: Any, gateways: Any) -> None:
     gateway, engine, _ = seeing_gateway
-    body = {**asked("chat", "Weather?", RED), "tools": TOOLS, "tool_choice": "required", "max_tokens": 2500}
-    answer = say(gateway, "chat", body)
-    assert answer.status_code == 200, answer.text
+    check_images_and_a_grammar(gateway)
     assert engine.seen.structural_tag
-    assert answer.json()["choices"][0]["message"]["tool_calls"]
 
 
 @pytest.mark.filterwarnings("ignore:the engine has no /tokenize")

@@ -75,19 +75,26 @@ def test_a_loop_of_verifiers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ids == held and [id for id, mark in zip(ids, mask, strict=True) if mark] == sampled
 
 
+def packages() -> tuple[Any, Any, Any]:
+    """torch, datasets and transformers, where TRL is installed with them; else the test is skipped."""
+    pytest.importorskip("trl", reason="trl is not installed")
+    torch, datasets, transformers = (
+        pytest.importorskip(name, reason=f"{name} is not installed")
+        for name in ("torch", "datasets", "transformers")
+    )
+    torch.set_num_threads(1)
+    return torch, datasets, transformers
+
+
 @pytest.mark.filterwarnings("ignore")  # of trl and transformers, which deprecate each other's names
 def test_a_rollout_function_of_trl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """GRPO trains a tiny model on rollouts with tools: what it did not sample is masked."""
-    pytest.importorskip("trl", reason="trl is not installed")
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    torch, datasets, transformers = packages()
     from trl import GRPOConfig, GRPOTrainer
 
     from chatparsers.adapters.transformers import TurnMask
 
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
-    torch.set_num_threads(1)
     folder = tiny("qwen3").write_folder(tmp_path / "qwen3")
     chat = chatparsers.load(folder)
     seen: list[Any] = []
@@ -182,15 +189,11 @@ def arguments(tmp_path: Path, **more: Any) -> dict[str, Any]:
 def test_supervised_rows_in_trl(packed: bool, tmp_path: Path) -> None:
     """SFTTrainer takes the rows of `Encode` as they are, and packed rows through `Collator`: the loss of the first step
     is that of the counted ids alone."""
-    pytest.importorskip("trl", reason="trl is not installed")
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    torch, datasets, transformers = packages()
     from trl import SFTConfig, SFTTrainer
 
     from chatparsers.data import Encode
 
-    torch.set_num_threads(1)
     folder = tiny("qwen3").write_folder(tmp_path / "qwen3")
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     talks = datasets.Dataset.from_list([{"messages": TALK}] * 2)
@@ -242,13 +245,9 @@ def test_supervised_rows_in_trl(packed: bool, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore")  # of trl and transformers, which deprecate each other's names
 def test_pairs_in_trl(tmp_path: Path) -> None:
     """DPOTrainer takes ready ids if it is told that its data is prepared."""
-    pytest.importorskip("trl", reason="trl is not installed")
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    _, datasets, transformers = packages()
     from trl import DPOConfig, DPOTrainer
 
-    torch.set_num_threads(1)
     folder = tiny("qwen3").write_folder(tmp_path / "qwen3")
     chat = chatparsers.load(folder)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from tinies import MESSAGES, TOOLS, chosen, draft_of, tiny, wrong_in
+from tinies import MESSAGES, TOOLS, chosen, draft_of, host_tokenizers, tiny, wrong_in
 
 import chatparsers
 from chatparsers.adapters.steered import to_spec
@@ -18,7 +17,7 @@ from chatparsers.adapters.steered import to_spec
 if importlib.util.find_spec("vllm") is None:
     pytest.skip("vLLM is not installed: tests/hosts/install vllm", allow_module_level=True)
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -32,12 +31,7 @@ BUDGET, DRAFTS = 6, 4
 
 @pytest.fixture(scope="session")
 def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    @cache
-    def loaded(name: str) -> Any:
-        folder = tiny(name).write_folder(tmp_path_factory.mktemp(name))
-        return transformers.AutoTokenizer.from_pretrained(folder)
-
-    return loaded
+    return host_tokenizers(tmp_path_factory)
 
 
 def manager(tokenizer: Any) -> Any:

@@ -36,9 +36,10 @@ with warnings.catch_warnings():  # vLLM's own are its own
     from vllm.renderers.online_renderer import OnlineRenderer
     from vllm_engine import Engine
 
+from seen import check_images, check_images_and_a_grammar  # noqa: E402
 from served import APIS, Gateway, ask, check_runs  # noqa: E402
 from servers import Server  # noqa: E402
-from visions import BLUE, RED, asked, say, seeing  # noqa: E402
+from visions import seeing  # noqa: E402
 
 from chatparsers.gateway import VLLM  # noqa: E402
 
@@ -170,26 +171,13 @@ def seeing_gateway(
 
 @pytest.mark.parametrize("api", APIS)
 def test_images(api: str, seeing_gateway: Any) -> None:
-    gateway, engine, images = seeing_gateway
-    for stream in (True, False):
-        body = {**asked(api, "Not <|pad|>:", RED, "or", BLUE), "temperature": 0.5, "stream": stream}
-        answer = say(gateway, api, {**body, "max_tokens": 30} if api != "responses" else body)
-        assert answer.status_code == 200, answer.text
-        assert [image.size for image in images] == [(28, 28), (30, 20)]
-        assert (
-            gateway.whole.text and engine.seen.skip_special_tokens is False and engine.seen.temperature == 0.5
-        )
-        assert set(engine.seen.stop_token_ids) == set(seeing().eos_ids)
-        assert engine.prompt.count(seeing().tokenizer.token_to_id("<|pad|>")) == 2
+    check_images(api, *seeing_gateway)
 
 
 def test_images_and_a_grammar(seeing_gateway: Any) -> None:
     gateway, engine, _ = seeing_gateway
-    body = {**asked("chat", "Weather?", RED), "tools": TOOLS, "tool_choice": "required", "max_tokens": 2500}
-    answer = say(gateway, "chat", body)
-    assert answer.status_code == 200, answer.text
+    check_images_and_a_grammar(gateway)
     assert engine.seen.structured_outputs.structural_tag
-    assert answer.json()["choices"][0]["message"]["tool_calls"]
 
 
 @pytest.mark.filterwarnings("ignore:the engine has no /tokenize")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,17 @@ def tiny(name: str) -> TinyModel:
     """The tiny model of a format, with a template that shows the format by itself."""
     path = Path(__file__).parents[1] / "templates_own" / f"{name}.jinja"
     return tiny_model(name, template=path.read_text(encoding="utf-8"))
+
+
+def host_tokenizers(folders: Any) -> Callable[[str], Any]:
+    """Makes the tokenizer of a tiny model as hosts load it, each once. ``folders``: pytest's ``tmp_path_factory``."""
+    import transformers
+
+    @cache
+    def loaded(name: str) -> Any:
+        return transformers.AutoTokenizer.from_pretrained(tiny(name).write_folder(folders.mktemp(name)))
+
+    return loaded
 
 
 class Table(Counter[str]):
