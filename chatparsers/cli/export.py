@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def run(arguments: Namespace) -> int:
     """Writes the document of a format or of a model's format, with samples; or the JSON Schema of documents."""
     if arguments.schema:
-        from ..core.document import schema
+        from ..document import schema
 
         write_text(arguments.out, json.dumps(schema(), indent=1, ensure_ascii=False))
         return 0
@@ -32,8 +32,8 @@ def run(arguments: Namespace) -> int:
 
 def text_of(format: Format) -> str:
     """The document of ``format``, with samples."""
-    from ..core.document import dumps
     from ..doctor.document import samples_of
+    from ..document import dumps
 
     return dumps({**format.to_data(), "samples": samples_of(format)})
 

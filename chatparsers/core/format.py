@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Dialect", "Format", "GrammarReader", "ReasoningMode", "ToolChoice", "Turn"]
 
+_DOCUMENT = "chatparsers.document:to_data"
+_FROM_DOCUMENT = "chatparsers.document:read_document"
 _GRAMMAR = "chatparsers.grammar:write"
 _GUIDE = "chatparsers.guide:open_guide"
 _ID_START = "chatparsers.tokens.feed:id_start"
@@ -119,9 +121,8 @@ class Format(Shown):
         >>> chatparsers.Format.from_data(document).name
         'hermes-2-pro'
         """
-        from .document import to_data
-
-        return to_data(self)
+        found: dict[str, Any] = load_reference(_DOCUMENT)(self)
+        return found
 
     @classmethod
     def from_data(cls, document: Mapping[str, Any]) -> Format:
@@ -134,9 +135,7 @@ class Format(Shown):
         Traceback (most recent call last):
         chatparsers.DefinitionError: $.tree.body.call: there is no such key: did you mean calls?
         """
-        from .document import read_document
-
-        return cls(**read_document(document))
+        return cls(**load_reference(_FROM_DOCUMENT)(document))
 
     @property
     def features(self) -> Features:

@@ -14,13 +14,13 @@ from typing import Any, TypedDict, get_args
 
 from ..chat.chat import Chat
 from ..chat.load import load
-from ..core.document import dumps
 from ..core.format import Dialect, Format, Turn
 from ..core.message import Message
 from ..display import Card, show, strip, timeline
 from ..display.card import box
 from ..display.looks import cut, for_html
 from ..display.picture import Picture
+from ..document import dumps
 from ..errors import ChatParsersError, RequestError
 from ..registry import get_format
 from ..serving import AnthropicMessages, OpenAIChat, OpenAIResponses, Writer

@@ -14,8 +14,8 @@ import pytest
 import chatparsers
 from chatparsers import Format, list_formats
 from chatparsers.cli.main import main
-from chatparsers.core.document import dumps
 from chatparsers.doctor.document import document_report, samples_of
+from chatparsers.document import dumps
 
 TEMPLATE = Path(__file__).parents[1] / "templates_own" / "qwen3.jinja"
 Edit = Callable[[dict[str, Any]], None]

@@ -21,9 +21,9 @@ from jsonschema import Draft202012Validator
 from chatparsers import Format, RequestError, SchemaError, get_format, list_formats
 from chatparsers.core.definition import nodes as n
 from chatparsers.core.definition.idioms import Options
-from chatparsers.core.document import classes, dumps, loads, schema
-from chatparsers.core.document.kinds import BY_KEY, USE
 from chatparsers.detection.analysis import analyse
+from chatparsers.document import classes, dumps, loads, schema
+from chatparsers.document.kinds import BY_KEY, USE
 from chatparsers.interop import read_response_template, write_response_template
 from chatparsers.templates import Template
 from chatparsers.values import Syntax

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from chatparsers import DefinitionError, Format, RequestError, SchemaError
-from chatparsers.core.document import loads
+from chatparsers.document import loads
 
 _GOLDEN = sorted(Path(__file__).with_name("documents").glob("*.json"))
 _TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]

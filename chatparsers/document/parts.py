@@ -7,11 +7,11 @@ from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ...errors import DefinitionError, did_you_mean
-from ...schema.tools import Argument, Tool
-from ...values import Elements, Gemma, Json, Python, Raw, Syntax, of_every_syntax
-from ..definition.idioms import Builder
-from ..definition.nodes import Node, Span, Tag
+from ..core.definition.idioms import Builder
+from ..core.definition.nodes import Node, Span, Tag
+from ..errors import DefinitionError, did_you_mean
+from ..schema.tools import Argument, Tool
+from ..values import Elements, Gemma, Json, Python, Raw, Syntax, of_every_syntax
 from . import classes
 from .refusals import below, refuse
 
@@ -339,7 +339,7 @@ def _syntax(kind: type[Syntax], name: str) -> Record:
 
 
 SYNTAXES: Mapping[type[Syntax], tuple[str, Record]] = of_every_syntax(
-    "core/document/parts.py",
+    "document/parts.py",
     {
         kind: (kind.__name__.lower(), _syntax(kind, kind.__name__.lower()))
         for kind in (Json, Python, Gemma, Elements, Raw)

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import DefinitionError, did_you_mean
-from ...schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
-from ..definition import nodes as n
-from ..definition.check import check, check_model
-from ..definition.idioms import Builder, Options
-from ..definition.nodes import Node
+from ..core.definition import nodes as n
+from ..core.definition.check import check, check_model
+from ..core.definition.idioms import Builder, Options
+from ..core.definition.nodes import Node
+from ..errors import DefinitionError, did_you_mean
+from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from .kinds import BY_KEY, USE
 from .parts import VERSION, Data, located
 from .refusals import below, refuse

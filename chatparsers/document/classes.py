@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...errors import did_you_mean
-from ..definition.wrong import wrong
+from ..core.definition.wrong import wrong
+from ..errors import did_you_mean
 from .refusals import refuse
 
 _SETS = {"space": r"\s", "word": r"\w", "digit": r"\d"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from ...errors import DefinitionError
-from ...plain import one_line
+from ..errors import DefinitionError
+from ..plain import one_line
 
 
 def refuse(at: str, expected: str, found: Any, mend: str = "") -> NoReturn:

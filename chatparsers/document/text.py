@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...errors import DefinitionError
+from ..errors import DefinitionError
 
 MOST = 1_000_000
 """The most characters and values of a document."""

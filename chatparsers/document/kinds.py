@@ -10,11 +10,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...errors import DefinitionError
-from ...schema.tools import ANY_ARGUMENT, ANY_TOOL
-from ..definition import nodes as n
-from ..definition.idioms import NAME_CHARS, escaped
-from ..definition.nodes import Literal, Node, Tag, of_every_kind
+from ..core.definition import nodes as n
+from ..core.definition.idioms import NAME_CHARS, escaped
+from ..core.definition.nodes import Literal, Node, Tag, of_every_kind
+from ..errors import DefinitionError
+from ..schema.tools import ANY_ARGUMENT, ANY_TOOL
 from .parts import (
     ARGUMENT,
     CALL,
@@ -134,7 +134,7 @@ _NO_TOOLS: Mapping[str, Any] = {}
 _CLASS = Field("class", ONE, "chars", NAME_CHARS)
 
 ROWS: Mapping[type[Node], Record] = of_every_kind(
-    "core/document/kinds.py",
+    "document/kinds.py",
     {
         n.Token: _row(n.Token, Field("token", TEXT, "text"), Field("also", TEXTS, "also", ())),
         n.Space: _row(n.Space, Field("space", TEXT, "text"), Field("free", FLAG, "free", False)),

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
-from ...errors import DefinitionError
-from ...schema.tools import Argument, Tool
-from ..definition import nodes as n
-from ..definition.features import Definition
-from ..definition.idioms import Builder, Options, escaped
-from ..definition.nodes import Node, Nodelike, Tag, as_node
-from ..definition.wrong import author_line, spelt, wrong
+from ..core.definition import nodes as n
+from ..core.definition.features import Definition
+from ..core.definition.idioms import Builder, Options, escaped
+from ..core.definition.nodes import Node, Nodelike, Tag, as_node
+from ..core.definition.wrong import author_line, spelt, wrong
+from ..errors import DefinitionError
+from ..schema.tools import Argument, Tool
 from .kinds import IF_TOOLS, OPTIONAL, ROWS, IfTools
 from .parts import STOPS, VERSION, Data
 
