@@ -459,15 +459,29 @@ def _is_value(text: str, value: Any, spelling: _ValueSpelling, begun: bool = Fal
             return True
     except ValueError:
         pass
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            python = ast.literal_eval(text)
-        if _plain(python) == _plain(value):
-            return True
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        pass
-    return _looks_like(text, value, spelling)
+    return _is_python(text, value) or _looks_like(text, value, spelling)
+
+
+_QUOTED = re.compile(r"(['\"])(.*)\1", re.DOTALL)
+
+
+def _is_python(text: str, value: Any) -> bool:
+    """Whether ``text`` is a Python literal of ``value``, or a string of Python that says it with bare quotation
+    marks inside."""
+    sources = [text]
+    if quoted := _QUOTED.fullmatch(text):
+        mark = quoted[1]
+        bare = re.compile(rf"(?<!\\)((?:\\\\)*){mark}")
+        sources.append(mark + bare.sub(rf"\1\\{mark}", quoted[2]) + mark)
+    for source in sources:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if _plain(ast.literal_eval(source)) == _plain(value):
+                    return True
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            pass
+    return False
 
 
 def _are_elements(text: str, value: Any, mark: str, item: str, begun: bool) -> bool:
