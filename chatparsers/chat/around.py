@@ -1,6 +1,6 @@
 """What a template writes around answers, read off the traces of short stand-ins.
 
-A trace says where the words of messages stand. What is not theirs is the template's: the text between a message and the
+A trace says where the words of messages are. What is not theirs is the template's: the text between a message and the
 answer to it, and the text after an answer. It depends on the role of the message, and on whether the answer calls; so
 each is found once for the options of a request, by one rendering. Here is also kept what else was found of the template
 for these options.
@@ -64,7 +64,7 @@ class Preparation(Protocol):
 
 
 class Around:
-    """What stands around answers for the options of one request. ``traced``: renders messages."""
+    """What the template writes around answers for the options of one request. ``traced``: renders messages."""
 
     def __init__(self, preparation: Preparation, traced: Traced) -> None:
         self._preparation = preparation
@@ -84,7 +84,7 @@ class Around:
         return found
 
     def opens_results(self, stop: str) -> bool:
-        """Whether this text stands before each of several results, and not after the last."""
+        """Whether this text comes before each of several results, and not after the last."""
         return bool(self._once("opens results", stop, self._opens_results))
 
     def fact(self, name: str, find: Callable[[], bool]) -> bool:
@@ -92,12 +92,12 @@ class Around:
         return bool(self._once("fact", name, lambda _: find()))
 
     def alone(self, calls: bool) -> str | None:
-        """What stands after an answer that ends the conversation."""
+        """What comes after an answer that ends the conversation."""
         found: str | None = self._once("alone", calls, self._alone)
         return found
 
     def followed(self, calls: bool) -> str | None:
-        """What stands between an answer and its results, or the next question."""
+        """What comes between an answer and its results, or the next question."""
         found: str | None = self._once("followed", calls, self._followed)
         return found
 
@@ -206,7 +206,7 @@ def turns_of(trace: Trace, index: int, stops: Sequence[str]) -> list[list[int]]:
     """The spans of an answer by their places in the trace, those of a turn together: a new turn begins after a stop, or
     after another message.
 
-    Left out are names and ids that are written once more (in a result, to say whose it is), and all that stands out of
+    Left out are names and ids that are written once more (in a result, to say whose it is), and all that is out of
     order: a text after the calls is not where the model wrote it.
     """
     found: list[list[int]] = []

@@ -32,7 +32,7 @@ _WORDS, _QUESTION = "Words of it", "A question"
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What stands between an answer's words and the next answer. ``stop``: how many of its characters the model itself
+    """What comes between an answer's words and the next answer. ``stop``: how many of its characters the model itself
     would have written. ``header``: whether the stop is the next message's header. ``generated``: the last part of the
     text, which only the generation prompt has. ``turn``: the turn of the next answer, whose prompt is the rendering of
     ``messages``: the stand-in's, or all; ``trace``: of that prompt.

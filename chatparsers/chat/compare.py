@@ -27,9 +27,9 @@ from .shapes import read_answer, shape_of
 @dataclass(frozen=True, slots=True)
 class Break:
     """Where the template rewrote what was given or sampled. ``reason``: ``thought`` (one was dropped), ``content`` (an
-    answer's text was dropped), ``moved`` (a text stands elsewhere, such as in a thought), ``variables`` (the request
+    answer's text was dropped), ``moved`` (a text is elsewhere, such as in a thought), ``variables`` (the request
     changed) or ``unproved``. ``message``: the index of the first
-    message that stands otherwise. ``kept``: how many ids both segments begin with. ``held``, ``shown``: the two texts
+    message that differs. ``kept``: how many ids both segments begin with. ``held``, ``shown``: the two texts
     from there on."""
 
     reason: str
@@ -140,7 +140,7 @@ def _stop(
 
 
 def _along(held: str, text: str, at: int) -> int:
-    """Where ``held`` ends if it stands in ``text`` at ``at``, with other white space beside markers; -1 if not."""
+    """Where ``held`` ends if it is in ``text`` at ``at``, with other white space beside markers; -1 if not."""
     place = 0
     while True:
         shared = common(held[place:], text[at : at + len(held) - place])
@@ -163,7 +163,7 @@ def _spaces(text: str, at: int) -> int:
 
 
 def _beside(text: str, start: int, end: int) -> bool:
-    """Whether a marker stands before or after this white space."""
+    """Whether a marker comes before or after this white space."""
     before = text[:start].rstrip()[-1:]
     return before in tuple(">]") or text[end : end + 1] in tuple("<[") or not text[end:]
 

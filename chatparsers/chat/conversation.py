@@ -84,7 +84,7 @@ class Conversation:
     """Messages and their rendering. Made by `Chat.conversation`.
 
     ``messages``: copies of the messages; change them with `replace`. ``text``, ``ids``: the last prompt; answers that
-    were given as ids stand in it as they were sampled. ``turn``: the turn of the last step.
+    were given as ids are in it as they were sampled. ``turn``: the turn of the last step.
     """
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ class Conversation:
             had = [*self.ids, *(encoded(tokenizer, wrote, "")[0] if isinstance(wrote, str) else wrote)]
             if wrote and not isinstance(wrote, str):
                 self._sampled(wrote, spoken, messages, len(held), len(had))
-            if self._wrote and len(messages) == self._marks[-1].index + 1:  # nothing stands after it yet
+            if self._wrote and len(messages) == self._marks[-1].index + 1:  # nothing comes after it yet
                 text, self.ids = held, had
             else:
                 quoted = quoted_markers(self._request, messages, **options)

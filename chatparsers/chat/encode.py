@@ -3,7 +3,7 @@
     messages ──render──> text ──find places──> spans of answers ──tokenizer──> ids, mask
 
 The text is rendered once and encoded once. An answer counts from after its generation prompt to the end of its stop,
-if it stands in the text as it would be written at its turn. One whose thought or content the template dropped is
+if it is in the text as it would be written at its turn. One whose thought or content the template dropped is
 context: it would teach the model to answer without it.
 """
 

@@ -38,7 +38,7 @@ class Column(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Given:
     """Text that was given, with its ids and their ``spans``: where each begins in the text, and where it ends.
-    ``messages``: those that stand in it, with their indices. ``words``: the runs of their words, of kinds and of
+    ``messages``: those that are in it, with their indices. ``words``: the runs of their words, of kinds and of
     messages. ``stop``: the ids that are the stop of the answer before it, and whether it is ``counted``. ``answers``:
     the places of answers that are context, which ``reader`` reads. ``placeholders``: of images and other parts, in
     tokens."""
@@ -79,7 +79,7 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class Said:
     """An answer. ``index``: of its message. ``context``: it was sampled in an earlier segment, so it is not counted
-    here; then it may stand ``bare``, without its stop."""
+    here; then it may be ``bare``, without its stop."""
 
     spoken: Spoken
     index: int
@@ -134,7 +134,7 @@ def given(
     request: Request, trace: Trace, known: Indexed, messages: Messages, before: str | None, **more: Any
 ) -> Given:
     """The part of a text, of which the trace is known. ``known``: the messages that the trace may name; ``messages``:
-    those that stand here. ``before``: the stop that it follows; None at the beginning of all."""
+    those that are here. ``before``: the stop that it follows; None at the beginning of all."""
     tokenizer = request.chat.tokenizer
     text = trace.text
     ids, spans = encoded(tokenizer, text, before)

@@ -65,7 +65,7 @@ def prompt_placeholders(request: Request, messages: Sequence[Mapping[str, Any]])
 def find_placeholders(
     trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], around: Around
 ) -> Iterator[Placeholder]:
-    """The placeholders in a rendering, in characters. ``messages``: those that stand there, with their indices."""
+    """The placeholders in a rendering, in characters. ``messages``: those that are there, with their indices."""
     words = sorted((span.start, span.end) for span in trace.spans)
     at = 0
     for index, message in _in_order(trace, messages):
@@ -94,7 +94,7 @@ def _in_order(
 
 
 def _outside(text: str, shown: str, at: int, words: list[tuple[int, int]]) -> int:
-    """Where ``shown`` stands in ``text`` from ``at`` on, outside of the words; -1 if it does not."""
+    """Where ``shown`` is in ``text`` from ``at`` on, outside of the words; -1 if it is not."""
     while (at := text.find(shown, at)) >= 0:
         after = bisect_left(words, (at + len(shown),))
         if not after or words[after - 1][1] <= at:

@@ -1,6 +1,6 @@
-"""Where each answer stands in a rendering: from the generation prompt on to the end of its stop.
+"""Where each answer is in a rendering: from the generation prompt on to the end of its stop.
 
-Strategy. The trace of the rendering says where the words of each message stand (`Trace`). The text between the words of
+Strategy. The trace of the rendering says where the words of each message are (`Trace`). The text between the words of
 an answer and those before it holds the end of what was before, the header, and what of the answer is markup. The answer
 begins where that text and the prompt that asks for it part (`Around.asked`), never inside a marker and never in its own
 words. It ends at the first stop after its words. An answer that is written as several turns has a place for each.
@@ -96,7 +96,7 @@ def _start_after(
 def _start(text: str, at: int, first: int, asked: Asked) -> tuple[int, str] | None:
     """Where the answer begins whose words begin at ``first``, and what of it the prompt wrote that the text has not.
 
-    What was before may have ended otherwise than in the stand-in. Then the longest end of the header that stands here
+    What was before may have ended otherwise than in the stand-in. Then the longest end of the header that is here
     is taken; None if no part of it does."""
     gap, header = text[at:first], asked.header
     ends = sorted({0, *(found.start() for found in _PART.finditer(header))})

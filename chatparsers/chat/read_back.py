@@ -70,7 +70,7 @@ def read_back(
     request: Request, text: str, headers: Mapping[str, Headers], prefixes: Sequence[str]
 ) -> list[PromptMessage]:
     """The messages of a rendered conversation. ``prefixes``: what generation prompts write of an answer; the first that
-    stands there is not the model's. Raises `TemplateError` if the template marks no roles."""
+    is there is not the model's. Raises `TemplateError` if the template marks no roles."""
     fmt, tokenizer = request.chat.syntax, request.chat.tokenizer
     if not headers:
         name = request.chat.template().name

@@ -89,7 +89,7 @@ def record(
 
 
 def _roles(template: Template, fmt: Format) -> dict[str, RoleMarkers]:
-    """What stands around a message of each role that the template tells apart, between messages of other roles."""
+    """What is around a message of each role that the template tells apart, between messages of other roles."""
     headers = role_headers(template, fmt)
     return {
         role: RoleMarkers(headers[role].before[0].replace(ANY, "…"), headers[role].after)

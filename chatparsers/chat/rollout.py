@@ -230,8 +230,8 @@ class Rollout(Shown):
         """A rollout of other messages, in which the answers that this one sampled are still their ids.
 
         For a conversation whose past was edited, shortened or condensed by the host: the text is the template's, and an
-        answer that stands in it as it was sampled keeps its ids, as context. It does not count again. An answer is
-        known by its text and its calls; its thought may be left out. ``others``: rollouts whose answers may stand there
+        answer that is in it as it was sampled keeps its ids, as context. It does not count again. An answer is
+        known by its text and its calls; its thought may be left out. ``others``: rollouts whose answers may be there
         too. ``changes``: keywords of `prepare` that are other. Raises the errors of `prepare`.
 
         >>> rollout = chat.rollout(messages)

@@ -141,7 +141,7 @@ class Sample(Shown):
 
     @property
     def prompt_length(self) -> int:
-        """How many ids stand before the first that a loss counts; all, if none is counted."""
+        """How many ids come before the first that a loss counts; all, if none is counted."""
         return self._mask.index(1) if self.counted else len(self._ids)
 
     def with_columns(self, **columns: Any) -> Sample:

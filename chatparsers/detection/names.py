@@ -1,6 +1,6 @@
 """Finds a model's format by the model's name, for models whose template does not show it.
 
-A format says in its ``models`` which names its models have. Here stand only the families that were taught no calls,
+A format says in its ``models`` which names its models have. Here are only the families that were taught no calls,
 with the built-in template to serve each with. A format is served with the built-in template of its own name.
 
 Patterns are searched in the name in lower case, with ``-`` for every run of other signs. Of all that are found, the one

@@ -1,4 +1,4 @@
-"""The table of the kinds of nodes: how each stands in a document.
+"""The table of the kinds of nodes: how each is written in a document.
 
 A text is a literal, an array is a sequence, and any other node is an object in which one key tells the kind. A kind of
 node without a row is an error when this module is imported.
@@ -232,7 +232,7 @@ ROWS: Mapping[type[Node], Record] = of_every_kind(
 )
 
 OPTIONAL = _row(n.Many, Field("optional", NODE, "node"), make=lambda scope, node: n.Many(node, 0, 1))
-"""A node, or nothing: how a `Many` stands that comes at most once."""
+"""A node, or nothing: how a `Many` that comes at most once is written."""
 IF_TOOLS = Record(
     (Field("if_tools", NODE, "node"), Field("else", NODE, "otherwise", None)),
     lambda scope, node, otherwise=None: scope.p.if_tools(node, otherwise),

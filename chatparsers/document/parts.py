@@ -1,4 +1,4 @@
-"""How the operands of a node stand in a document: for each sort of operand, how it is written, read and described."""
+"""The operands of a node in a document: how each sort of them is written, read and described."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ _SORTS = {
     "bool": FLAG,
     "tuple[tuple[str, str], ...]": PAIRS,
 }
-"""How the fields of a syntax stand in a document, by their types."""
+"""How the fields of a syntax are written in a document, by their types."""
 _KEYS = {"named": "next_argument", "seams": "next_call", "chars": "class"}
 """The keys of fields that are called otherwise in a document."""
 

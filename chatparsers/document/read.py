@@ -232,7 +232,7 @@ def _near(data: dict[str, Data]) -> str:
 
 
 class _Reader:
-    """Reads one document for one request's options. ``places``: where each node stands, if that is asked for."""
+    """Reads one document for one request's options. ``places``: where each node is, if that is asked for."""
 
     def __init__(
         self, data: dict[str, Data], p: Builder, places: dict[int, tuple[Node | None, str]] | None = None

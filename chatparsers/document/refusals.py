@@ -10,7 +10,7 @@ from ..plain import one_line
 
 
 def refuse(at: str, expected: str, found: Any, mend: str = "") -> NoReturn:
-    """Raises `DefinitionError` for what stands at ``at``, a JSON path."""
+    """Raises `DefinitionError` for what is at ``at``, a JSON path."""
     raise DefinitionError(f"{at}: expected {expected}, found {shown(found)}" + (f"; {mend}" if mend else ""))
 
 
@@ -28,5 +28,5 @@ def shown(found: Any) -> str:
 
 
 def below(at: str, key: str | int) -> str:
-    """The path of what stands there under ``key``."""
+    """The path of what is there under ``key``."""
     return f"{at}[{key}]" if isinstance(key, int) else f"{at}.{one_line(key, 40)}"

@@ -13,7 +13,7 @@ _WIDE = 110
 
 
 def dumps(document: Any, indent: int = 0) -> str:
-    """``document`` as JSON, in which what is short stands in one line."""
+    """``document`` as JSON, in which what is short is in one line."""
     flat = json.dumps(document, ensure_ascii=False)
     if len(flat) + indent <= _WIDE or not document or not isinstance(document, (dict, list)):
         return flat
@@ -39,7 +39,7 @@ def loads(text: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object. Raises `DefinitionError` for a key that stands there twice: readers differ in which one they take."""
+    """An object. Raises `DefinitionError` for a key that is there twice: readers differ in which one they take."""
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]

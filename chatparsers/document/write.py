@@ -234,7 +234,7 @@ def _unnamed(node: n.Name | n.JsonName) -> Node:
 
 
 class _Shared:
-    """The nodes that stand in several places, each with a name."""
+    """The nodes that are in several places, each with a name."""
 
     def __init__(self, contents: list[Data], tree: _Ref) -> None:
         self.contents = contents

@@ -231,7 +231,7 @@ def keyed_value(
 
 
 def _seams(close: str, open: str, end: str, gap: str, tags: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """What stands between two calls, where it ends a value whose closer is missing: the texts before and after the
+    """What comes between two calls, where it ends a value whose closer is missing: the texts before and after the
     name of a tool. ``end``: the end of the header; ``gap``: the white space after it; ``tags``: those of which one
     follows."""
     before = [close + space + open for space in ("", "\n")]

@@ -6,7 +6,7 @@
     ```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
 
 Quirks:
-- Several calls stand in one section, with a newline between them.
+- Several calls are in one section, with a newline between them.
 - Seen in the wild: the section's opener misspelt (by distilled models) or missing, no closer, no fence around the JSON,
   white space beside the markers.
 """

@@ -4,7 +4,7 @@
 
 Quirks:
 - The template opens `<think>`, or writes `<think></think>` if thinking is off.
-- Several calls stand in one section, with nothing between them.
+- Several calls are in one section, with nothing between them.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool

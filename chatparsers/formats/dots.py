@@ -13,7 +13,7 @@
 
 Quirks:
 - Strings are raw text, verbatim between the tags; other types are JSON.
-- Several calls stand in one section, with a newline between them.
+- Several calls are in one section, with a newline between them.
 - Seen in the wild: the opener twice or never, names in single quotes or without quotes, a JSON object with `name` and `arguments` in place of the
   invocation, values of Python (`True`, `None`).
 - What is known comes from the parsers of vLLM and SGLang, and from turns that users report, because no template is public.

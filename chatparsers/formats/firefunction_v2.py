@@ -3,7 +3,7 @@
     Text. functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]
 
 Quirks:
-- A space stands before the word, also if no text stands before it.
+- A space comes before the word, also if no text comes before it.
 """
 
 from chatparsers.core import Builder, Format, Node

@@ -8,7 +8,7 @@
     </tool_call>
 
 Quirks:
-- A newline stands before `<think>`. If thinking is off, the prompt holds an empty thought.
+- A newline comes before `<think>`. If thinking is off, the prompt holds an empty thought.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - The model ends its turn by opening the next: `<|user|>`, or `<|observation|>` after calls.
 - Seen in the wild: missing or additional white space between the tags, a call inside open reasoning, a value without

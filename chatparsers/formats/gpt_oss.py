@@ -4,7 +4,7 @@
 
 Quirks:
 - The prompt ends in `<|start|>assistant`, and every further block begins with it.
-- The recipient stands in the channel header, or in the role header (as the template writes it).
+- The recipient is in the channel header, or in the role header (as the template writes it).
 - Commentary without a recipient is content (a preamble). So is a message `to=user`, or `to=assistant` in the channel.
   With `to=assistant` in the role, commentary is the answer of a tool, which the model invents: it is left out.
 - Structured output is `final <|constrain|>json`.

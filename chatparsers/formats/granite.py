@@ -3,7 +3,7 @@
     <think>The user wants the weather.</think><|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]
 
 Quirks:
-- In a turn with reasoning, the answer stands in `<response>…</response>`.
+- In a turn with reasoning, the answer is in `<response>…</response>`.
 - 3.2 writes the reasoning between two phrases: `Here is my thought process:` and `Here is my response:`.
 - Seen in the wild: `<tool_call>` as the opener, a closing tag, a bare array as the whole turn, `Here's` for `Here is`;
   `get_weather(city="Oslo")` at the start of the turn, one call on each line (vLLM's pull request 43113).

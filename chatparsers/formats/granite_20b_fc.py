@@ -4,7 +4,7 @@
 
 Quirks:
 - If no tool fits, the model is asked to call `no_function`. It is passed on as a call.
-- A space stands before the end of a turn without calls.
+- A space comes before the end of a turn without calls.
 - Seen in the wild: `arguments` before `name`, line breaks between the calls.
 - Facts: vLLM's chat template for the model, its parser `granite-20b-fc` and the tests of it.
 """

@@ -29,7 +29,7 @@ def _tag(p: Builder, name: str) -> Node:
 
 def turn(p: Builder, gap: str, separator: Node | str) -> Node:
     """A thought, and calls with tagged keys and values. ``gap``: the white space between the tags of a call.
-    ``separator``: what stands after the name."""
+    ``separator``: what comes after the name."""
     any_separator = p.optional(_tag(p, "tool_sep")) + p.space()
     name_end = p.reads(separator, any_separator + p.peek(_tag(p, "arg_key") | _tag(p, "/tool_call") | "{"))
     raw = keyed_value("tool_call", "arg", ":opensource", line=gap, after=gap, sep="tool_sep")

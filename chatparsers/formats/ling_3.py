@@ -8,7 +8,7 @@
     </tool_call>
 
 Quirks:
-- A newline stands before `<think>`. The prompt opens the thought, or holds an empty one if thinking is off.
+- A newline comes before `<think>`. The prompt opens the thought, or holds an empty one if thinking is off.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - Seen in the wild: no line break after the name or between the tags, a call inside open reasoning.
 """

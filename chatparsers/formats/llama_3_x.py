@@ -7,7 +7,7 @@
 Quirks:
 - The whole message is the call. Other JSON is content. Several calls are separated by `; `.
 - Seen in the wild: a comma or nothing between calls, `<|python_tag|>` before the JSON, `"type": "function"` in it,
-  prose before it. After prose, an object is a call if it stands alone on its line and names a tool of the request. So
+  prose before it. After prose, an object is a call if it is alone on its line and names a tool of the request. So
   it is held until its line ends.
 - Any other text after `<|python_tag|>` is code, if the request has a tool `code_interpreter`.
 """

@@ -8,7 +8,7 @@
     <function name="get_weather"><param name="city">Oslo</param><param name="note"><![CDATA[<b>]]></param></function>
 
 Quirks:
-- Strings are raw text. A string with `<`, `&` or a line break stands in CDATA. Other types are JSON.
+- Strings are raw text. A string with `<`, `&` or a line break is in CDATA. Other types are JSON.
 - The tags are special tokens up to their attributes: `<function`, `<param`.
 - Seen in the wild: single quotes around names, line breaks between the tags, CDATA around any value, no `</param>` after it
   before the next one.

@@ -14,7 +14,7 @@
 Quirks:
 - The template opens `<think>`.
 - Strings are raw text, verbatim between the tags; other types are JSON.
-- Several calls stand in one section, with a newline between them.
+- Several calls are in one section, with a newline between them.
 - Seen in the wild: names in single quotes, or without quotes; a call inside open reasoning; no `</parameter>`.
 """
 

@@ -9,7 +9,7 @@
 
 Quirks:
 - The template opens `<think>`, or writes `<think></think>` if thinking is off. The history drops reasoning.
-- A newline stands before the end of the turn.
+- A newline comes before the end of the turn.
 """
 
 from chatparsers.core import Builder, Format, Node

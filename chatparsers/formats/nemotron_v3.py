@@ -14,7 +14,7 @@
 
 Quirks:
 - The template opens `<think>`, or writes `<think></think>` if thinking is off.
-- One newline stands after `</think>` and after each `</tool_call>`, also after the last.
+- One newline comes after `</think>` and after each `</tool_call>`, also after the last.
 - Seen in the wild: the mistakes listed for `qwen3-coder`.
 """
 

@@ -11,7 +11,7 @@
 
 Quirks:
 - Strings stand verbatim between the tags. Other values stand as Python prints them (`True`, `{'a': 1}`).
-- `<seed:cot_budget_reflect>…</seed:cot_budget_reflect>` may stand inside the reasoning and is a part of it.
+- `<seed:cot_budget_reflect>…</seed:cot_budget_reflect>` may be inside the reasoning and is a part of it.
 - Several calls are several tag pairs, with a newline between them.
 """
 

@@ -8,7 +8,7 @@
 Quirks:
 - The prompt opens `<think>`.
 - Strings are raw text, verbatim between the tags; other types are JSON.
-- Several calls stand in one section. Step 3.5 and later write tagged arguments (`nemotron-v3`).
+- Several calls are in one section. Step 3.5 and later write tagged arguments (`nemotron-v3`).
 - Seen in the wild: no markers around the section, white space between the tags, the values of Python.
 """
 

@@ -1,4 +1,4 @@
-"""Trinity: reasoning and JSON calls in tags, as in Qwen3; a call may stand inside the reasoning.
+"""Trinity: reasoning and JSON calls in tags, as in Qwen3; a call may be inside the reasoning.
 
     <think>
     Thoughts.

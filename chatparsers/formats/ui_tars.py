@@ -6,7 +6,7 @@
     Action: get_time(city='Oslo')
 
 Quirks:
-- Nothing ends a thought but `Action:`. An empty line stands between two actions; `finished(content='…')` is one too.
+- Nothing ends a thought but `Action:`. An empty line comes between two actions; `finished(content='…')` is one too.
 - Coordinates are strings. Their form differs by checkpoint: `<point>200 300</point>`, `(200,300)`, `<|box_start|>(200,300)<|box_end|>`.
 - The words are ordinary text: `Action: NAME(` begins a call if the request has that tool, or the first argument is named.
 - The grammar writes strings in double quotes, as it does in all Python.

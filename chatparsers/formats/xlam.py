@@ -4,7 +4,7 @@
 
 Quirks:
 - The whole message is the call. Other arrays are content.
-- Seen in the wild: text before the array, which then stands in a fence, in `<tool_call>` tags or after `[TOOL_CALLS]`.
+- Seen in the wild: text before the array, which then is in a fence, in `<tool_call>` tags or after `[TOOL_CALLS]`.
 """
 
 from chatparsers.core import Builder, Format, Node

@@ -1,4 +1,4 @@
-"""The images of a request in its prompt: where they stand, and the prompt as a text that no word of it can forge.
+"""The images of a request in its prompt: where they are, and the prompt as a text that no word of it can forge.
 
 Most engines encode a prompt with images themselves, so it goes to them as text. There a word that spells a special
 token would become that token, and one that spells a placeholder would stand for an image. So a word joiner, which

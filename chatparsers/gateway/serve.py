@@ -199,7 +199,7 @@ def _bound(arguments: Namespace) -> socket.socket:
 
 
 def _show_few_warnings() -> None:
-    """Shows the first warnings alone: most are of what stands in requests, and strangers send these."""
+    """Shows the first warnings alone: most are of what is in requests, and strangers send these."""
     show, left = warnings.showwarning, _WARNINGS
 
     def few(*warning: Any, **more: Any) -> None:

@@ -1,4 +1,4 @@
-"""The orders in which a call's arguments, or an object's members, may stand.
+"""The orders in which a call's arguments, or an object's members, may come.
 
 Strategy: a small acyclic automaton, whose states say which members are still to come. Each state becomes a rule, so the
 automaton must be small. Up to `FREE` members together, every order is generated: a state is a set (at most 2**FREE

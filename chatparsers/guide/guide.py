@@ -8,7 +8,7 @@ by one of a narrower grammar (`_Used`), in which no further thought begins, or a
 Invariants: all that a guide knows besides stream and matchers follows from how many ids were fed. A run, a matcher
 and a kind of text begin at a count. Each is linked to the one before it, so going back is counting back, and copies
 share the past. No limit can be reached before ``_deadline`` ids. Up to there, and while the stream's shortcut
-``_plain`` stands, an id is only given to matcher and stream.
+``_plain`` is, an id is only given to matcher and stream.
 """
 
 from __future__ import annotations

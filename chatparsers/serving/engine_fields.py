@@ -1,6 +1,6 @@
 """Fields of engines' own servers, which their users send to every API.
 
-What asks for JSON is a `response_format`. What an engine takes as it is stands in `Request.engine_fields`.
+What asks for JSON is a `response_format`. What an engine takes as it is, is in `Request.engine_fields`.
 """
 
 from __future__ import annotations

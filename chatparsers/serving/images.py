@@ -116,7 +116,7 @@ class Images:
 
 
 def image_number(part: Mapping[str, Any]) -> int:
-    """Which of `Request.images` stands in the place of a message's part."""
+    """Which of `Request.images` is in the place of a message's part."""
     return int(part["image_url"]["url"].removeprefix(_PLACE))
 
 

@@ -32,7 +32,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
     """The request of a body for ``/v1/chat/completions``. Raises `ApiError` with the path of the wrong field.
 
     ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
-    ``images``: what images may stand in messages (`Request.images`); None: none.
+    ``images``: what images may be in messages (`Request.images`); None: none.
 
     Of other servers' fields it reads ``chat_template_kwargs``, ``enable_thinking``, ``continue_final_message``,
     ``add_generation_prompt``, ``return_token_ids``, ``top_k``, ``min_p``, ``repetition_penalty``, those that ask for

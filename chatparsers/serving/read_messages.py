@@ -40,7 +40,7 @@ def read_messages(
 
     ``counting``: the body is one for ``/v1/messages/count_tokens``, which needs no ``max_tokens``.
     ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
-    ``images``: what images may stand in messages (`Request.images`); None: none.
+    ``images``: what images may be in messages (`Request.images`); None: none.
 
     >>> from chatparsers.serving import read_messages
     >>> request = read_messages({"model": "m", "messages": messages, "max_tokens": 100, "system": "Be short."})

@@ -50,7 +50,7 @@ def read_responses(
     """The request of a body for ``/v1/responses``. Raises `ApiError` with the path of the wrong field.
 
     ``drop_unsupported``: images and the like, items of other servers' tools, and these tools are left out and not
-    refused. ``images``: what images may stand in the input (`Request.images`); None: none.
+    refused. ``images``: what images may be in the input (`Request.images`); None: none.
 
     ``history``: the items before the input, of a server that keeps them; None if it keeps none.
 

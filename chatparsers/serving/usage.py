@@ -13,7 +13,7 @@ from ..core.message import Message
 class Usage:
     """Counts of tokens: of the prompt, of the whole answer, and of the answer's reasoning. ``cached``: how many of the
     prompt's tokens the engine had already. ``limit``: to how many tokens the limit of the request was cut, as the
-    context of the model has no more; None: it was not. It stands in a field of our own, under the request's name.
+    context of the model has no more; None: it was not. It is in a field of our own, under the request's name.
 
     >>> from chatparsers.serving import Usage
     >>> Usage.of(chat.bind().parse("Hi"), prompt=10, completion=1).openai()["total_tokens"]

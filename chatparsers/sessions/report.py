@@ -47,7 +47,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Where ids were first not kept for a reason: ``held`` was given or sampled, ``shown`` stands there now."""
+    """Where ids were first not kept for a reason: ``held`` was given or sampled, ``shown`` is there now."""
 
     reason: str
     session: str

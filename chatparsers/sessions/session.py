@@ -77,9 +77,9 @@ class Limits:
 
 @dataclass(slots=True)
 class NextAnswer:
-    """What the engine is asked for one answer. ``held``: the answers whose ids may stand in a line that begins.
+    """What the engine is asked for one answer. ``held``: the answers whose ids may be in a line that begins.
     ``given``: the ids that the engine got after those of the parent, once it has sampled. ``texts``: where the template
-    rewrote what was held, that and what stands there now. ``differs``: what of the ids is not what the template would
+    rewrote what was held, that and what is there now. ``differs``: what of the ids is not what the template would
     write, each with the message."""
 
     session: Session
@@ -102,7 +102,7 @@ class NextAnswer:
 
     @property
     def since(self) -> int:
-        """After how many ids of the prompt those stand that the parent's answer does not end with."""
+        """After how many ids of the prompt those are that the parent's answer does not end with."""
         return 0 if self.parent is None or self.reason != "exact" else self.parent.length
 
 
@@ -219,7 +219,7 @@ class Session:
         held: Sequence[Answer],
         number: int | None = None,
     ) -> NextAnswer:
-        """What begins a line. ``held``: answers that may stand in it."""
+        """What begins a line. ``held``: answers that may be in it."""
         options = {**_NONE, **options}
         given = {**options, "now": self.now, "id_seed": self.id}
         if held:
@@ -242,11 +242,11 @@ class Session:
         )
 
     def said(self, message: Message) -> bool:
-        """Whether the message is an answer of this session, wherever it stands."""
+        """Whether the message is an answer of this session, wherever it is."""
         return answer_key(message) in self._told
 
     def _standing(self, messages: Sequence[Message]) -> list[Answer]:
-        """Answers that stand in these messages: the last of each line, whose rollouts have those before them."""
+        """Answers that are in these messages: the last of each line, whose rollouts have those before them."""
         found: dict[int, Answer] = {}
         for message in messages:
             if message.get("role") == "assistant":
@@ -363,7 +363,7 @@ _NONE: Options = {
 _SHOWN = 300
 """How many characters of a text that was rewritten are logged."""
 _MOST_HELD = 16
-"""How many lines are looked through for answers that stand in a new one."""
+"""How many lines are looked through for answers that are in a new one."""
 
 
 class _Search:

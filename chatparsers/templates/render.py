@@ -90,7 +90,7 @@ class Template:
         """The conversation as the model reads it.
 
         ``messages``, ``tools``: OpenAI-shaped; they are not changed. Arguments may be JSON text or objects.
-        Reasoning may stand under ``reasoning_content``, ``reasoning`` or ``thinking``. The template gets both in
+        Reasoning may be under ``reasoning_content``, ``reasoning`` or ``thinking``. The template gets both in
         the shape that it reads. ``continue_final_message``: the text ends with the last message's content (or
         else its reasoning), so that the model continues it; then no generation prompt is added.
         ``history``: the conversation, for which each step shapes only its new messages. ``variables``: other

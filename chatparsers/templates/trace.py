@@ -4,8 +4,8 @@
 
 Strategy. Each text of the messages becomes a `Traced`, which carries its source through the polyfills and the template
 (`jinja/traced.py`). What comes out says, for each run of characters, the message and the field that it came from. The
-rest is the template's own: headers, stops, the generation prompt. A text that stands nowhere has no span; one that
-stands twice has two; one that is spelt otherwise (escaped, in capitals) is not `verbatim`.
+rest is the template's own: headers, stops, the generation prompt. A text that is not shown has no span; one that
+is shown twice has two; one that is spelt otherwise (escaped, in capitals) is not `verbatim`.
 
 Invariant: the text is that of a plain rendering. A trace is found for one conversation and kept for none.
 """

@@ -41,7 +41,7 @@ Spellings = Callable[[str], "tuple[str, ...]"]
 """The forms that a marker may have in the parser's text: its characters, or the one character of its token."""
 
 Reader = Callable[[Argument, str], Transcoder]
-"""Makes the transcoder of one value of the argument, which the text names so; "" if the value stands by its place."""
+"""Makes the transcoder of one value of the argument, which the text names so; "" if it has no name."""
 
 ObjectReader = Callable[[Callable[[], "Mapping[str, Argument]"]], Transcoder]
 """Makes the transcoder of all arguments of a call. It is given what finds those that the tool declares."""

@@ -224,7 +224,7 @@ class GemmaScanner(Transcoder):
         self.comma.clear()
 
     def _value_begins(self, text: str, key: re.Match[str], parts: list[str]) -> int:
-        """Reads what stands whole after the key: a scalar, or the marker that begins a string."""
+        """Reads what is whole after the key: a scalar, or the marker that begins a string."""
         i = key.end()
         self.name = key[1]
         self.key = False

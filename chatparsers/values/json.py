@@ -266,7 +266,7 @@ class JsonScanner(Transcoder):
         return i
 
     def _without_comma(self, text: str, kept: int, comma: int, end: int, mended: list[str]) -> int:
-        """Leaves out the comma before a closing bracket at ``end``. ``comma``: where it stands, -1 if it came before
+        """Leaves out the comma before a closing bracket at ``end``. ``comma``: where it is, -1 if it came before
         this text. Returns where the text begins that is still to be passed on."""
         self.notes.append((end, _EXPECTED[_KEY if text[end] == "}" else _ITEM], text[end]))
         if comma < 0:

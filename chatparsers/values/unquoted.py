@@ -23,7 +23,7 @@ HELD = 128
 MOST = 8
 """The most brackets, and the most white space, before the marker."""
 NEAR = 1024
-"""How many characters after such a marker its string's own quote may stand, so that the marker is text."""
+"""How many characters after such a marker its string's own quote may come, so that the marker is text."""
 _WS = rf"[ \t\r\n]{{0,{MOST}}}"
 _KEYS = {":": r",[A-Za-z_]\w{0,63}:", "=": rf",{_WS}[A-Za-z_]\w{{0,63}}[:=]"}
 """The next key, by the sign after the value's own."""

@@ -122,7 +122,7 @@ class Exchange:
     @property
     def text_blame(self) -> Blame:
         """Whose fault a difference of texts is. It is proved where the raw text is what its format's writer writes: a
-        marker that stands elsewhere, or twice, has no right place in an answer."""
+        marker that is elsewhere, or twice, has no right place in an answer."""
         return self.blame if self.canonical or self.blame == "unknown" else "model"
 
     @property

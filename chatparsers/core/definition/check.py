@@ -96,7 +96,7 @@ class _Checker:
     # calls
 
     def outside(self, node: Node, last: bool = True) -> None:
-        """Checks that parts of a call stand only in calls, that each call is sound, and that the body comes last.
+        """Checks that parts of a call are only in calls, that each call is sound, and that the body comes last.
 
         ``last``: nothing is read after ``node``.
         """

@@ -1,7 +1,7 @@
 """What may follow the closing tag of a value, read off the nodes after the value.
 
 The text of a value may spell its own closing tag. Such a tag closes nothing if what follows it could not follow there.
-The texts leave out white space, because any may stand between markers.
+The texts leave out white space, because any may come between markers.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _ROUNDS = 3
 """How often a repetition is followed: what is shorter than `_TELLING` may come so often."""
 
 Spell = Callable[[Iterable[str]], "list[str]"]
-"""The forms in which texts may stand in the machine's text."""
+"""The forms in which texts may be in the machine's text."""
 
 
 class Follows:
     """What may follow the closing tag of a value where ``nodes`` come next.
 
     Tags and ``stops``, the ends of the turn, are spelt as in the machine's text. ``spell`` gives the forms in which
-    other texts may stand there.
+    other texts may be there.
     """
 
     def __init__(self, nodes: Iterable[Node], spell: Spell, stops: Iterable[str]) -> None:
@@ -48,7 +48,7 @@ class Follows:
         return bool(found.following(found.read(self.after, {""}) | found.told))
 
     def far(self, closer: str) -> AfterTag:
-        """What stands between the tag and the end of the calls."""
+        """What comes between the tag and the end of the calls."""
         found = _Found(squeezed(closer), self.spell, True)
         over = found.following(found.read(self.after, {""}), True)
         over += [text + stop for text in over for stop in self.stops]
@@ -72,7 +72,7 @@ class _Found:
         self.many = False
 
     def following(self, found: Iterable[str], once: bool = False) -> list[str]:
-        """What stands after the closing tag in the texts; ``once``: of those that do not repeat the tag."""
+        """What comes after the closing tag in the texts; ``once``: of those that do not repeat the tag."""
         texts = sorted(text[len(self.closer) :] for text in found if text.startswith(self.closer))
         return [text for text in texts if not (once and text.startswith(self.closer))]
 
@@ -125,7 +125,7 @@ class _Found:
         return (len(rest) >= _TELLING and not self.closer.startswith(rest)) or bool(_special(rest))
 
     def _unknown(self, node: Node, begun: set[str]) -> set[str]:
-        """Any text may stand here. So nothing is known after the closing tag itself."""
+        """Any text may be here. So nothing is known after the closing tag itself."""
         known = {text for text in begun if text.startswith(self.closer)}
         self.told |= known
         if isinstance(node, Name) and node.tag is Tag.NAME:

@@ -153,7 +153,7 @@ class Builder(Primitives):
     ) -> Node:
         """Content and calls until the end of the turn. ``start? (calls / reasoning / content / marks / …)*``
 
-        ``start``: calls that may stand only at the beginning of the turn (bare JSON). ``reasoning``, ``content``: the
+        ``start``: calls that may be only at the beginning of the turn (bare JSON). ``reasoning``, ``content``: the
         spans of formats that mark them in the body. ``lead``: the white space that the template writes between
         content and calls, or between all sections where a span has no closer. ``marks``: other markup in running text,
         such as the end of a final answer. ``closers``: the ends of calls that are not open; they are markup too, unless

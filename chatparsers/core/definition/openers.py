@@ -1,4 +1,4 @@
-"""Finds texts that are taken for a part of what stands beside them: a closer by an opener, a separator by a name.
+"""Finds texts that are taken for a part of what comes beside them: a closer by an opener, a separator by a name.
 
 Beside the closer ``</z>``, the opener ``"<" + p.arg_name(arg) + ">"`` reads ``/z`` as an argument's name. The check
 compares each way to begin an argument, up to its name and the text after it, with the texts that may follow the last
@@ -93,9 +93,9 @@ def _taken(argument: Node, closer: str) -> str:
 
 
 def _goes_on(after: list[Node], left: str, begun: bool) -> bool:
-    """Whether the parser reads ``after``, which stands after a name, in ``left``, the rest of a closer.
+    """Whether the parser reads ``after``, which comes after a name, in ``left``, the rest of a closer.
 
-    ``begun``: a text stands before the name; without one, any word looks like a name, so only the text after it tells.
+    ``begun``: a text comes before the name; without one, any word looks like a name, so only the text after it tells.
     """
     mark = next((node for node in after if not isinstance(node, Space)), None)
     left = left if isinstance(mark, Literal) and mark.text[:1].isspace() else left.lstrip()

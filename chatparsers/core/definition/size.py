@@ -1,4 +1,4 @@
-"""Checks how large a definition is when each node counts once for each place in which it stands.
+"""Checks how large a definition is when each node counts once for each place in which it is.
 
 The readers go down into a node at each of its places, and write out each repetition that has a bound. So a short
 definition may mean a program that no memory holds, and a deep one more function calls than Python allows.

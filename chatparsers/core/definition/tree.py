@@ -46,7 +46,7 @@ def walk(node: Node, generated: bool = False) -> Iterator[Node]:
 
 
 def once(node: Node, parts: Callable[[Node], Iterable[Node]] = children) -> Iterator[Node]:
-    """What `walk` gives, but a node that stands in several places only at the first: a definition with many
+    """What `walk` gives, but a node that is in several places only at the first: a definition with many
     alternatives may hold a hundred nodes in two thousand places. ``parts``: the nodes directly below a node."""
     left = [node]
     seen: dict[int, Node] = {}

@@ -1,7 +1,7 @@
 """An empty section of calls, as models write one that then call nothing: its opener, white space and its closer.
 
 A heuristic: the tree says how a section with calls is written, and not how one without is. So the calls are taken out,
-and what is left counts if text stands on both sides of the hole.
+and what is left counts if text is on both sides of the hole.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _followed(way: _Emptied, part: _Emptied, item: Node) -> _Emptied:
     if way.holed and not way.closed and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
         item = item.node  # models may leave out this closer; without a call it must be there
     if way.closed and isinstance(item, Many) and not tokens(item):
-        return way  # what may stand after the closer and is no marker repeats the calls
+        return way  # what may come after the closer and is no marker repeats the calls
     closed = way.closed or (way.holed and not nullable(item))
     opened = way.opened or not (way.holed or nullable(item) or _blank(item))
     return _Emptied(Sequence.of(way.node, item), way.holed, opened, closed)

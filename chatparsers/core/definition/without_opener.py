@@ -1,4 +1,4 @@
-"""Calls whose opener is missing: the name of a declared tool, then a marker that stands inside calls alone."""
+"""Calls whose opener is missing: the name of a declared tool, then a marker that is inside calls alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NO_RUN = "(?!)"
 
 
 def without_opener(section: Node, inner: Collection[str]) -> Node | None:
-    """A section of calls from the first call's name on. None if no token of ``inner`` stands after the name."""
+    """A section of calls from the first call's name on. None if no token of ``inner`` comes after the name."""
     if isinstance(section, Choice):
         found = [part for option in section.options if (part := without_opener(option, inner)) is not None]
         return Choice.of(*dict.fromkeys(found)) if found else None
@@ -37,7 +37,7 @@ def without_opener(section: Node, inner: Collection[str]) -> Node | None:
 
 
 def after_names(node: Node) -> tuple[str, ...]:
-    """The tokens that `without_opener` found after names that stand alone, without more of a header."""
+    """The tokens that `without_opener` found after names that are alone, without more of a header."""
     found = [
         text
         for item in once(node)

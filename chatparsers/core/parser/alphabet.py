@@ -53,7 +53,7 @@ class Alphabet:
         return text
 
     def spellings(self, text: str) -> tuple[str, ...]:
-        """The forms in which ``text`` may stand in the machine's text. Models that spell a marker with wide bars out
+        """The forms in which ``text`` may be in the machine's text. Models that spell a marker with wide bars out
         also write the usual ones."""
         encoded = self.encode(text)
         forms = (encoded, text) if self.also_text and encoded != text else (encoded,)

@@ -38,7 +38,7 @@ def _declared(tools: Toolset, name: str) -> Mapping[str, Argument]:
 class ArgumentValue:
     """The operand of a `VALUE` that reads an argument: what ``read`` makes for the argument that the machine is in.
 
-    ``named``: its name stands before it.
+    ``named``: its name comes before it.
     """
 
     __slots__ = ("named", "raw", "read")

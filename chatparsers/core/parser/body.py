@@ -42,7 +42,7 @@ class Outline:
     closers: tuple[str, ...]
     """The special tokens with which something ends and nothing begins. In running text, one of these is markup."""
     inner: tuple[str, ...]
-    """The special tokens that stand only within something. In running text, one of these is text."""
+    """The special tokens that are only within something. In running text, one of these is text."""
     thought: n.Think | None
     """The reasoning that is read before the body."""
     declared: bool
@@ -131,7 +131,7 @@ class BodyCompiler:
     def body(self, node: n.Body, at: Place) -> None:
         """Emits the loop, and the reasoning before it."""
         code, outline = self.code, self.outline
-        if node.unclosed:  # text may stand before any section
+        if node.unclosed:  # text may come before any section
             reasoning, content = (span and _led(node.lead, span) for span in (node.reasoning, node.content))
             node = replace(node, reasoning=reasoning, content=content)
         parts = self._sections(node)
@@ -293,7 +293,7 @@ class BodyCompiler:
         self, calls: Node, closer: Node, strays: list[Node], ends: list[Node], top: Label, at: Place
     ) -> None:
         """Reads calls in open reasoning, and continues at ``top`` if nothing but white space, further calls, stray
-        closers and the closer of the reasoning stand between them and the end of the turn. All of it is held until
+        closers and the closer of the reasoning come between them and the end of the turn. All of it is held until
         then."""
         code = self.code
         called = partial(self.recovery.called, calls, at)
@@ -367,7 +367,7 @@ class BodyCompiler:
         return [(rest, closed) for _, rest, closed in ways]
 
     def _closed(self, ways: list[tuple[Node, Label]], markers: Place, done: Label) -> None:
-        """Reads the rest of the closers. All but the last go to ``done``, which stands after it."""
+        """Reads the rest of the closers. All but the last go to ``done``, which comes after it."""
         for place, (rest, closed) in enumerate(ways, 1):
             self.code.place(closed)
             self.code.emit(m.PLACE, m.CONTENT)
@@ -397,7 +397,7 @@ class BodyCompiler:
 
     def _running_text(self, stops: tuple[str, ...], plain: Label, loop: Label) -> None:
         """Reads content: the character at which nothing begins, and all up to the next place where something may.
-        ``plain``: the place to go to if no stop stands there."""
+        ``plain``: the place to go to if no stop is there."""
         self.code.any_character(m.CONTENT)
         self.code.place(plain)
         self.code.text(m.CONTENT, stops)
@@ -499,14 +499,14 @@ def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
     known = (*openers, *started)
     found = [text for text in tokens(tree) if not any(one.endswith(text) for one in known)]
     ends = tuple(text for text in found if text in closers)
-    # The end of an opener, and a token of calls at the start, are inner too where they stand alone.
+    # The end of an opener, and a token of calls at the start, are inner too where they are alone.
     alone = {text for text in tokens(tree) if text not in openers and text not in others}
     inner = tuple(text for text in tokens(tree) if text not in ends and (text in found or text in alone))
     return ends, inner
 
 
 def _tokens_of_arguments(tree: Node) -> set[str]:
-    """The special tokens that stand only in the arguments of calls."""
+    """The special tokens that are only in the arguments of calls."""
     inside: set[str] = set()
     outside: set[str] = set()
     rest = [tree]

@@ -33,7 +33,7 @@ class BrokenEnds:
 
     ``unclosed``: the texts that end the text after a call that is not closed. No thought begins there. ``broken``:
     those of them that also end the rest of a broken call, whatever follows them: no section begins with them, and they
-    stand in other places than arguments too. ``begun``: the beginning of a section, which ends both only if it is there
+    are in other places than arguments too. ``begun``: the beginning of a section, which ends both only if it is there
     whole.
     """
 
@@ -43,7 +43,7 @@ class BrokenEnds:
 
 
 class Place(NamedTuple):
-    """Where a node stands: the region of the text that it reads, the region of its markers, what ends the text after a
+    """Where a node is: the region of the text that it reads, the region of its markers, what ends the text after a
     call in it that went wrong, and the nodes after it, as far as they are known."""
 
     region: int
@@ -91,7 +91,7 @@ class Code:
         return label
 
     def called(self, key: Hashable, code: Callable[[], Any]) -> None:
-        """Calls what ``code`` emits as a subroutine. It stands in the program once for each key."""
+        """Calls what ``code`` emits as a subroutine. It is in the program once for each key."""
         if key not in self.entries:
             self.entries[key] = Label(), code
         self.emit(m.CALLSUB, self.entries[key][0])
@@ -183,5 +183,5 @@ class Code:
         self.emit(m.FOLLOWS, there, stop_finder(*self.spellings(texts)))
 
     def spellings(self, texts: Iterable[str]) -> list[str]:
-        """The forms in which ``texts`` may stand in the machine's text."""
+        """The forms in which ``texts`` may be in the machine's text."""
         return [spelling for text in texts for spelling in self.alphabet.spellings(text)]

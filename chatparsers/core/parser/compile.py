@@ -68,7 +68,7 @@ def program(
 
 
 class _Compiler:
-    """Emits the code of nodes. Each method has one kind of node, and the place where it stands."""
+    """Emits the code of nodes. Each method has one kind of node, and the place where it is."""
 
     def __init__(self, name: str, code: Code, tree: Node, outline: Outline) -> None:
         self.format_name = name
@@ -202,7 +202,7 @@ class _Compiler:
         self.code.called((_BEGUN, ends), partial(self.node, ends.begun, at))
 
     def called(self, node: Node, at: Place) -> None:
-        """Calls the code of ``node``, which stands in the program once for each place."""
+        """Calls the code of ``node``, which is in the program once for each place."""
         key = (id(node), *at[:3], *map(id, at.after))
         self.code.called(key, partial(self.node, node, at))
 
@@ -266,7 +266,7 @@ class _Compiler:
     ) -> None:
         """Reads a part of a call's header as a run of ``chars``, and a declared name whatever it holds.
 
-        ``spell``: how a name is written; ``spelling`` is equal where it is. ``at``: where a name alone stands; None:
+        ``spell``: how a name is written; ``spelling`` is equal where it is. ``at``: where a name alone is; None:
         the run holds more.
         """
         alone = None if chars == JSON_INSIDE else at
@@ -319,14 +319,14 @@ class _Compiler:
             code.place(over)
 
     def _argument(self, node: n.EachArg, at: Place) -> None:
-        """Reads an argument with its name, or one that stands by its place."""
+        """Reads an argument with its name, or one without a name."""
         by_name = partial(self.node, node.any, at)
         self.code.choice_of(
             [by_name] if node.positional is None else [by_name, partial(self._nth, node.positional)]
         )
 
     def _nth(self, syntax: Syntax) -> None:
-        """Reads an argument that stands by its place."""
+        """Reads an argument without a name: its place tells it."""
         self.emit(m.NTH, stop_finder(*_LITERALS))
         self.emit(m.CUT)
         self._value(syntax, False, ())
@@ -385,7 +385,7 @@ _BEGUN = object()
 """In place of a rule's name: the beginning of a section."""
 
 _LITERALS = [*"\"'[({+-.0123456789", "True", "False", "None", "true", "false", "null"]
-"""How a value begins that stands by its place."""
+"""How a value without a name begins."""
 
 _white = re.compile(r"[ \t\r\n]*").match
 _lone = re.compile("[\ud800-\udfff]")
@@ -417,7 +417,7 @@ def _inside(name: str) -> str:
 
 
 def _begun(nodes: tuple[Node, ...], blank: bool = False) -> tuple[str, ...]:
-    """The texts that may stand after a node, as far as the nodes after it tell; `Space` in front is left out.
+    """The texts that may come after a node, as far as the nodes after it tell; `Space` in front is left out.
     ``blank``: also those of which only white space is known."""
     found: set[str] = set()
     prefixes = {""}

@@ -23,8 +23,8 @@ LINES region lines label lead skip
 LIT region text shown
     Reads exactly ``text``, or fails and expects ``shown``. Holds less than ``text``.
 WORDS region texts
-    Reads the first of ``texts`` that stands here, or fails and expects each of them. The texts are given with what a
-    diagnostic shows. Holds the beginning of one, if none before it stands here.
+    Reads the first of ``texts`` that is here, or fails and expects each of them. The texts are given with what a
+    diagnostic shows. Holds the beginning of one, if none before it is here.
 SPAN region match
     Reads the longest run that ``match`` matches, which may be empty. While a choice point is live, holds the run, and
     fails if the run is longer than `MAX_HEADER`. Otherwise holds nothing.
@@ -37,12 +37,12 @@ VALUE region make put
 CAPTURE match parts shown names alone
     Reads the run that ``match`` matches as part of a call's header. ``parts`` makes the items of the run. If it
     makes none, fails and expects ``shown``. Holds the run, up to `MAX_HEADER`. ``names`` reads declared names that the
-    run does not hold (see `Names`). ``alone``: nothing else stands in the run, so white space around it is markup,
+    run does not hold (see `Names`). ``alone``: nothing else is in the run, so white space around it is markup,
     which is read before it.
 CHOICE label
     Pushes a choice point that continues at the label.
 COMMIT label
-    Drops the choice point on top, or what stands in its place, and goes to the label.
+    Drops the choice point on top, or what is in its place, and goes to the label.
 BACK label
     Goes back in the text to the choice point on top, drops it and goes to the label. Ends a look-ahead that succeeds.
 FAILTWICE
@@ -70,7 +70,7 @@ ABANDON
 MARK item value
     Puts an item without text on the trail: a call begins or ends, a name is known.
 NTH finder
-    If one of the texts that ``finder`` looks for (see `StopFinder`) stands here, and so far all arguments of the call
+    If one of the texts that ``finder`` looks for (see `StopFinder`) is here, and so far all arguments of the call
     stood without names, names the tool's next property. Fails otherwise, and where a brace would begin a value that is
     no object. Holds the beginning of such a text.
 SAME region shown spell
@@ -79,34 +79,34 @@ SAME region shown spell
 DECLARED lacks
     Fails unless the request has a tool of the name just read, and that tool has no argument called ``lacks``.
 LINE
-    Fails unless running text before this place ends a line, or none stands right before it.
+    Fails unless running text before this place ends a line, or none is right before it.
 PLACE region
     Sets the region of the running text from here on.
 TOP label
     Begins each round of the body's loop: the region is content, and no call is open. Goes to the label at the end of
     the text.
 AT label finder
-    Goes to the label if one of the texts that ``finder`` looks for (see `StopFinder`) stands here, or at the end of the
+    Goes to the label if one of the texts that ``finder`` looks for (see `StopFinder`) is here, or at the end of the
     window. Holds the beginning of such a text.
 FOLLOWS label finder
-    Goes to the label if one of the texts that ``finder`` looks for (see `StopFinder`) stands here. Holds the beginning
+    Goes to the label if one of the texts that ``finder`` looks for (see `StopFinder`) is here. Holds the beginning
     of such a text.
 UNLESS label finder shown
     Expects each of ``shown`` and goes to the label if neither white space nor one of the texts that ``finder`` looks
-    for (see `StopFinder`) stands here, whole or begun. Holds the beginning of such a text.
+    for (see `StopFinder`) is here, whole or begun. Holds the beginning of such a text.
 NOTED code length expected
     Puts a diagnostic on the trail. Its place is ``length`` characters back.
 UNOPENED finder label
-    If a marker that ``finder`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
+    If a marker that ``finder`` looks for (see `StopFinder`) is here, notes that it opens nothing, and sets the flag
     `OPENER_IS_TEXT`. Holds the beginning of a marker. If the text ends within a call right after a section (`BETWEEN`),
     that and the white space before it are markup, and the label is next.
 BETWEEN finder stops widths section longest
     Looks past the white space between two parts of a turn. If the turn ends there, or by a text that ``stops`` looks
-    for, the white space is markup; and if ``section``, as a whole section stands before it, so is the beginning of a
+    for, the white space is markup; and if ``section``, as a whole section comes before it, so is the beginning of a
     marker that ``finder`` looks for, with which the text ends. Holds both. ``widths``: how much white space such
     markers begin with, the most first; ``longest``: how long they may be.
 BLANK finder widths
-    Reads the white space that stands here, without that of a marker, as markup. The operands are as in `BETWEEN`.
+    Reads the white space that is here, without that of a marker, as markup. The operands are as in `BETWEEN`.
 UNSET flag
     Clears a flag.
 IF flag label

@@ -106,7 +106,7 @@ class Machine:
     no running text. ``sealed``: the items before those of ``trail``, which copies share (`Past`). ``furthest`` and
     ``wanted``: the furthest place where an instruction failed, and what was expected
     there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``: the place after
-    the last section and the white space after it; -1 if no section stands before the running text.
+    the last section and the white space after it; -1 if no section comes before the running text.
     """
 
     __slots__ = (
@@ -668,7 +668,7 @@ class Machine:
             self.sealed = None
 
     def _ends_line(self, items: list[Item]) -> bool:
-        """Whether the text up to the end of ``items`` ends a line, or no running text stands there."""
+        """Whether the text up to the end of ``items`` ends a line, or no running text is there."""
         for kind, raw, _ in reversed(items):
             if raw:
                 return raw[-1] == "\n" or not CONTENT <= kind <= REASONING
@@ -699,7 +699,7 @@ class Machine:
         return self._oldest() >= 0
 
     def _oldest(self) -> int:
-        """Where the oldest live choice point stands in the stack; -1 if there is none."""
+        """Where the oldest live choice point is in the stack; -1 if there is none."""
         stack = self.stack
         for height in range(self.floor, len(stack)):
             if stack[height][0] == CHOICE_POINT:
@@ -707,7 +707,7 @@ class Machine:
         return -1
 
     def _final(self, length: int) -> list[Item]:
-        """Takes the first ``length`` items off the trail: they stand below the oldest live choice point."""
+        """Takes the first ``length`` items off the trail: they are below the oldest live choice point."""
         if length:
             self.gather()
         items = self.trail[:length]
@@ -752,7 +752,7 @@ def _after_white(text: str, i: int) -> int:
 def _before_marker(
     finder: StopFinder, widths: tuple[int, ...], text: str, i: int, end: int
 ) -> tuple[int, bool]:
-    """Where the white space of a marker begins that stands at ``end``, after the white space from ``i`` on: markers may
+    """Where the white space of a marker begins that is at ``end``, after the white space from ``i`` on: markers may
     begin with as much as ``widths`` say. And whether the window holds only the beginning of the marker."""
     match = finder.at(text, end)
     begun = match is not None and match[1] is not None
@@ -763,7 +763,7 @@ def _before_marker(
 
 
 def _spelt(spellings: Iterable[str], text: str, i: int) -> tuple[int, bool]:
-    """Where the first of ``spellings`` ends that stands at ``i``; else -1, and whether the window begins one."""
+    """Where the first of ``spellings`` ends that is at ``i``; else -1, and whether the window begins one."""
     begun = False
     for one in spellings:
         if text.startswith(one, i):

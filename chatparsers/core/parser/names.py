@@ -30,7 +30,7 @@ Spelt = tuple[tuple[str, str], ...]
 class Names:
     """The place of a name in a program.
 
-    ``tag``: whose names stand there (``of_tool``: a tool's arguments); ``item`` is its trail item. ``run`` matches the
+    ``tag``: whose names are there (``of_tool``: a tool's arguments); ``item`` is its trail item. ``run`` matches the
     ordinary ones. ``spell`` gives the ways to write a name.
     ``follows``: the texts that may follow a name, white space aside; empty: any text may. ``header``: the run holds
     more than the name. ``alone``: the run is the name, and white space around it is not of it, unless a declared name
@@ -121,7 +121,7 @@ class Names:
         return end, parts(text[i:end]) if i < end <= i + most else None
 
     def _undecided(self, rest: str, most: int) -> bool:
-        """Whether more text may still make ``rest``, which stands after a name, one of the texts that follow it."""
+        """Whether more text may still make ``rest``, which comes after a name, one of the texts that follow it."""
         blank = len(rest) - len(rest.lstrip(" \t\r\n"))
         begun = any(one.startswith(rest[start:]) for start in range(blank + 1) for one in self.follows)
         return begun and len(rest) < most

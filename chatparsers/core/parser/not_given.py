@@ -49,7 +49,7 @@ class NotGiven:
 
 @lru_cache(maxsize=1024)
 def _openers(format: Definition) -> tuple[str, ...]:
-    """Texts of which one stands in every turn of the format that has a call."""
+    """Texts of which one is in every turn of the format that has a call."""
     found: set[str] = set()
     for node in walk(format.tree(Options(tools=True))):
         if isinstance(node, Body):

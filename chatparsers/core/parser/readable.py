@@ -1,7 +1,7 @@
 """Which names of a request the parser reads back from what its format writes for them.
 
 The parser reads a declared name whatever it holds (`names`), but a format may leave no way to do so: a name may be too
-long, or begin like what stands beside it, or be the beginning of another name. So each unusual name is tried: a call
+long, or begin like what comes beside it, or be the beginning of another name. So each unusual name is tried: a call
 that holds it is written and read. A name that holds what ends the turn cannot be written at all; nor can one that holds
 a special token where the format writes it twice, because an engine may spell the two in different ways.
 """
@@ -114,7 +114,7 @@ def _any_of(texts: tuple[str, ...]) -> Callable[[str], object]:
 
 
 def _writes_twice(format: Definition) -> bool:
-    """Whether the name of an argument stands in its closing tag too."""
+    """Whether the name of an argument is in its closing tag too."""
     return any(isinstance(node, SameName) for node in walk(format.tree(Options(tools=True))))
 
 

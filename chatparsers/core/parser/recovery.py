@@ -1,6 +1,6 @@
 """The code that goes on after a call that broke: to the next call of its list, or back to the loop of the turn.
 
-Strategy: a recovery point stands before each section of a turn, and before each call of a list. A cut arms it. After a
+Strategy: a recovery point comes before each section of a turn, and before each call of a list. A cut arms it. After a
 failure after the cut, the text is read as part of the broken call, or as content after a call that is not closed,
 until something ends it (`BrokenEnds`). In a list, the next call counts only if it names a declared tool and begins as
 the format writes it.
@@ -25,7 +25,7 @@ _MOST_BETWEEN = 8
 
 
 class _Next(NamedTuple):
-    """How the parser finds the next call after a broken one: what may stand before it, how often, the beginning that
+    """How the parser finds the next call after a broken one: what may come before it, how often, the beginning that
     marks it, and the texts at which to look."""
 
     gap: Node
@@ -78,14 +78,14 @@ class Recovery:
         code.emit(m.JUMP, loop)
 
     def calls(self, node: Calls, at: Place) -> None:
-        """Reads one call or several. White space that separates calls may also stand before what closes them."""
+        """Reads one call or several. White space that separates calls may also come before what closes them."""
         closed = at
         at = at._replace(after=(Many(Sequence.of(node.separator, node.item)), *at.after))
         item: Callable[[], None] = partial(self.node, node.item, at)
         following = _next(node.item, node.separator)
         if following is not None:
             item = partial(self._recovered, item, following, at)
-        # A loop of `item separator`, so that the long code of a call stands there once. Before each further call is a
+        # A loop of `item separator`, so that the long code of a call is there once. Before each further call is a
         # choice point, which `COMMIT` drops; in its place stands a return address before the first: no way back.
         code = self.code
         again, more, over = Label(), Label(), Label()

@@ -1,4 +1,4 @@
-"""Where a stream stands: what the model is writing now, decided as soon as the text says it.
+"""Where a stream is: what the model is writing now, decided as soon as the text says it.
 
 A region is that of text which was read. A state changes with the piece that closes a part, not with the text after it:
 after ``</think>`` the thought is over, though what comes next is open.
@@ -16,7 +16,7 @@ from .past import backwards
 StateKind: TypeAlias = Literal["reasoning", "content", "call", "between", "ended"]
 
 _NEXT = "\ue000"
-"""A character that begins nothing: where it goes is where the machine stands."""
+"""A character that begins nothing: where it goes is where the machine is."""
 _RUNNING: dict[int, StateKind] = {m.CONTENT: "content", m.REASONING: "reasoning"}
 _NAMED = (m.NAME, m.ARGS_BEGIN, m.ARG_NAME, m.ARGUMENT, m.CALL_BEGIN)
 """The items of a held call by which its name is known, and its beginning."""

@@ -8,7 +8,7 @@ A stream begins at its first piece, because only that tells whether text or ids 
 asked of it (``_asked``), and ``_ids`` is False. Whatever looks at it before lets it begin with text.
 
 Invariants: ``_fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
-character). While a shortcut stands, the machine has read everything but does not know how much that was; ``_held`` is
+character). While a shortcut is set, the machine has read everything but does not know how much that was; ``_held`` is
 the end of the text, which an open value has left. `_catch_up` gives the machine both before it runs again.
 """
 

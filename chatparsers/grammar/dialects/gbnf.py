@@ -101,7 +101,7 @@ def char_class(ranges: Ranges) -> str:
 
 
 _DASH = (ord("-"), ord("-"))
-"""It stands last in a class, where it is no range."""
+"""It comes last in a class, where it is no range."""
 
 
 def _span(low: int, high: int) -> str:

@@ -1,4 +1,4 @@
-"""Where in a format's tree a reader stands, and the name of an argument that no schema lists."""
+"""Where in a format's tree a reader is, and the name of an argument that no schema lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..schemas import Located
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where a node stands: what is known on the way down to it."""
+    """Where a node is: what is known on the way down to it."""
 
     thoughts: bool
     """Whether reasoning is generated."""

@@ -263,7 +263,7 @@ class TurnReader:
 
     def _most(self, item: Node | None) -> int | None:
         """How often ``item`` may be in free text; None: any number of times. Where it holds a list of calls, the
-        list is counted, so the item stands once."""
+        list is counted, so the item is written once."""
         if not self.request.options.parallel:
             return 1
         most = self.request.max_calls

@@ -2,7 +2,7 @@
 
 Strategy: the reader of the arguments so far (core/parser/so_far.py) keeps, for each value that is open, the cases that
 it may still become, as the grammar's own judge gathers them. A value that begins or goes on strikes out cases of its
-own; a whole value strikes out those of what it stands in. Where none is left, no valid value is.
+own; a whole value strikes out those of what it is in. Where none is left, no valid value is.
 
 What no grammar enforces (`Case.unsaid`) is not judged. A number is judged when it is whole: an exponent may yet come.
 """
@@ -26,7 +26,7 @@ _KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "bool
 
 
 class _Way(NamedTuple):
-    """A case that a value may become, and where the case stands of what the value stands in."""
+    """A case that a value may become, and the case around it."""
 
     case: Case
     of: int

@@ -20,7 +20,7 @@ from .exact import to_json
 from .limits import Meter, current, hand_over
 
 Run = tuple[int, int, int, int, int]
-"""From, to; the number of the source; the first of its characters that stands here, and the place after the last. Where
+"""From, to; the number of the source; the first of its characters that it shows, and the place after the last. Where
 both spans have the same length, the characters are the source's own, else another spelling of them."""
 
 _ESCAPED = re.compile('[\\\\"\x00-\x1f\x7f\ud800-\udfff]')

@@ -111,7 +111,7 @@ def content(exchange: Exchange) -> Iterator[Row]:
     """The content is what the model wrote as content."""
     said, right = exchange.answer.content, _content(exchange)
     if right is None or said == right or (exchange.probe.schema is not None and fits(exchange)):
-        return  # under a schema the result is judged, and not what stands around it
+        return  # under a schema the result is judged, and not what is around it
     if exchange.cut and _unfinished(exchange, said, right):
         what = "what began a call, and was cut off before it was one, is left out"
         yield exchange.row("content-differs", what, said, right, blame="policy")

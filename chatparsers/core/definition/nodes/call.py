@@ -178,7 +178,7 @@ class _Measure(NamedTuple):
 
 
 def _measure(node: Node, reader: Reader, kept: dict[int, _Measure]) -> _Measure:
-    """Raises `DefinitionError` for a kind of node that stands in no header. ``kept``: what was found of each node."""
+    """Raises `DefinitionError` for a kind of node that is in no header. ``kept``: what was found of each node."""
     if id(node) not in kept:
         parts = [_measure(part, reader, kept) for part in node.parts(False)]
         ways = _in_header(node, [part.ways for part in parts], reader)

@@ -77,7 +77,7 @@ class Many(Node, stands_for=None, tokens=(), commits=False):
 
 
 class _Look(Node, family=True, stands_for=None, tokens=(), empty=True, anywhere=False, commits=False):
-    """Kinds that look ahead. They have no grammar, so they stand only in lenient halves."""
+    """Kinds that look ahead. They have no grammar, so they are only in lenient halves."""
 
     __slots__ = ()
 

@@ -36,13 +36,13 @@ _PLAIN = {JSON_INSIDE: r'[^"\\\x00-\x1f]'}
 
 Match = Callable[[str, int], "re.Match[str] | None"]
 Begun = tuple[str, "Match | None"]
-"""A text of which the window may hold only the beginning, and what matches what stands before it."""
+"""A text of which the window may hold only the beginning, and what matches what comes before it."""
 
 
 class Step:
     """What the machine does with one of the texts.
 
-    ``items``: the items of the trail. ``names``: of each name, the last one first, where its items stand, the group
+    ``items``: the items of the trail. ``names``: of each name, the last one first, where its items are, the group
     that matches it, what finds its items, and its declared names (`Names`). ``longer``: texts of
     earlier steps, of which the window may hold only the beginning though it holds this text.
     """
@@ -78,7 +78,7 @@ class Step:
 class Steps:
     """The steps of one place of the program; ``make`` finds their texts and what they do.
 
-    ``match`` matches the first of these texts that stands at a place, with what must follow it; ``last`` does so where
+    ``match`` matches the first of these texts that is at a place, with what must follow it; ``last`` does so where
     no more text will come, so that none need follow. ``begun``: texts of which the window may hold only the beginning,
     each with what matches the texts and names before it. ``most``: how long the longest text may be, in characters.
     """

@@ -19,7 +19,7 @@ JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.|\\\Z)'
 """One character of the inside of a JSON string, or an escape; the text may end after the escape's backslash."""
 
 START, VALUE, ARGUMENTS, CALL = "", "value", "arguments", "call"
-"""What may stand before a text: nothing, a value, the begin of the arguments, the end of a call."""
+"""What may come before a text: nothing, a value, the begin of the arguments, the end of a call."""
 
 
 class Atom(NamedTuple):
@@ -42,7 +42,7 @@ class Text(NamedTuple):
 
 
 def texts(tree: n.Node, alphabet: Alphabet) -> list[Text]:
-    """The texts of the calls of the tree, without repetitions. A text stands before its beginnings."""
+    """The texts of the calls of the tree, without repetitions. A text comes before its beginnings."""
     found: dict[Text, None] = {}
     for body in once(tree):
         if not isinstance(body, n.Body) or body.calls is None:
@@ -82,7 +82,7 @@ def _joined(parts: list[Atom]) -> Iterator[Atom]:
 
 
 def _atoms(node: n.Node, alphabet: Alphabet, arguments: int) -> Iterator[Atom]:
-    """The node as its template writes it, with ``arguments`` arguments, and two calls where several may stand."""
+    """The node as its template writes it, with ``arguments`` arguments, and two calls where several may come."""
     parts: list[n.Node] = []
     if isinstance(node, (n.Literal, n.Token)):
         text = node.text if isinstance(node, n.Literal) else node.names[0]

@@ -55,7 +55,7 @@ class Done(NamedTuple):
 
 
 def place_after(ins: Instruction) -> str | None:
-    """What stands before a text that comes after this instruction; None if no usual text comes there."""
+    """What comes before a text that comes after this instruction; None if no usual text comes there."""
     if ins[0] == m.VALUE:
         return VALUE if ins[3] else None
     if ins[0] == m.MARK:
@@ -210,7 +210,7 @@ class _Run:
         self.ip += 1
 
     def _blank(self) -> bool:
-        """Whether white space stands here."""
+        """Whether white space is here."""
         k, offset = self.place
         atom = self._atom(k)
         if atom.kind == "name":
@@ -261,7 +261,7 @@ class _Run:
             k, offset = (k, offset + 1) if offset + 1 < len(atom.text) else (k + 1, 0)
 
     def _stands(self, finder: StopFinder) -> bool:
-        """Whether a text that ``finder`` looks for stands here."""
+        """Whether a text that ``finder`` looks for is here."""
         k, offset = self.place
         atom = self._atom(k)
         if atom.kind == "name" or not atom.text:
