@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from .. import __version__
 from ..chat.chat import Chat
@@ -44,6 +45,7 @@ from .places import Places
 from .prepare import Prepared, Preparing
 from .record import LEFT, Log, Record
 from .refused import unknown_fields
+from .repeats import Again, Repeated, Repeats
 from .respond import Responding, watch
 from .rollouts import Handler as RolloutHandler
 from .rollouts import Recording, rollouts_of
@@ -162,6 +164,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     app.state.engine = engine
     app.state.keeping = gateway.keeping
     app.state.rollouts = gateway.rollouts
+    app.state.repeats = gateway.repeats
     return app
 
 
@@ -178,6 +181,7 @@ class _Gateway:
         self.about = About(chat, engine, settings, self.guard, self.metrics)
         self.keeping = _keeping(settings, self.metrics)
         self.rollouts = rollouts_of(chat, settings, self.guard)
+        self.repeats = Repeats()
         self._preparing = Preparing(chat, engine, settings, self.keeping, self.rollouts)
         self.tasks: TaskGroup | None = None
         """Where responses run in the background, while the server runs."""
@@ -251,14 +255,40 @@ class _Gateway:
 
     # requests
 
-    async def respond(self, api: Api, http: HttpRequest) -> Response | Responding | Following:
+    async def respond(self, api: Api, http: HttpRequest) -> ASGIApp:
+        """The response to a request. In a session, one that comes again while it runs gets the one that runs."""
+        repeated = None if self.rollouts is None else self.repeats.of(http.headers)
+        try:
+            found = await self._respond(api, http, repeated)
+        except Again as again:
+            return again.running.follow
+        except BaseException:
+            if repeated is not None:
+                repeated.end()
+            raise
+        if repeated is None or not repeated.begun:
+            return found
+        assert self.tasks is not None
+        self.tasks.start_soon(repeated.run, found)
+        return repeated.follow
+
+    async def _respond(
+        self, api: Api, http: HttpRequest, repeated: Repeated | None
+    ) -> Response | Responding | Following:
+        """``repeated``: the response, if it may be asked for again."""
         places = Places(self.metrics, self.settings)
         record = Record(api.name, http.headers, self.metrics, self.log)
         recording: Recording | None = None
         try:
             owner = self.guard.check_key(http.headers)
             entry = None if self.rollouts is None else self.rollouts.entry(http)
-            prepared = await self._preparing.prepare(api, http, places.take, owner, entry)
+
+            def admit(body: bytearray) -> None:
+                if repeated is not None and entry is not None:
+                    repeated.begin((entry.id, api.name), body)
+                places.take()
+
+            prepared = await self._preparing.prepare(api, http, admit, owner, entry, watched=repeated is None)
             request = prepared.request
             self._left_out.dropped(request.dropped)
             self._left_out.ignored(unknown_fields(request), record)
@@ -269,6 +299,10 @@ class _Gateway:
             keep = self._keep(prepared, answers)
             if keep is not None and keep.background:
                 await keep.begin()
+        except Again:
+            record.fields["again"] = True
+            record.end(200)
+            raise
         except BaseException as error:
             places.leave()
             if recording is not None:

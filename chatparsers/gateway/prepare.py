@@ -103,20 +103,22 @@ class Preparing:
         self,
         api: Api,
         http: HttpRequest,
-        admit: Callable[[], None],
+        admit: Callable[[bytearray], None],
         owner: str = "",
         entry: Entry | None = None,
+        *,
+        watched: bool = True,
     ) -> Prepared:
-        """The request in the body. ``admit``: called when the body is whole; it may raise. ``owner``: who asks.
-        ``entry``: the session that it is of.
+        """The request in the body. ``admit``: called with the whole body; it may raise. ``owner``: who asks. ``entry``:
+        the session that it is of. ``watched``: whether it is given up when the client leaves.
 
         Raises `ApiError`, `Left`, or ``ClientDisconnect``.
         """
         account, raw = Account(self._settings), bytearray()
         try:
             await self._body(http, account, raw)
-            admit()
-            left = partial(until_left, http.receive)
+            admit(raw)
+            left = partial(until_left, http.receive) if watched else None
             found = await self._lanes.run(self._work(api, account, raw, owner, entry), left)
             if isinstance(found, _Unfetched):
                 assert self._fetching is not None

@@ -347,6 +347,31 @@ def test_two_gateways_do_not_share_a_folder(gateway: Callable[..., Gateway]) -> 
         create_app(made.model.chat, made.model, Settings(rollouts=str(made.folder)))
 
 
+def test_two_at_once_on_one_line_are_two_branches(gateway: Callable[..., Gateway]) -> None:
+    """Never a mixture: each has its own ids, and goes on by them."""
+    made = gateway()
+    items = turns(made.talk(), 1)
+    made.model.pause, before = 0.02, len(made.model.asked)
+    agents = [made.talk("s", stream=at == 0) for at in range(2)]
+    asking = [threading.Thread(target=agent.ask, args=(items,)) for agent in agents]
+    for thread in asking:
+        thread.start()
+    soon(lambda: len(made.model.asked) == before + 2)
+    assert len([line for line in made.lines("s") if line["t"] == "answer"]) == 1  # both run
+    for thread in asking:
+        thread.join()
+    for agent in agents:
+        (reply,) = agent.replies
+        assert (reply.session["reason"], reply.session["parent"]) == ("exact", "1")
+        agent.ask(agent.after(items, reply))
+        assert agent.replies[1].session["parent"] == reply.session["answer"]
+    found = rows(made.server, "s")
+    answers = [[int(reply.session["answer"]) for reply in agent.replies] for agent in agents]
+    assert sorted(row["answers"] for row in found) == sorted([[1, *min(answers)], max(answers)])
+    counted, gap = check_rows(made.model, found)
+    assert counted == made.model.sampled and gap < 1e-9
+
+
 def test_many_sessions_at_once(
     gateway: Callable[..., Gateway], amount: Callable[[int, int, int], int]
 ) -> None:
