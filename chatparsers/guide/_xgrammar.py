@@ -32,7 +32,8 @@ class Xgrammar:
         )
         self.last = np.uint32(2 ** ((self.size - 1) % 32 + 1) - 1).view(np.int32)
         """The bits of ids in the last word of a mask. xgrammar sets those after them."""
-        self._compiler = xgrammar.GrammarCompiler(info)
+        # The cache of xgrammar 0.2.8 takes `"a" Token(1)` for `"a" Token(2)`, if it has compiled that before.
+        self._compiler = xgrammar.GrammarCompiler(info, cache_enabled=False)
         self.options: dict[str, Any] = {"engine": f"xgrammar=={version('xgrammar')}"}
 
     def compiled(self, grammar: str) -> XgrammarMatcher:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from samples import tool
 from toy import toy_tokenizer
 
 from chatparsers import CallEnd, Guide, Guides, RequestError, get_format
+from chatparsers.guide.engines import engine_for
 
 TOOLS = [tool("get_weather", {"city": {"type": "string"}}, ["city"])]
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
@@ -81,6 +83,20 @@ def test_a_batch_fills_what_each_guide_fills(engine: str) -> None:
             guide.fill(alone)
             assert (alone == bits[row]).all()
         assert (bits[2] == -1).all()
+
+
+def test_a_grammar_is_not_taken_for_another_of_its_shape() -> None:
+    """xgrammar's own cache does so, where they differ in a token alone."""
+    xgrammar()
+    tokenizer = toy_tokenizer(get_format("qwen3"), True)
+    engine = engine_for(tokenizer, tuple(ids("<|im_end|>")), "xgrammar").engine
+    for id in ids("<think></think><tool_call>"):
+        rules = f'root ::= "a" Token({id})'
+        matcher = engine.compiled(json.dumps({"format": {"type": "grammar", "grammar": rules}}))
+        assert matcher.take(ids("a")[0])
+        bits = np.zeros((engine.size + 31) // 32, dtype=np.int32)
+        matcher.fill(bits.ctypes.data)
+        assert list(np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little"))) == [id]
 
 
 def test_the_rest_of_a_turn_is_read_and_steered_as_the_whole() -> None:
