@@ -694,3 +694,19 @@ def test_large_tools_may_cost_what_they_cost_in_a_request() -> None:
         OWN / "qwen3.jinja", tokenizer=chat_of(OWN / "qwen3.jinja").tokenizer, limits=Limits(work=20_000)
     )
     assert chat.rollout([ASK], tools=tools).text == chat.prepare([ASK], tools=tools).prompt
+
+
+@pytest.mark.parametrize("name", ["apriel-1-5", "granite-20b-fc", "laguna-xs-2", "smi"])
+def test_a_stop_of_which_the_engine_left_out_the_marker_alone(name: str) -> None:
+    """Here white space belongs to the stop. What of it was sampled is not written once more."""
+    texts = set()
+    stop = rollout(name).turn.stops[0]
+    space = stop[: len(stop) - len(stop.lstrip())]
+    assert space
+    for end in ("", space, stop):
+        made = chat_of(OWN / f"{name}.jinja").rollout([ASK])
+        assert say(made, name, "Yes." + end).content.strip() == "Yes."
+        made.append(NEXT)
+        assert not made.breaks
+        texts.add(made.text)
+    assert len(texts) == 1, texts
