@@ -378,7 +378,10 @@ class Sample(Shown):
         if mask is None and row.get("labels") is not None:
             mask = [int(label != -100) for label in row["labels"]]
         kinds = row.get("kinds") or None
-        given = {"_mask": ("b", mask), "_kinds": ("b", kinds), "_logprobs": ("d", row.get("logprobs"))}
+        probs = row.get("logprobs")
+        if probs is not None:
+            probs = [nan if one is None else one for one in probs]  # as a session's row has it
+        given = {"_mask": ("b", mask), "_kinds": ("b", kinds), "_logprobs": ("d", probs)}
         for slot, (code, values) in {**given, "_versions": ("q", row.get("versions"))}.items():
             if values is None:
                 continue

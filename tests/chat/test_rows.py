@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isnan
 from typing import Any
 
 import pytest
@@ -72,6 +73,8 @@ def test_a_row_is_read_back(name: str) -> None:
     assert {key: columns(again)[key] for key in kept} == kept
     assert again.left_out == sample.left_out and again.counted == sample.counted > 0
     assert row["prompt_length"] == sample.prompt_length == sample.loss_mask.index(1)
+    unknown = Sample.from_row({**row, "logprobs": [None] * len(sample)})  # as plain JSON has it
+    assert all(map(isnan, unknown.logprobs))
     with pytest.raises(RequestError, match=r"from_row: kinds: expected \d+ values, found 1"):
         Sample.from_row({**row, "kinds": [1]})
     with pytest.raises(RequestError, match="expected input_ids, found none: too long"):

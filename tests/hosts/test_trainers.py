@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from tinies import MESSAGES, TOOLS, tiny
 
 import chatparsers
+from chatparsers.testing.tiny import tiny_model
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "chat"))
 
@@ -276,3 +279,25 @@ def test_pairs_in_trl(tmp_path: Path) -> None:
     )
     losses = trained(trainer)
     assert losses[0] == pytest.approx(0.6931, abs=1e-3) and losses[-1] < losses[0]
+
+
+@pytest.mark.filterwarnings("ignore")  # of transformers
+def test_the_loop_of_the_page_learns(tmp_path: Path) -> None:
+    """docs/learning.md: an OpenAI client before a gateway over the model, and GRPO on the gateway's rows. The model
+    that samples and the one that learns give each id the same probability, and the reward goes up."""
+    packages()
+    for name in ("openai", "starlette", "uvicorn", "httpx2"):
+        pytest.importorskip(name, reason=f"{name} is not installed")
+    page = (Path(__file__).parents[2] / "docs" / "learning.md").read_text(encoding="utf-8")
+    code = re.search(r"<!-- file: learn.py -->\n```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert code is not None
+    file = tmp_path / "learn.py"
+    file.write_text(code[1], encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("learn", file)
+    assert spec is not None and spec.loader is not None
+    learn = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(learn)
+    found = learn.main(tiny_model("hermes-2-pro").write_folder(tmp_path / "tiny"), rate=1e-2)
+    rewards = [reward for reward, _ in found]
+    assert len(found) == 30 and max(gap for _, gap in found) < 1e-5
+    assert sum(rewards[-3:]) / 3 > 0.8 > 0.1 > sum(rewards[:3]) / 3, rewards
