@@ -38,6 +38,7 @@ def to_spec(turn: Turn, **limits: Any) -> str:
         "lenient_calls": options.lenient,
         "prefix": turn.prefix,
         "max_calls": turn.max_calls,
+        "call_within": turn.call_within,
         "limits": limits,
     }
     return json.dumps({_KEY: {name: said for name, said in request.items() if said is not None}})

@@ -242,6 +242,7 @@ class Chat(Training, Asking, Shown):
         id_seed: str | None = None,
         lenient_calls: bool = False,
         max_calls: int | None = None,
+        call_within: int | None = None,
         **unknown: NoReturn,
     ) -> Turn:
         """The turn that answers ``messages``: OpenAI-shaped, or a `Message` of an earlier turn.
@@ -254,8 +255,8 @@ class Chat(Training, Asking, Shown):
         template's switch (if it has no switch, a warning says so), None leaves its default.
         ``continue_final_message``: the last message is an assistant's, and the model continues it; its beginning is the
         turn's ``prefix``, and the stream reads only the new text. ``template_kwargs``, ``documents``: the template's
-        own variables. ``now``: the time that the template writes. ``id_seed``, ``lenient_calls``, ``max_calls``: as in
-        `Format.bind`.
+        own variables. ``now``: the time that the template writes. ``id_seed``, ``lenient_calls``, ``max_calls``,
+        ``call_within``: as in `Format.bind`.
         Raises `RequestError` for malformed tools, an invalid choice or an unknown option, or if ``tool_choice``
         requires a call and no known format reads this model's calls. Raises `TemplateError` if the messages cannot be
         rendered, also for calls whose arguments are no JSON object. Warns of variables that the template does not read.
@@ -283,6 +284,7 @@ class Chat(Training, Asking, Shown):
             "id_seed": id_seed,
             "lenient_calls": lenient_calls,
             "max_calls": max_calls,
+            "call_within": call_within,
             **unknown,
         }
         return self._preparation(options).turn(messages)

@@ -22,7 +22,15 @@ from .segment import Lead, Segment, Step, opened
 from .spoken import Spoken
 
 _READING = frozenset(
-    {"tool_choice", "parallel_tool_calls", "response_format", "lenient_calls", "max_calls", "id_seed"}
+    {
+        "tool_choice",
+        "parallel_tool_calls",
+        "response_format",
+        "lenient_calls",
+        "max_calls",
+        "call_within",
+        "id_seed",
+    }
 )
 """Options of the answer alone: no template sees them."""
 

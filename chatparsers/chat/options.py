@@ -27,6 +27,7 @@ class PrepareOptions(TypedDict, total=False):
     id_seed: str | None
     lenient_calls: bool
     max_calls: int | None
+    call_within: int | None
 
 
 class BindOptions(TypedDict, total=False):
@@ -46,3 +47,4 @@ class BindOptions(TypedDict, total=False):
     lenient_calls: bool
     reasoning: bool | None
     max_calls: int | None
+    call_within: int | None

@@ -39,6 +39,7 @@ _BOUND = (
     "id_seed",
     "lenient_calls",
     "max_calls",
+    "call_within",
 )
 """The options that `Format.bind` takes."""
 _SET = {

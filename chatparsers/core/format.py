@@ -204,6 +204,7 @@ class Format(Shown):
         lenient_calls: bool = False,
         reasoning: bool | None = None,
         max_calls: int | None = None,
+        call_within: int | None = None,
     ) -> Turn:
         """A turn of this format.
 
@@ -216,7 +217,8 @@ class Format(Shown):
         that are the whole answer, as JSON in a fence, in tags or bare. They must name tools of the request, and their
         arguments must fit. An answer that begins so is held until it ends. ``reasoning``: whether this model writes
         reasoning, if its template tells; without ``thinking``, the grammar follows it. ``max_calls``: the most calls
-        that the grammar generates; None: 16 where calls are required, else any number. Raises `RequestError` for a
+        that the grammar generates; None: 16 where calls are required, else any number. ``call_within``: how many tokens
+        of text the grammar generates before the first call; None: any number. Raises `RequestError` for a
         request that is malformed or contradicts itself, and `DefinitionError` if the format's definition is wrong.
         Warns if a tool's schema names types as Python (``int``) or Google's API (``STRING``) does, which are read as
         JSON's.
@@ -238,6 +240,10 @@ class Format(Shown):
             )
         if max_calls is not None and (type(max_calls) is not int or max_calls < 1):
             raise RequestError(f"max_calls: expected a number from 1 on, or None, found {max_calls!r:.60}")
+        if call_within is not None and (type(call_within) is not int or call_within < 1):
+            raise RequestError(
+                f"call_within: expected a number from 1 on, or None, found {call_within!r:.60}"
+            )
         if not isinstance(lenient_calls, bool):
             raise RequestError(f"lenient_calls: expected True or False, found {type(lenient_calls).__name__}")
         known = read_tools(tools)
@@ -265,6 +271,8 @@ class Format(Shown):
             found["reasoning"] = reasoning
         if max_calls is not None:
             found["max_calls"] = max_calls
+        if call_within is not None:
+            found["call_within"] = call_within
         if tokenizer is not None:
             found["tokenizer"] = read_tokenizer(tokenizer)
         if response_format is not None:
@@ -291,7 +299,7 @@ class Turn(Shown):
     ``named`` (the function that must be called, or None). ``token_config`` is as in generation_config.json.
     ``polyfills`` names what the template cannot write, so that it was written in another way. ``reasoning``: whether
     the template shows that the model writes reasoning; None: no template was asked. ``max_calls``: the most calls of
-    the grammar.
+    the grammar. ``call_within``: the most tokens of text in it before the first call.
     """
 
     format: Format
@@ -306,6 +314,7 @@ class Turn(Shown):
     polyfills: tuple[str, ...] = ()
     reasoning: bool | None = None
     max_calls: int | None = None
+    call_within: int | None = None
 
     def __init__(self) -> None:
         made_by("a turn", "Format.bind() or Chat.prepare()")
@@ -353,6 +362,7 @@ class Turn(Shown):
         additional_properties: bool = False,
         token_references: bool | None = None,
         max_calls: int | None = None,
+        call_within: int | None = None,
         max_size: int | None = None,
         max_work: int | None = None,
     ) -> Grammar | None:
@@ -363,7 +373,8 @@ class Turn(Shown):
         names the oldest version that must read the grammar.
         ``additional_properties``: also generate members that an object's schema does not mention.
         ``token_references``: write each marker that is one token by its id; None: yes if the turn has a tokenizer.
-        ``max_calls``: the most calls, in place of the turn's.
+        ``max_calls``, ``call_within``: the most calls, and the most tokens of text before the first one, in place of
+        the turn's.
         ``max_size`` (characters) and ``max_work`` (steps) limit what schemas may cost; None: 16,000,000 and 3,000,000.
         `chatparsers.grammar.write` says more of each. Raises `RequestError` for an unknown dialect or engine, and
         `SchemaError` for an invalid schema or a grammar that does not fit.
@@ -376,7 +387,12 @@ class Turn(Shown):
         """
         if not isinstance(dialect, str):
             raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")
-        limits = {"max_calls": max_calls, "max_size": max_size, "max_work": max_work}
+        limits = {
+            "max_calls": max_calls,
+            "call_within": call_within,
+            "max_size": max_size,
+            "max_work": max_work,
+        }
         found: Grammar | None = load_reference(_GRAMMAR)(
             self,
             dialect,
@@ -435,7 +451,7 @@ class Turn(Shown):
         is installed (``pip install 'chatparsers[guide]'``). ``thinking_tokens``: how many ids all thoughts of the turn
         may take together. Then the thought is ended by force: by ``thinking_message``, if there is one, and the
         format's closer; and no thought begins any more. ``max_calls``: as in `grammar`. ``call_within``: after so many
-        ids of content, a call must come.
+        ids of content, a call must come; None: as the turn says.
 
         Raises `RequestError` if the turn has no tokenizer or no token that ends it, for a limit that is none, and if
         the engine is not installed.

@@ -22,6 +22,7 @@ from ..kept import Kept
 from ..public import public
 from .budget import MAX_SIZE, MAX_WORK, Budget
 from .reading.read import Reading, Request, Trigger, read
+from .reading.request import check_call_within
 from .regular.automaton import TooLarge
 from .schemas import Weakened
 from .target import TARGETS, Target, target_of
@@ -75,6 +76,7 @@ def write(
     additional_properties: bool = False,
     token_references: bool | None = None,
     max_calls: int | None = None,
+    call_within: int | None = None,
     max_size: int = MAX_SIZE,
     max_work: int = MAX_WORK,
     spent: bool = False,
@@ -89,7 +91,9 @@ def write(
     mention, as JSON Schema says (by default they are not generated). ``token_references``: write each marker that is
     one token of the turn's tokenizer by its id. None: yes if the turn has a tokenizer. With False, feed the stream
     text, or ids with ``token_text_fallback=True``. ``max_calls``: the most calls; None: as the turn says, else 16 where
-    calls are required, and any number in other turns. ``max_size``: how many characters the grammar may have;
+    calls are required, and any number in other turns. ``call_within``: how many tokens of text may come before the
+    first call; after so many, only a call or the end of the turn may come. The engine counts them, from the end of the
+    turn's prefix on. None: as the turn says. ``max_size``: how many characters the grammar may have;
     ``max_work``: how many steps the schemas may take. Past either, the rest of the schemas is written as any value, and
     ``weakened`` says so.
 
@@ -97,10 +101,10 @@ def write(
     none may anyway. With ``call_next``, a call comes next, in a turn in which text may. Without ``anew``, a prefix that
     the format would not write is an error, though the parser reads on after it.
 
-    Raises `RequestError` for an unknown dialect or engine, for ``max_calls`` under 1, for ``token_references=True``
-    without a tokenizer, or for a user's grammar that cannot be read; `SchemaError` for an invalid schema, or if the
-    grammar is larger than ``max_size`` even so. Warns (`UserWarning`) of Lark that has a marker as text though it is
-    one token of the turn's tokenizer.
+    Raises `RequestError` for an unknown dialect or engine, for ``max_calls`` under 1, where dialect or format cannot
+    count for ``call_within``, for ``token_references=True`` without a tokenizer, or for a user's grammar that cannot be
+    read; `SchemaError` for an invalid schema, or if the grammar is larger than ``max_size`` even so. Warns
+    (`UserWarning`) of Lark that has a marker as text though it is one token of the turn's tokenizer.
     """
     if dialect not in DIALECTS:
         raise RequestError(
@@ -123,7 +127,13 @@ def write(
         )
     if max_calls is not None and (type(max_calls) is not int or max_calls < 1):
         raise RequestError(f"max_calls: expected a number from 1 on, or None, found {max_calls!r:.60}")
-    request = Request.of(turn, ids, max_calls, spent, call_next, anew)
+    request = Request.of(turn, ids, max_calls, call_within, spent, call_next, anew)
+    check_call_within(turn, request.call_within)
+    if request.call_within is not None and not target.tokens:
+        raise RequestError(
+            f"call_within: expected a dialect whose engine counts tokens, found {dialect} for {engine!r}: give "
+            '"lark", "structural_tag" for xgrammar 0.2.6 or later, or use turn.guide(call_within=…)'
+        )
     key = _key(request, turn, (dialect, target, max_size, max_work, anew))
     if key is not None:
         known = _CACHE.get(key)
@@ -206,7 +216,8 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
     except ValueError:
         return None
     ids = tuple(request.marker_ids.items())
-    asked = (request.options, request.reasoning, request.max_calls, request.named, request.prefix)
+    limits = (request.max_calls, request.call_within)
+    asked = (request.options, request.reasoning, limits, request.named, request.prefix)
     narrowed = (request.spent, request.call_next)
     return (id(request.tree), asked, narrowed, tools, given, ids, options)
 

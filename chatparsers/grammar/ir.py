@@ -214,15 +214,17 @@ class Free(Ir):
     excludes: tuple[str, ...] = ()
     left: bool = False
     """Whether calls were written before, so that text follows the last one also where only one may come."""
+    within: int | None = None
+    """How many tokens of text may come before the first call; None: any number. The engine counts them."""
 
     @property
     def after(self) -> Ir:
         """What follows a call."""
         if self.most is None:
-            return self
+            return self if self.within is None else replace(self, within=None)
         if self.most == 1:
             return Lang(stops=(*self.triggers, *self.excludes)) if self.left else EMPTY
-        return replace(self, most=self.most - 1, left=True)
+        return replace(self, most=self.most - 1, left=True, within=None)
 
     def ends(self, trigger: str) -> int:
         """Where free text ends in ``trigger``: at its end, or at the end of the first excluded text in it."""

@@ -16,8 +16,9 @@ class Target:
     ``free``: the dialect has a form for text with calls in it. ``counts_text``: so many characters of text up to a
     marker its engine counts in a terminal (0: the automaton counts them). ``most_counted``: strings up to so long are
     counted, because each character takes the engine time to compile (None: strings of any length). ``ids``,
-    ``regexes``: whether the engine reads references to tokens, and regular expressions in rules. ``open_objects``:
-    members that a schema does not mention are generated, as JSON Schema says; the caller decides.
+    ``regexes``: whether the engine reads references to tokens, and regular expressions in rules. ``tokens``: the engine
+    counts the tokens of free text. ``open_objects``: members that a schema does not mention are generated, as JSON
+    Schema says; the caller decides.
     """
 
     engine: str = "llama.cpp"
@@ -26,6 +27,7 @@ class Target:
     most_counted: int | None = None
     ids: bool = True
     regexes: bool = False
+    tokens: bool = False
     open_objects: bool = False
 
 
@@ -35,8 +37,10 @@ _COUNTED_TEXT = 24
 
 TARGETS: Mapping[str, Mapping[str, Target]] = {
     "gbnf": {"llama.cpp": Target(), "xgrammar": Target("xgrammar", most_counted=_COUNTED, regexes=True)},
-    "lark": {"llguidance": Target("llguidance", free=True, counts_text=_COUNTED_TEXT)},
-    "structural_tag": {"xgrammar": Target("xgrammar", free=True, most_counted=_COUNTED, regexes=True)},
+    "lark": {"llguidance": Target("llguidance", free=True, counts_text=_COUNTED_TEXT, tokens=True)},
+    "structural_tag": {
+        "xgrammar": Target("xgrammar", free=True, most_counted=_COUNTED, regexes=True, tokens=True)
+    },
 }
 """The dialects, and the engines that read each; the first is the usual one."""
 
@@ -46,7 +50,7 @@ _NAMED = re.compile(
 ).fullmatch
 _TAGS, _REGEXES = (0, 1, 34), (0, 2, 6)
 """The first xgrammar with all parts of a structural tag and with references to tokens, and the first with regular
-expressions in rules."""
+expressions in rules and with counted tokens."""
 
 
 def target_of(dialect: str, engine: str, open_objects: bool = False) -> Target:
@@ -68,7 +72,8 @@ def target_of(dialect: str, engine: str, open_objects: bool = False) -> Target:
                 f"engine: structural tags need xgrammar {_spelt(_TAGS)} or a later version, found {engine!r}: install "
                 'one, or take dialect "gbnf"'
             )
-        found = replace(found, ids=version >= _TAGS, regexes=version >= _REGEXES)
+        late = version >= _REGEXES
+        found = replace(found, ids=version >= _TAGS, regexes=late, tokens=found.tokens and late)
     return replace(found, open_objects=open_objects)
 
 

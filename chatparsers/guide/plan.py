@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.definition.nodes import Body
-from ..core.definition.tree import once
 from ..core.message import Message
 from ..core.parser.stream import Stream
 from ..errors import RequestError
 from ..grammar import Grammar, write
+from ..grammar.reading.request import check_call_within
 from .closing import message_ids, sections, without_texts
 from .engines import Compiled, EngineName, Matcher, engine_for
 from .turn import Guided
@@ -58,16 +57,15 @@ class Plan:
                 "guide: expected a token that ends the turn, found none in the tokenizer: name it with load(…, "
                 "eos_token=…)"
             )
-        for name, number, least in (("thinking_tokens", thinking_tokens, 0), ("call_within", call_within, 1)):
-            if number is not None and (type(number) is not int or number < least):
-                raise RequestError(
-                    f"{name}: expected a number from {least} on, or None, found {number!r:.60}"
-                )
-        if call_within is not None and not _calls_after_text(turn):
+        if thinking_tokens is not None and (type(thinking_tokens) is not int or thinking_tokens < 0):
             raise RequestError(
-                f"call_within: expected a turn in which a call may follow text, found {turn!r}: give tools, with "
-                'tool_choice="auto", and a format that calls after text'
+                f"thinking_tokens: expected a number from 0 on, or None, found {thinking_tokens!r:.60}"
             )
+        if call_within is None:
+            call_within = turn.call_within
+        check_call_within(turn, call_within)
+        if turn.call_within is not None:  # the guide counts, not its grammar
+            turn = turn._replace(call_within=None)
         compiled = engine_for(turn.tokenizer, turn.stop_ids, engine)
         grammar = write(turn, compiled.engine.dialect, max_calls=max_calls, **compiled.engine.options)
         return cls(
@@ -124,12 +122,3 @@ class Plan:
         """A matcher of what may follow text if a call must come first. ``spent``: no thought may begin."""
         turn = self.turn._replace(prefix="")
         return self._matcher(write(turn, **self._options, spent=spent, call_next=True))
-
-
-def _calls_after_text(turn: Guided) -> bool:
-    """Whether a call may follow text in the turn."""
-    if not turn.options.tools or turn.options.mode != "auto" or turn.options.schema is not None:
-        return False
-    return any(
-        isinstance(node, Body) and node.calls is not None for node in once(turn.format.tree(turn.options))
-    )

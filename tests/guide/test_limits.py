@@ -192,8 +192,11 @@ def test_a_call_comes_within_so_much_content(name: str, amount: Callable[[int, i
         ends = {"eos_token": "<|toy_end|>"} if not format.stops else None
         turn = format.bind(tools=TOOLS, tokenizer=tokenizer, id_seed="s", token_config=ends)
         within = chance.choice([1, 3, 8, 20])
+        given = {"call_within": within}
+        if chance.random() < 0.5:
+            turn, given = turn._replace(**given), {}
         try:
-            guide = turn.guide(chance.choice(["llguidance", "xgrammar"]), call_within=within, max_calls=2)
+            guide = turn.guide(chance.choice(["llguidance", "xgrammar"]), **given, max_calls=2)
         except ChatParsersError as error:
             assert "call_within" in str(error) or "name of the tool" in str(error)
             continue

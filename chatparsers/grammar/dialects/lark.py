@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -454,14 +454,11 @@ class _Writer(RuleWriter):
 
     def free(self, node: ir.Free) -> str:
         """Text, and calls wherever a trigger begins."""
+        if node.within is not None:
+            return self.free_within(node, node.within)
         options: list[str] = []
         stops = [*node.triggers, *node.excludes]
-        for trigger in node.triggers:
-            rest = residual(node.calls, trigger)
-            if rest is None:
-                continue
-            after = f"({self.body(rest)})" if isinstance(rest, ir.Alt) else self.choice(rest)
-            first, *others = literals(trigger, self.token_ids)
+        for (first, *others), after in self.called(node):
             if isinstance(first, ir.TokenRef):
                 head = f"{self.lang(ir.Lang(stops=tuple(stops)))} {self.atom(first)}"
             else:
@@ -477,6 +474,30 @@ class _Writer(RuleWriter):
         if node.most == 1 and not node.left:
             return f"({calls} | {tail})"
         return f"({calls}{'*' if node.most is None else _count(0, node.most)} {tail})"
+
+    def called(self, node: ir.Free) -> Iterator[tuple[list[ir.Text | ir.TokenRef], str]]:
+        """The calls in free text, by their triggers: the literals of one, and what follows it."""
+        for trigger in node.triggers:
+            rest = residual(node.calls, trigger)
+            if rest is not None:
+                after = f"({self.body(rest)})" if isinstance(rest, ir.Alt) else self.choice(rest)
+                yield literals(trigger, self.token_ids), after
+
+    def free_within(self, node: ir.Free, most: int) -> str:
+        """Text of so many tokens, and perhaps a call after it."""
+        calls = []
+        for marker, after in self.called(node):
+            if isinstance(marker[0], ir.Text):  # the lexer would take its beginning for text, and not go back
+                raise RequestError(
+                    f"call_within: Lark cannot count text up to {ir.literal_text(marker)!r}, which begins with no "
+                    'single token here: bind a tokenizer that has it, give dialect="structural_tag", or use '
+                    "turn.guide(call_within=…)"
+                )
+            calls.append(" ".join([*map(self.atom, marker), after]))
+        text = self.fresh("text")
+        del self.out[text]
+        self.out[f"{text}[max_tokens={most}]"] = self.lang(ir.Lang(stops=(*node.triggers, *node.excludes)))
+        return f"({text} ({self.rule('calls', ' | '.join(calls))} {self.atom(node.after)})?)"
 
 
 def _count(least: int, most: int | None) -> str:

@@ -228,6 +228,14 @@ class _Tags:
 
     def free(self, node: ir.Free) -> dict[str, Any]:
         """Free text with calls."""
+        if node.within is not None:
+            text = {
+                "type": "any_text",
+                "excludes": [*node.triggers, *node.excludes],
+                "max_tokens": node.within,
+            }
+            call = _sequence([self.format(node.calls), self.format(node.after)])
+            return _sequence([text, {"type": "optional", "content": call}])
         counted = node.most is not None and (node.most > 1 or node.left)
         if counted or any(marker in trigger for trigger in node.triggers for marker in self.token_ids):
             return self.spelled_out(node)

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...core.definition.features import reasoning_spans
 from ...core.definition.idioms import Options
-from ...core.definition.nodes import Node, Token
-from ...core.definition.tree import tokens, walk
+from ...core.definition.nodes import Body, Node, Token
+from ...core.definition.tree import once, tokens, walk
 from ...core.parser.readable import unreadable
 from ...errors import RequestError
 from ...schema.tools import Tool, Toolset
@@ -45,6 +45,8 @@ class Request:
     """Whether no thought may begin any more, so that only those stand that the prompt has written."""
     call_next: bool = False
     """Whether a call comes next, in a turn in which text may."""
+    call_within: int | None = None
+    """How many tokens of text may come before the first call; None: any number."""
 
     @classmethod
     def of(
@@ -52,12 +54,13 @@ class Request:
         turn: Any,
         marker_ids: Mapping[str, int],
         max_calls: int | None = None,
+        call_within: int | None = None,
         spent: bool = False,
         call_next: bool = False,
         anew: bool = True,
     ) -> Request:
-        """What a turn asks for. ``marker_ids``: the markers that are written by their ids. ``max_calls``: in place of
-        the turn's. ``anew``: a prefix that no grammar begins with may count as none."""
+        """What a turn asks for. ``marker_ids``: the markers that are written by their ids. ``max_calls``,
+        ``call_within``: in place of the turn's. ``anew``: a prefix that no grammar begins with may count as none."""
         return cls(
             turn.tree,
             turn.options,
@@ -74,6 +77,7 @@ class Request:
             partial(_begins_anew, turn) if anew else bool,
             spent,
             call_next,
+            call_within or turn.call_within,
         )
 
     @property
@@ -110,6 +114,23 @@ class Request:
                 if any(token.names[place] in known for token in tokens if place < len(token.names)):
                     return place
         return 0
+
+
+def check_call_within(turn: Any, number: int | None) -> None:
+    """Raises `RequestError` if ``number`` is no limit, or if no call may follow text in the turn."""
+    if number is None:
+        return
+    if type(number) is not int or number < 1:
+        raise RequestError(f"call_within: expected a number from 1 on, or None, found {number!r:.60}")
+    options, given = turn.options, turn.response_format or {}
+    free = (
+        options.tools and options.mode == "auto" and options.schema is None and given.get("type") != "grammar"
+    )
+    if not free or not any(isinstance(node, Body) and node.calls is not None for node in once(turn.tree)):
+        raise RequestError(
+            f"call_within: expected a turn in which a call may follow text, found {turn!r}: give tools, with "
+            'tool_choice="auto", and a format that calls after text'
+        )
 
 
 _MOST_CALLS = 16

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 
+from ...errors import RequestError
 from .. import ir
 from ..ir import ANYTHING, BLANKS, EMPTY, Ir, Part, Seq, Text, alt, nullable, seq
 from ..regular.regex import read_regex
@@ -187,6 +188,11 @@ class _Walk:
         if not begun:
             yield node, len(self.text)
             return
+        if node.within is not None:
+            raise RequestError(
+                f"call_within: the prefix ends in a part of a marker, {self.text[-20:]!r}, and a grammar cannot count "
+                "what may follow: use turn.guide(call_within=…), or let the prefix end before it"
+            )
         text = ir.Lang(tuple(_not_after(rest) for rest in begun), stops=(*node.triggers, *node.excludes))
         calls = [
             seq(text, *ir.literals(trigger, self.by_id), rest, node.after)

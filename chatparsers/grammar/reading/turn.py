@@ -113,7 +113,7 @@ class TurnReader:
         begin = start_of(node)
         start = None if begin is None else self.read(begin, at)
         if self._text_is_free and (node.calls is not None or start is not None or self.request.spent):
-            return self._free_text(node, start, at)
+            return self._within(self._free_text(node, start, at))
         calls = [] if node.calls is None else [self.read(node.calls, at)]
         lead: Ir = GAP
         if start is not None:
@@ -184,6 +184,18 @@ class TurnReader:
                 f"response_format.grammar: expected the text of a GBNF grammar, found {type(source).__name__}"
             )
         return read_gbnf(source).embed(self.rules)
+
+    def _within(self, node: Ir) -> Ir:
+        """Free text with a limit of its tokens, if the request has one."""
+        within = self.request.call_within
+        if within is None:
+            return node
+        if not isinstance(node, ir.Free):
+            raise RequestError(
+                "call_within: a grammar cannot count the text that this format writes before a call: use "
+                "turn.guide(call_within=…), which counts ids"
+            )
+        return replace(node, within=within)
 
     def _free_text(self, node: n.Body, start: Ir | None, at: At) -> Ir:
         """Text and calls together, for dialects that have a form for this."""
