@@ -1,4 +1,5 @@
-"""Rollouts: what a step costs at 2, 20 and 200 turns, what encoding costs beside rendering, what a fork keeps.
+"""Rollouts: what a step of a rollout and of a session costs at 2, 20 and 200 turns, what encoding costs beside
+rendering, what a fork keeps.
 
 python benchmarks/rollouts.py TEMPLATE TOKENIZER [--peer Qwen/Qwen3-0.6B]
 
@@ -9,8 +10,10 @@ python benchmarks/rollouts.py TEMPLATE TOKENIZER [--peer Qwen/Qwen3-0.6B]
 from __future__ import annotations
 
 import argparse
+import json
 import tracemalloc
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +22,7 @@ from typing import Any
 
 import chatparsers
 from chatparsers import Chat, Rollout
+from chatparsers.sessions.session import Sampled, Session
 
 TOOLS = [
     {
@@ -83,6 +87,29 @@ def steps(chat: Chat, ids: list[int], other: Any) -> None:
         print(f"{turns:4} turns: a step {mine:6.2f} ms, rendered and encoded anew {best(anew, 3):8.2f} ms")
         if other is not None:
             beside(rollout, ids, other)
+
+
+def session_steps(chat: Chat, ids: list[int]) -> None:
+    """A request and its answer in a session, where the client sends the whole history each time."""
+    options, sampled = {"tools": TOOLS}, Sampled(ids, [-0.1] * len(ids), [(len(ids), 1)], cut=False)
+    for turns in TURNS:
+        session = Session(chat, "s", now=datetime(2025, 1, 1))
+        messages: list[dict[str, Any]] = [{"role": "user", "content": "Is it cold?"}]
+
+        def one(given: list[dict[str, Any]], session: Session = session) -> Any:
+            return session.answered(session.ask(given, options), sampled).told
+
+        for _ in range(turns):
+            told = one(messages)
+            messages += [
+                {**told},
+                {"role": "tool", "tool_call_id": told["tool_calls"][0]["id"], "content": WORDS},
+            ]
+        times = []
+        for _ in range(25):
+            sent = json.loads(json.dumps(messages))  # as it comes: other objects in each request
+            times.append(best(partial(one, sent), 1))
+        print(f"{turns:4} turns: a step of a session {min(times):6.2f} ms")
 
 
 def beside(rollout: Rollout, ids: list[int], other: Any) -> None:
@@ -150,6 +177,7 @@ def main() -> None:
     ids = chat.tokenizer.encode(wire, add_special_tokens=False).ids  # type: ignore[union-attr]
     other = peer(chat, given.peer, given.template.read_text(encoding="utf-8")) if given.peer else None
     steps(chat, ids, other)
+    session_steps(chat, ids)
     encoding(chat, ids)
     forks(chat, ids)
 

@@ -133,7 +133,8 @@ class Line:
 
     def _restore(self, mark: _Mark) -> None:
         self.segments, self._kind = mark.segments, mark.kind
-        self.messages = self.messages[: mark.messages]
+        if len(self.messages) > mark.messages:
+            self.messages = self.messages[: mark.messages]
         self.breaks, self.differs = self.breaks[: mark.breaks], self.differs[: mark.differs]
 
     def _change(self, changes: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import nan
+from threading import Lock
 from typing import Any, NamedTuple
 
 from ..templates.trace import Trace, part_of
@@ -18,6 +19,9 @@ from .places import Place, Places, find_places
 from .request import Request
 from .sample import Sample
 from .spoken import spelt
+
+_growing = Lock()
+"""Held while an array of ids grows, which segments of several threads may share."""
 
 
 class Lead(NamedTuple):
@@ -44,13 +48,16 @@ class Step(NamedTuple):
 @dataclass(slots=True)
 class Segment:
     """``lead``: the rendering that it begins with. ``turns``: answers, and the steps after them. ``thoughts``: the
-    messages whose thoughts the rendering shows."""
+    messages whose thoughts the rendering shows.
+
+    A segment shares the array of its ids with those that it grew from: each has the first ``_held`` of them."""
 
     opening: tuple[Given | Said, ...]
     lead: Lead
     turns: tuple[Said | Step, ...] = ()
     thoughts: frozenset[int] = frozenset()
     _ids: array[int] | None = None
+    _held: int = 0
 
     def answered(self, said: Said) -> Segment:
         """The segment with an answer after it."""
@@ -62,10 +69,13 @@ class Segment:
 
     def _grown(self, turn: Said | Step, ids: Sequence[int]) -> Segment:
         other = Segment(self.opening, self.lead, (*self.turns, turn), self.thoughts)
-        held, self._ids = self._ids, None
-        if held is not None:  # it goes on to the longer segment
-            held.extend(ids)
-            other._ids = held
+        held = self._ids
+        if held is not None:
+            with _growing:
+                if len(held) > self._held:  # another one has gone on with it
+                    held = held[: self._held]
+                held.extend(ids)
+            other._ids, other._held = held, self._held + len(ids)
         return other
 
     def parts(self) -> Iterator[Given | Said]:
@@ -88,18 +98,20 @@ class Segment:
 
     def ids(self, start: int = 0) -> list[int]:
         """A new list of all ids, from a place on."""
+        return self._array()[start : self._held].tolist()
+
+    def _array(self) -> array[int]:
         found = self._ids
         if found is None:
             found = array("q")
             for part in self.parts():
                 found.extend(part.ids)
-            self._ids = found
-        return found[start:].tolist()
+            self._ids, self._held = found, len(found)
+        return found
 
     def __len__(self) -> int:
-        if self._ids is None:
-            self.ids()
-        return 0 if self._ids is None else len(self._ids)
+        self._array()
+        return self._held
 
     def text(self, tokenizer: Any) -> str:
         """What the ids spell."""
@@ -114,7 +126,7 @@ class Segment:
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._ids = None
+        self._ids, self._held = None, 0
 
 
 def opened(

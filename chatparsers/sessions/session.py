@@ -24,6 +24,7 @@ from ..chat.same import answer_key, same_thought
 from ..serving import ApiError
 from ..templates.messages import reasoning_of
 from .paths import Key, Keys, Message, Place, call_ids, with_ids
+from .walks import Walk, Walks
 
 Options = Mapping[str, Any]
 """Keywords of `Chat.prepare` besides the messages."""
@@ -56,14 +57,6 @@ class Answer:
     delivered: bool = True
     error: str | None = None
     children: int = 0
-
-    def path(self) -> Iterator[Message]:
-        """The messages up to this answer, the last one first."""
-        answer: Answer | None = self
-        while answer is not None:
-            yield answer.told
-            yield from reversed(answer.new)
-            answer = answer.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +141,7 @@ class Session:
         self.keys = keys or Keys()
         self._limits = limits or Limits()
         self.root: Place[Answer] = Place()
+        self._walks = Walks(self.root, self.keys)
         self._told: dict[Key, list[Answer]] = {}
         self._number = 0
         self._lines = 0
@@ -160,7 +154,9 @@ class Session:
         Raises the errors of `Chat.prepare`, and `ApiError` beyond the limits."""
         with self.lock:
             self._checked()
-            found = _Search(self, messages, self.keys.of(messages), previous)
+            walk = self._walks.of(messages)
+            found = _Search(self, messages, walk, previous)
+            self._walks.remember(walk)
             parent, begun = found.answer, bool(options.get("continue_final_message"))
             if parent is None or found.foreign or begun:
                 reason = "prefilled" if begun else found.reason()
@@ -220,7 +216,7 @@ class Session:
         number: int | None = None,
     ) -> NextAnswer:
         """What begins a line. ``held``: answers that may be in it."""
-        options = {**_NONE, **options}
+        options, messages = {**_NONE, **options}, [*messages]
         given = {**options, "now": self.now, "id_seed": self.id}
         if held:
             others = [answer.rollout for answer in held]
@@ -367,29 +363,42 @@ _MOST_HELD = 16
 
 
 class _Search:
-    """The answer that a request goes on from. ``used``: how many messages its path has. ``known``: how many messages
-    the tree knows."""
+    """The answer that a request goes on from. ``used``: how many messages its path has."""
 
     def __init__(
-        self, session: Session, messages: Sequence[Message], keys: Sequence[Key], previous: str | None
+        self, session: Session, messages: Sequence[Message], walk: Walk[Answer], previous: str | None
     ) -> None:
-        self._session, self._messages, self._previous = session, messages, previous
-        self._places = [*session.root.walk(keys)]
-        self.known = len(self._places) - 1
-        self.used, self.answer = self._found()
+        self._session, self._messages, self._walk, self._previous = session, messages, walk, previous
+        self.used, self.answer = walk.used, walk.answer = self._found()
 
     def _found(self) -> tuple[int, Answer | None]:
-        for used in range(self.known, 0, -1):
+        for used in range(self._walk.known, 0, -1):
             if self._messages[used - 1].get("role") == "assistant":
-                stands = [answer for answer in self._places[used].answers if self._stands(answer, used)]
+                places = self._walk.places
+                stands = [answer for answer in places[used].answers if self._stands(answer, used)]
                 if stands:
                     return used, max(stands, key=partial(self._closeness, self._messages[used - 1]))
         return 0, None
 
     def _stands(self, answer: Answer, used: int) -> bool:
         """Whether all thoughts on the way to the answer are missing, or the same."""
-        pairs = zip(reversed(self._messages[:used]), answer.path(), strict=False)
-        return all(theirs.get("role") != "assistant" or same_thought(theirs, own) for theirs, own in pairs)
+        own: Answer | None = answer
+        while own is not None:
+            if self._stood(own, used):
+                return True
+            begin = used - 1 - len(own.new)
+            pairs = zip(self._messages[begin:used], (*own.new, own.told), strict=True)
+            if not all(
+                theirs.get("role") != "assistant" or same_thought(theirs, mine) for theirs, mine in pairs
+            ):
+                return False
+            own, used = own.parent, begin
+        return True
+
+    def _stood(self, answer: Answer, used: int) -> bool:
+        """Whether an earlier request went on from the answer, whose answers up to there are spelt alike."""
+        before = self._walk.before
+        return before is not None and before.answer is answer and before.used == used <= self._walk.told
 
     def _closeness(self, theirs: Message, answer: Answer) -> tuple[bool, bool, bool, int]:
         """Of answers that say the same, the one that is named, or whose calls' ids come back, else the last that was
@@ -413,7 +422,7 @@ class _Search:
             return "first"
         if at == len(messages):
             return "shorter"
-        place = self._places[at]
+        place = self._walk.places[at]
         if roles[at] == "assistant":
             known = place.asked or self._session.said(messages[at])
             return f"edited({at})" if known else "foreign answer"
@@ -421,12 +430,12 @@ class _Search:
 
     def _differs_at(self) -> int:
         """The first message that is known otherwise: also one whose thought alone is another."""
-        for index, message in enumerate(self._messages[: self.known]):
+        for index, message in enumerate(self._messages[: self._walk.known]):
             if message.get("role") != "assistant" or not reasoning_of(message):
                 continue
-            if not any(same_thought(message, one.told) for one in self._places[index + 1].answers):
+            if not any(same_thought(message, one.told) for one in self._walk.places[index + 1].answers):
                 return index
-        return self.known
+        return self._walk.known
 
     def forgiven(self, answer: Answer) -> frozenset[str]:
         """What the request lacks of the answer that it goes on from, or spells otherwise."""

@@ -14,7 +14,8 @@ from chatparsers.chat.chat import Chat as Model_
 from chatparsers.gateway import Job
 from chatparsers.gateway.apis import CHAT
 from chatparsers.serving import OpenAIChat, read_chat
-from chatparsers.sessions.session import Sampled, Session
+from chatparsers.sessions.session import NextAnswer, Sampled, Session
+from chatparsers.sessions.walks import Walks
 
 
 class Direct(Chat):
@@ -34,6 +35,7 @@ class Direct(Chat):
         request = read_chat({"model": "m", **self.body(system, items, tools)})
         options = {name: value for name, value in request.prepare.items() if name != "messages"}
         step = self.session.ask(request.messages, options)
+        self.check_cold(step, request.messages, options)
         turn, prompt = step.rollout.turn_alone, step.rollout.ids
         whole = self.chat.prepare(**request.prepare, now=self.session.now)
         again = self.model.tokenizer.encode(whole.prompt, add_special_tokens=False).ids
@@ -53,6 +55,15 @@ class Direct(Chat):
         reply = self.reply(answer)
         reply.session = {"reason": step.reason, "forgiven": ",".join(sorted(step.forgiven))}
         return reply
+
+    def check_cold(self, step: NextAnswer, messages: Sequence[Any], options: dict[str, Any]) -> None:
+        """What the session remembers of earlier requests changes nothing."""
+        session = self.session
+        warm, session._walks = session._walks, Walks(session.root, session.keys)
+        cold = session.ask(messages, options)
+        session._walks = warm
+        assert (cold.parent, cold.reason, cold.forgiven) == (step.parent, step.reason, step.forgiven)
+        assert cold.rollout.ids == step.rollout.ids
 
 
 def cut(turn: Any, ids: list[int]) -> Any:
