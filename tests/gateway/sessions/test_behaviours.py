@@ -8,6 +8,8 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,6 +29,7 @@ from played import chat_of as chat_of_template
 from servers import Server
 
 from chatparsers.gateway import Job, Settings, create_app
+from chatparsers.sessions import samples
 from chatparsers.sessions.samples import About, export, rows_of, summary
 
 TEMPLATES = ("qwen3", "hermes-2-pro", "glm-4-5", "gpt-oss")
@@ -76,7 +79,8 @@ def check_rows(model: Model, found: list[dict[str, Any]]) -> tuple[int, float]:
         places = [place for place, mask in enumerate(row["loss_mask"]) if mask]
         now = model.network.logprobs(row["input_ids"], places)
         counted += len(places)
-        gap = max([gap, *(abs(row["logprobs"][at] - here) for at, here in zip(places, now, strict=True))])
+        told = [inf if row["logprobs"][at] is None else row["logprobs"][at] for at in places]
+        gap = max([gap, *(abs(one - here) for one, here in zip(told, now, strict=True))])
     return counted, gap
 
 
@@ -172,3 +176,94 @@ def test_every_template(
             warnings.simplefilter("ignore")
             check_directly(chat, "exact" if number % 4 == 3 else "template", count)
     assert count["behaviours"] > count["unwritten"] and count["exact"] > count["on"] // 4, count
+
+
+def _swap(row: dict[str, Any], at: int) -> None:
+    ids = row["input_ids"]
+    ids[at - 1], ids[at] = ids[at], ids[at - 1]
+
+
+def _drop(row: dict[str, Any], at: int) -> None:
+    for name in ("input_ids", "labels", "loss_mask", "logprobs"):
+        del row[name][at - 1]
+
+
+def _wrong(row: dict[str, Any], at: int) -> None:
+    row["input_ids"][at] += 1
+
+
+def _other_context(row: dict[str, Any], at: int) -> None:
+    row["input_ids"][row["loss_mask"].index(1) - 1] += 1
+
+
+def _other_logprob(row: dict[str, Any], at: int) -> None:
+    row["logprobs"][at] = row["logprobs"][at - 1]
+
+
+def _shifted(row: dict[str, Any], at: int) -> None:
+    row["logprobs"] = [row["logprobs"][-1], *row["logprobs"][:-1]]
+
+
+def _uncounted(row: dict[str, Any], at: int) -> None:
+    row["loss_mask"][at] = 0
+
+
+def _no_answer(row: dict[str, Any], at: int) -> None:
+    end = next(end for end in range(at, len(row["loss_mask"])) if not row["loss_mask"][end])
+    for name in ("input_ids", "labels", "loss_mask", "logprobs"):
+        del row[name][row["loss_mask"].index(1) : end]
+
+
+def _rest_of(row: dict[str, Any], at: int) -> None:
+    row["loss_mask"][at:] = [0] * len(row["loss_mask"][at:])
+
+
+FAULTS = {
+    "one wrong id": _wrong,
+    "two ids in another order": _swap,
+    "an id left out": _drop,
+    "one wrong id in the prompt": _other_context,
+    "the logprob of another id": _other_logprob,
+    "logprobs moved by one": _shifted,
+    "an id that does not count": _uncounted,
+    "a row without one of its answers": _no_answer,
+    "a row that ends early": _rest_of,
+}
+
+
+@cache
+def played(name: str) -> tuple[Model, Direct]:
+    model = Model(chat_of("qwen3"), script("", True))
+    client = Direct(model.chat, model)
+    BEHAVIOURS[name](Agent(client))
+    return model, client
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_seen(fault: str) -> None:
+    """The control of the check above: what it must never see, and would see."""
+    model, client = played("verbatim")
+    found = rows_of(export(client.session, "keep"), About("s", None, None, {}))
+    counted, gap = check_rows(model, found)
+    assert counted == model.sampled and gap < 1e-9
+    longest = max(found, key=lambda row: row["length"])
+    places = [at for at, mask in enumerate(longest["loss_mask"]) if mask and longest["loss_mask"][at - 1]]
+    FAULTS[fault](longest, places[len(places) // 3])
+    counted, gap = check_rows(model, found)
+    assert counted != model.sampled or gap > 1e-3, gap
+
+
+@pytest.mark.parametrize("fault", ["lost", "twice"])
+def test_a_row_that_is_lost_or_counts_twice_is_an_error(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake of ours: no row is given out then, as what was sampled counts once, or is left out for a reason."""
+    _, client = played("branches")
+    assert summary([export(client.session)])["counted"]
+    rows_of_a_line = samples._rows
+
+    def wrong(*given: Any) -> list[samples.Row]:
+        found = [*rows_of_a_line(*given)]
+        return found[1:] if fault == "lost" else [*found, *found]
+
+    monkeypatch.setattr(samples, "_rows", wrong)
+    with pytest.raises(RuntimeError, match="ids were sampled"):
+        summary([export(client.session)])
