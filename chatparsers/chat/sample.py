@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from math import nan
+from math import isnan, nan
 from typing import Any, Literal
 
 from ..core.shown import Shown
@@ -226,9 +226,9 @@ class Sample(Shown):
             self._messages = _filled("i", len(self._ids), -1, messages)
             self._marks = ((), ())
         elif slot == "_logprobs" and self._logprobs is None:
-            self._logprobs = array("d", [nan]) * len(self._ids)
+            return array("d", [nan]) * len(self._ids)
         elif slot == "_versions" and self._versions is None:
-            self._versions = array("q", [-1]) * len(self._ids)
+            return array("q", [-1]) * len(self._ids)
         found: array[Any] = getattr(self, slot)
         return found
 
@@ -336,7 +336,8 @@ class Sample(Shown):
 
     def to_row(self, **more: Any) -> dict[str, Any]:
         """The sample as a row: the columns of `chatparsers.data.Encode`, with ``logprobs``, ``versions``,
-        ``prompt_length`` and what `with_columns` added. ``more``: other fields of the row, such as ``session``.
+        ``prompt_length`` and what `with_columns` added. ``more``: other fields of the row, such as ``session``. A
+        number that is missing is None there, as JSON has no nan.
 
         >>> row = chat.encode([*messages, {"role": "assistant", "content": "Yes."}]).to_row(session="a")
         >>> len(row["input_ids"]) == row["length"], row["session"]
@@ -350,10 +351,10 @@ class Sample(Shown):
             "length": len(self),
             "truncated": self.truncated,
             "left_out": [{"message": at, "why": why} for at, why in self.left_out.items()],
-            "logprobs": self.logprobs,
+            "logprobs": _without_nan(self.logprobs),
             "versions": self.versions,
             "prompt_length": self.prompt_length,
-            **{name: self.column(name) for name in self._added},
+            **{name: _without_nan(self.column(name)) for name in self._added},
             **more,
         }
 
@@ -379,8 +380,7 @@ class Sample(Shown):
             mask = [int(label != -100) for label in row["labels"]]
         kinds = row.get("kinds") or None
         probs = row.get("logprobs")
-        if probs is not None:
-            probs = [nan if one is None else one for one in probs]  # as a session's row has it
+        probs = None if probs is None else [nan if value is None else value for value in probs]
         given = {"_mask": ("b", mask), "_kinds": ("b", kinds), "_logprobs": ("d", probs)}
         for slot, (code, values) in {**given, "_versions": ("q", row.get("versions"))}.items():
             if values is None:
@@ -388,6 +388,8 @@ class Sample(Shown):
             if len(values) != len(found):
                 raise RequestError(f"from_row: {slot[1:]}: expected {len(found)} values, found {len(values)}")
             setattr(found, slot, array(code, values))
+        if found._logprobs is not None and all(map(isnan, found._logprobs)):
+            found._logprobs = None
         if found._kinds is not None:
             found._messages = array("i", [-1]) * len(found)
         own = {*ROW, *_SLOTS}
@@ -396,7 +398,9 @@ class Sample(Shown):
             for name, values in row.items()
             if isinstance(values, (list, tuple)) and name not in own
         }
-        return found.with_columns(**{name: one for name, one in lists.items() if len(one) == len(found)})
+        return found.with_columns(
+            **{name: _with_nan(one) for name, one in lists.items() if len(one) == len(found)}
+        )
 
     # copies
 
@@ -439,6 +443,19 @@ _SLOTS = {
     "logprobs": "_logprobs",
     "versions": "_versions",
 }
+
+
+def _without_nan(values: Sequence[Any]) -> list[Any]:
+    """The values, with None for each that is nan."""
+    return [None if value != value else value for value in values]  # nan alone is not itself
+
+
+def _with_nan(values: Sequence[Any]) -> list[Any]:
+    """The values; where they are numbers, with nan for each that is None."""
+    given = [value for value in values if value is not None]
+    if not given or not all(isinstance(value, (int, float)) for value in given):
+        return list(values)
+    return [nan if value is None else value for value in values]
 
 
 def _filled(code: Any, length: int, value: int, runs: Sequence[Run]) -> array[int]:

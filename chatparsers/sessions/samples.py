@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isnan
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..chat.parts import Given, Said
@@ -146,18 +145,11 @@ class About(NamedTuple):
     advantage: float | None = None
 
 
-def to_row(sample: Sample) -> dict[str, Any]:
-    """A sample as plain data: `Sample.to_row`, with None for a logprob that nobody gave, as JSON has no nan."""
-    row = sample.to_row(logprobs=[None if isnan(value) else value for value in sample.logprobs])
-    del row["prompt_length"]
-    return row
-
-
 def rows_of(found: Export, about: About) -> list[dict[str, Any]]:
     """The rows as plain data. ``weight``: so that each session counts once, however many rows it has."""
     return [
         {
-            **to_row(row.sample),
+            **row.sample.to_row(),
             "session": about.session,
             "group": about.group,
             "line": row.line,
@@ -215,6 +207,7 @@ def to_arrow(rows: Sequence[Mapping[str, Any]]) -> bytes:
         "left_out": pa.list_(pa.struct([("message", pa.int32()), ("why", pa.string())])),
         "logprobs": pa.list_(pa.float32()),
         "versions": pa.list_(pa.int32()),
+        "prompt_length": pa.int32(),
         "session": pa.string(),
         "group": pa.string(),
         "line": pa.int32(),

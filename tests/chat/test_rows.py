@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from math import isnan
+import math
 from typing import Any
 
 import pytest
@@ -35,9 +35,10 @@ def sample() -> Sample:
 
 
 def columns(one: Sample) -> dict[str, list[Any]]:
-    """All of a sample's columns, by name; nan is not equal to nan, so logprobs are texts."""
-    names = ["ids", "loss_mask", "kinds", "message_indices", "versions", *one.added]
-    return {name: one.column(name) for name in names} | {"logprobs": list(map(str, one.logprobs))}
+    """All of a sample's columns, by name; nan is not equal to nan, so numbers are texts."""
+    names = ["ids", "loss_mask", "kinds", "message_indices", "versions", "logprobs", *one.added]
+    found = {name: one.column(name) for name in names}
+    return {name: [str(one) if one != one else one for one in values] for name, values in found.items()}
 
 
 def test_added_columns_go_where_the_ids_go(sample: Sample) -> None:
@@ -66,15 +67,19 @@ def test_a_column_that_cannot_be_added_is_named(sample: Sample, columns: dict[st
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_row_is_read_back(name: str) -> None:
-    sample = encoded(name).with_columns(advantages=0.5, experts=[[1, 2]] * len(encoded(name)))
-    row = json.loads(json.dumps(sample.to_row(session="a"), allow_nan=True))
+    sample = encoded(name).with_columns(
+        advantages=0.5,
+        experts=[[1, 2]] * len(encoded(name)),
+        reference_logprobs=[math.nan, *[-0.5] * (len(encoded(name)) - 1)],
+    )
+    row = json.loads(json.dumps(sample.to_row(session="a"), allow_nan=False))
     again = Sample.from_row(row)
     kept = {key: values for key, values in columns(sample).items() if key != "message_indices"}
     assert {key: columns(again)[key] for key in kept} == kept
     assert again.left_out == sample.left_out and again.counted == sample.counted > 0
     assert row["prompt_length"] == sample.prompt_length == sample.loss_mask.index(1)
     unknown = Sample.from_row({**row, "logprobs": [None] * len(sample)})  # as plain JSON has it
-    assert all(map(isnan, unknown.logprobs))
+    assert all(map(math.isnan, unknown.logprobs))
     with pytest.raises(RequestError, match=r"from_row: kinds: expected \d+ values, found 1"):
         Sample.from_row({**row, "kinds": [1]})
     with pytest.raises(RequestError, match="expected input_ids, found none: too long"):
@@ -117,7 +122,9 @@ def test_a_batch_holds_rows_samples_and_packed_rows(sample: Sample, side: Any) -
     batch = make([sample, short])
     again = make([sample.to_row(), short.to_row()])
     assert batch["input_ids"].shape[1] % 16 == 0 and batch["input_ids"].dtype == numpy.int64
-    assert sorted(batch) == ["advantages", "attention_mask", "input_ids", "labels", "loss_mask"]
+    assert (
+        sorted(batch) == sorted(again) == ["advantages", "attention_mask", "input_ids", "labels", "loss_mask"]
+    )
     for name, values in batch.items():
         assert numpy.array_equal(values, again[name]), name
     for row, one in enumerate((sample, short)):

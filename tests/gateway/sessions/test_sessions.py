@@ -27,6 +27,7 @@ from scripted import soon
 from servers import Server
 from test_behaviours import check_rows, rows, script
 
+from chatparsers import Sample
 from chatparsers.cli.main import main
 from chatparsers.gateway import EngineError, Settings, create_app
 from chatparsers.sessions.session import Limits
@@ -422,6 +423,9 @@ def test_the_weights_are_named(gateway: Callable[..., Gateway]) -> None:
     turns(agent, 1, items)
     assert made.post("/weights", {"version": "new"}).status_code == 400
     (row,) = rows(made.server, "s")
+    own = {"session", "group", "line", "segment", "answers", "delivered", "reward", "advantage", "weight"}
+    read = Sample.from_row({name: value for name, value in row.items() if name not in own})
+    assert {**row, **read.to_row()} == row and read.prompt_length == row["prompt_length"] > 0
     versions = {version for version, mask in zip(row["versions"], row["loss_mask"], strict=True) if mask}
     assert versions == {3, 4}
 
