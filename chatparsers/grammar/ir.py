@@ -102,7 +102,10 @@ class Ref(Ir):
 @dataclass(eq=False, slots=True)
 class Blank(Ir):
     """Optional white space inside JSON: nothing, one space, or a line's end and spaces or tabs; up to 64 of these where
-    an engine bears to count them. A name, a colon, a value or a closing bracket follows."""
+    an engine bears to count them. A name, a colon, a value or a closing bracket follows. ``written``: the line's end
+    and so many of these were written before; -1: nothing was."""
+
+    written: int = -1
 
 
 @dataclass(eq=False, slots=True)

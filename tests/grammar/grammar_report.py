@@ -16,7 +16,7 @@ _PROPERTY = "grammar"
 
 def record(request: pytest.FixtureRequest, kind: str, **counted: Any) -> None:
     """Keeps a test's counts. ``kind`` is ``compiled``, ``compared``, ``schemas``, ``tools' schemas``,
-    ``generated``, ``sampled`` or ``llama``."""
+    ``generated``, ``sampled``, ``rest`` or ``llama``."""
     plain = {name: dict(value) if isinstance(value, Counter) else value for name, value in counted.items()}
     request.node.user_properties.append((_PROPERTY, {"kind": kind, **plain}))
 
@@ -36,6 +36,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         "tools' schemas": tools,
         "generated": generated,
         "sampled by ids": sampled,
+        "the rest after a cut": rest,
         "llama.cpp's grammar code": llama,
     }
     for title, lines in sections.items():
@@ -119,6 +120,16 @@ def sampled(records: list[Mapping[str, Any]]) -> Iterator[str]:
     for dialect, counts in sorted(totals.items()):
         ends = ", ".join(f"{counts[end]} {end}" for end in ("ended", "cut", "stuck", "refused", "invalid"))
         yield f"{dialect:16} {counts.total() - counts['invalid']} samples: {ends}"
+
+
+def rest(records: list[Mapping[str, Any]]) -> Iterator[str]:
+    """At how many cuts the grammar of the rest was that of the whole, with how many texts after them."""
+    found = of(records, "rest")
+    for choice in dict.fromkeys(record["choice"] for record in found):
+        of_it = [record for record in found if record["choice"] == choice]
+        cuts, texts = (sum(record[what] for record in of_it) for what in ("cuts", "texts"))
+        formats = sum(record["cuts"] > 0 for record in of_it)
+        yield f"{choice:16}{formats:>4} formats{cuts:>7} cuts{texts:>8} texts"
 
 
 def tools(records: list[Mapping[str, Any]]) -> Iterator[str]:

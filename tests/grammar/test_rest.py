@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from engines import FULL, PREFIX, Status, compile_for
+from grammar_report import record
 from samples import tool
 
 from chatparsers import ChatParsersError, Format, LoadError, RequestError, get_format, list_formats, load
@@ -37,6 +38,7 @@ VALUE = {
     "short": 'a\n"b',
     "any": {"k": [1, "z"], "where": {"lat": -1.5}},
 }
+ANSWER = {"type": "object", "properties": PROPERTIES, "required": [*PROPERTIES]}
 TOOLS = [tool("get_weather", PROPERTIES, [*PROPERTIES]), tool("get_time", {"zone": {"type": "string"}}, [])]
 ENGINES = {"lark": "llguidance", "structural_tag": "xgrammar", "gbnf": "xgrammar"}
 
@@ -45,22 +47,47 @@ def call(name: str, arguments: Any) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
 
 
+CALLS = [call("get_weather", VALUE), call("get_time", {"zone": "UTC"})]
+TEXT = {"content": "Let me look."}
+SHAPED = {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": ANSWER}}}
+CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "auto": ({"tools": TOOLS}, {**TEXT, "tool_calls": CALLS}),
+    "required": ({"tools": TOOLS, "tool_choice": "required"}, {"tool_calls": CALLS}),
+    "named": ({"tools": TOOLS, "tool_choice": "get_weather"}, {"tool_calls": CALLS[:1]}),
+    "none": ({"tools": TOOLS, "tool_choice": "none"}, TEXT),
+    "schema": (SHAPED, {"content": json.dumps(VALUE)}),
+    "schema, calls": ({"tools": TOOLS, **SHAPED}, {"tool_calls": CALLS}),
+}
+"""What is asked for, and what the model writes: with a thought before it, where the format has thoughts."""
+
+
 def written(format: Format, choice: str) -> str:
-    """A thought, a text and two calls, as far as the format writes them beside one another."""
-    calls = [call("get_weather", VALUE), call("get_time", {"zone": "UTC"})]
-    content = {} if choice == "required" else {"content": "Let me look."}
+    """The answer, as far as the format writes its parts beside one another."""
+    _, parts = CHOICES[choice]
     thought = {"reasoning_content": "Hm, the weather."} if format.features.reasoning else {}
+    calls = {"tool_calls": parts["tool_calls"]} if "tool_calls" in parts else parts
     for message in (
-        {**thought, **content, "tool_calls": calls},
-        {**thought, "tool_calls": calls},
-        {"tool_calls": calls},
-        {"tool_calls": calls[:1]},
+        {**thought, **parts},
+        {**thought, **calls},
+        calls,
+        {"tool_calls": CALLS[:1]} if calls is not parts else parts,
     ):
         try:
             return format.render({"role": "assistant", **message}, TOOLS)
         except ChatParsersError:
             continue
-    pytest.skip(f"{format.name} writes no call with these values")
+    pytest.skip(f"{format.name} writes no such answer")
+
+
+def printed(text: str, whole: Any) -> str:
+    """The text with line ends and indents in its JSON, as far as the grammar has them there."""
+    for before, after in ((": ", ":\n\t  "), (", ", ",\r\n "), ("{", "{\n  "), ("}", "\n}")):
+        at = -1
+        while (at := text.find(before, at + 1)) >= 0:
+            changed = text[:at] + after + text[at + len(before) :]
+            if whole.status(changed) == FULL:
+                text, at = changed, at + len(after)
+    return text
 
 
 def shifted(status: Status, by: int) -> Status:
@@ -78,33 +105,52 @@ def follows(head: str, tail: str) -> list[str]:
         '"',
         "}",
         " \n",
+        " " * 63 + tail.lstrip(" "),
         "<",
         "\n" + tail,
     ]
     return [tail, half, "", *others]
 
 
-@pytest.mark.parametrize("dialect", ENGINES)
-@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_rest_and_what_was_written_are_the_whole(
-    name: str, choice: str, dialect: str, amount: Any
+    name: str, choice: str, amount: Any, request: pytest.FixtureRequest
 ) -> None:
-    if dialect == "gbnf" and choice == "auto":
-        pytest.skip("GBNF has calls alone with auto")
     format = get_format(name)
-    text = written(format, choice)
-    options: Any = {"tools": TOOLS, "tool_choice": choice}
-    engine = ENGINES[dialect]
+    text, options = written(format, choice), CHOICES[choice][0]
+    chance, cuts, texts = random.Random(name + choice), 0, 0
+    for dialect, engine in ENGINES.items():
+        if dialect == "gbnf" and choice in ("auto", "none"):
+            continue  # it has the calls alone
+        whole = compile_for(engine, str(format.bind(**options).grammar(dialect)), dialect)
+        if whole.status(text) != FULL:
+            continue  # the grammar is narrower than these values
+        said = printed(text, whole)
+        for end in chance.sample(range(1, len(said)), amount(2, 3, 40)):
+            head, tail = said[:end], said[end:]
+            rest = compile_for(engine, str(format.bind(**options, prefix=head).grammar(dialect)), dialect)
+            for after in follows(head, tail):
+                found, expected = shifted(rest.status(after), end), whole.status(head + after)
+                assert found == expected, (dialect, head, after)
+                texts += 1
+            cuts += 1
+    record(request, "rest", choice=choice, cuts=cuts, texts=texts)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_written_white_space_counts(dialect: str) -> None:
+    options: Any = {"tools": [tool("f", {"a": {}}, ["a"])], "tool_choice": "required", "thinking": False}
+    format, engine = get_format("hermes-2-pro"), ENGINES[dialect]
     whole = compile_for(engine, str(format.bind(**options).grammar(dialect)), dialect)
-    if whole.status(text) != FULL:
-        pytest.skip("the grammar is narrower than these values")
-    chance = random.Random(name + choice + dialect)
-    for end in chance.sample(range(1, len(text)), amount(3, 6, 40)):
-        head, tail = text[:end], text[end:]
+    for space in ("\n", "\r", "\r\n\t", "\n" + " " * 15, "\n" + " " * 63):
+        head = '<tool_call>\n{"name": "f", "arguments": {' + space
         rest = compile_for(engine, str(format.bind(**options, prefix=head).grammar(dialect)), dialect)
-        for after in follows(head, tail):
-            assert shifted(rest.status(after), end) == whole.status(head + after), (head, after)
+        for more in ("", " ", "\n", "\t" * 5, " " * 6, " " * 20, " " * 49, " " * 64):
+            text = more + '"a": 1}}\n</tool_call>'
+            expected = whole.status(head + text)
+            if whole.status(head).kind != "rejected":
+                assert shifted(rest.status(text), len(head)) == expected, (space, more)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -145,7 +145,7 @@ class GbnfWriter(RuleWriter):
     """Writes one grammar; ``token_ids`` has the ids of the markers that are written as token references."""
 
     first, defines = "root", " ::= "
-    reference = "<[%d]>"
+    reference, indent = "<[%d]>", 64
     """How a token is written; this is llama.cpp's form."""
     commons: Mapping[str, str] = _COMMON
     """The rules that every grammar may need."""
@@ -180,7 +180,8 @@ class GbnfWriter(RuleWriter):
         if isinstance(node, ir.Chars):
             return char_class(node.ranges)
         if isinstance(node, ir.Blank):
-            return self.common("ws")
+            left = max(0, self.indent - node.written)
+            return self.common("ws") if node.written < 0 else f"[ \\t]{{0,{left}}}" if left else '""'
         if isinstance(node, ir.Ref):
             return self.ref(node.name)
         if isinstance(node, ir.TokenRef):
@@ -468,8 +469,10 @@ decides about most tokens that begin with a space when it compiles. Without it, 
 If another text follows in a format, the mask has no token of the space and that text. It has the space alone."""
 
 
-WHITE = r"( |\r?\n[ \t]{0,20})?"
-"""White space in JSON for xgrammar: it takes 0.7 ms to compile each character of an indent."""
+_INDENT = 20
+"""xgrammar takes 0.7 ms to compile each character of an indent."""
+WHITE = rf"( |\r?\n[ \t]{{0,{_INDENT}}})?"
+"""White space in JSON for xgrammar."""
 
 
 def regex(expression: str) -> str:
@@ -480,14 +483,15 @@ def regex(expression: str) -> str:
 class XgrammarWriter(GbnfWriter):
     """GBNF with the forms of xgrammar. ``regexes``: whether regular expressions are one of them."""
 
-    reference = "Token(%d)"
+    reference, indent = "Token(%d)", _INDENT
 
     def __init__(
         self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, regexes: bool = True
     ) -> None:
         super().__init__(rules, token_ids)
         self.regexes = regexes
-        blank = regex(WHITE) if regexes else '"" | " " | "\\n" [ \\t]{0,20} | "\\r\\n" [ \\t]{0,20}'
+        lines = " | ".join([f"{end} [ \\t]{{0,{_INDENT}}}" for end in (r'"\n"', r'"\r\n"')])
+        blank = regex(WHITE) if regexes else f'"" | " " | {lines}'
         self.commons = {**_COMMON, "ws": blank + _AFTER_BLANK}
 
 

@@ -29,7 +29,8 @@ from .rules import RuleWriter
 _ANY = "(?s:.)"
 _EMPTY = "(?:)"
 _NEVER = r"[^\s\S]"
-_BLANK = r"/ |\r?\n[ \t]{0,64}/"
+_INDENT = 64
+_BLANK = rf"/ |\r?\n[ \t]{{0,{_INDENT}}}/"
 
 
 def _literal(text: str) -> str:
@@ -214,8 +215,10 @@ class _Writer(RuleWriter):
         out: list[str] = []
         before: Ir | None = None
         for item in self.closed(_cut_after_repeats(items)):
-            if type(item) is ir.Blank and (
-                type(before) is ir.Text or (type(before) is ir.Lang and before.end)
+            if (
+                type(item) is ir.Blank
+                and item.written < 0
+                and (type(before) is ir.Text or (type(before) is ir.Lang and before.end))
             ):
                 out[-1] = self.terminal("LIT", f"{out[-1]} {_BLANK}?")
             else:
@@ -256,7 +259,9 @@ class _Writer(RuleWriter):
         if isinstance(node, ir.Chars):
             return self.terminal("CHAR", f"/{_class(node.ranges)}/")
         if isinstance(node, ir.Blank):
-            return self.terminal("WS", _BLANK) + "?"
+            left = _INDENT - node.written
+            blank = _BLANK if node.written < 0 else f"/[ \\t]{{1,{left}}}/"
+            return self.terminal("WS", blank) + "?" if left > 0 else '""'
         if isinstance(node, ir.Ref):
             return self.ref(node.name)
         if isinstance(node, ir.TokenRef):

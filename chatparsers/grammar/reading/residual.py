@@ -18,7 +18,7 @@ from itertools import takewhile
 
 from ...errors import RequestError
 from .. import ir
-from ..ir import ANYTHING, BLANKS, EMPTY, Ir, Part, Seq, Text, alt, nullable, seq
+from ..ir import ANYTHING, EMPTY, Ir, Part, Seq, Text, alt, nullable, seq
 from ..regular.regex import read_regex
 
 HEX = "[0-9a-fA-F]"
@@ -29,6 +29,7 @@ CHARACTER = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{HEX}{{3}
 BEYOND_ASCII = rf"\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]{HEX}{{3}}|{PAIR})"
 """The spelling of a character beyond ASCII by its number."""
 
+_indent = re.compile(r"(?P<half>\r)|\r?\n(?P<indent>[ \t]*)").fullmatch
 _whole_characters = re.compile(f"{CHARACTER}*").match
 _CHARACTER = read_regex(f"^{CHARACTER}$")
 _HIGH = read_regex(f"^{BEYOND_ASCII}$")
@@ -124,7 +125,7 @@ class _Walk:
         elif isinstance(node, ir.Free):
             yield from self.free(node, at)
         elif isinstance(node, ir.Blank):
-            yield from self.blank(at)
+            yield from self.blank(node, at)
 
     def sequence(self, items: tuple[Ir, ...], at: int) -> _Ways:
         places = [at]
@@ -167,14 +168,15 @@ class _Walk:
                     seen.add((end, least, most))
                     left.append((end, least, most))
 
-    def blank(self, at: int) -> _Ways:
-        """White space inside JSON. That of a prompt may be longer than what is generated, and end within it."""
+    def blank(self, node: ir.Blank, at: int) -> _Ways:
+        """White space inside JSON. That of a prompt may be more than is generated; then it is over."""
         end = len(self.text) - len(self.text[at:].lstrip(" \r\n\t"))
-        if end < len(self.text) or end == at:
+        found = _indent("\n" * (node.written >= 0) + self.text[at:]) if at < end == len(self.text) else None
+        if found is None:
             yield None, end
-            return
-        rests = [rest for rest, _ in self.advance(BLANKS, at) if rest is not None]
-        yield alt(EMPTY, *rests), end
+        else:
+            indented = ir.Blank(max(node.written, 0) + len(found["indent"] or ""))
+            yield seq(Text("\n" if found["half"] else ""), indented), end
 
     # free text with calls
 
