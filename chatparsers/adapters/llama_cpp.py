@@ -36,7 +36,15 @@ from ._answer import Answer, end_ids
 from ._check import check_parameters
 from ._masks import Rows, Steered
 
-__all__ = ["ChatHandler", "LazyGrammar", "TurnMask", "generate", "register", "to_llama_grammar"]
+__all__ = [
+    "ChatHandler",
+    "LazyGrammar",
+    "TurnMask",
+    "generate",
+    "logprobs_of",
+    "register",
+    "to_llama_grammar",
+]
 
 _SAMPLING = (
     "top_k", "top_p", "min_p", "typical_p", "frequency_penalty", "presence_penalty", "repeat_penalty", "tfs_z",
@@ -101,6 +109,18 @@ def generate(
         own = _grammar(llama, turn) if grammar is None else grammar
     found: Iterator[int] = llama.generate(ids, grammar=own, **sampling)
     return found
+
+
+def logprobs_of(llama: Llama, id: int, most: int = 0) -> list[tuple[float, int]]:
+    """The log probability of the id that `generate` gave last, and after it those of the ``most`` likeliest, each with
+    its id. They are the model's own: neither the temperature nor a grammar is in them."""
+    # The scores that the id was sampled by are still there: the model goes on when the next one is asked for.
+    scores = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(llama.ctx, -1), shape=(llama.n_vocab(),))
+    scores = scores.astype(np.float64) - scores.max()
+    found = scores - np.log(np.exp(scores).sum())
+    likeliest = np.argpartition(found, -most)[-most:] if most else np.array([], dtype=int)
+    tops = sorted(((float(found[at]), int(at)) for at in likeliest), reverse=True)
+    return [(float(found[id]), id), *tops]
 
 
 def _grammar(llama: Llama, turn: Turn) -> LlamaGrammar | None:

@@ -439,7 +439,15 @@ def _engine(group: _Group) -> None:
     group.add_argument("--upstream", metavar="URL", help="the engine, such as http://127.0.0.1:8080")
     group.add_argument(
         "--upstream-kind",
-        choices=("llama-server", "vllm", "sglang", "ollama", "openai-completions"),
+        choices=(
+            "llama-server",
+            "vllm",
+            "vllm-generate",
+            "sglang",
+            "sglang-generate",
+            "ollama",
+            "openai-completions",
+        ),
         help="what runs there",
     )
     group.add_argument("--upstream-model", metavar="NAME", help="the engine's own name for the model")

@@ -13,7 +13,7 @@ from .app import create_app
 from .engine import Batch, End, Engine, EngineError, Job
 from .llama_server import LlamaServer
 from .ollama import Ollama
-from .openai_completions import VLLM, OpenAICompletions, SGLang
+from .openai_completions import VLLM, OpenAICompletions, SGLang, SGLangGenerate, VLLMGenerate
 from .settings import Settings
 
 __all__ = [
@@ -27,6 +27,8 @@ __all__ = [
     "Ollama",
     "OpenAICompletions",
     "SGLang",
+    "SGLangGenerate",
     "Settings",
+    "VLLMGenerate",
     "create_app",
 ]

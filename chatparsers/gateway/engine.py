@@ -126,8 +126,6 @@ class Engine(ABC):
     """The sampler's fields that it takes, under the names of `chatparsers.serving.Request`; None: all."""
     logprobs: ClassVar[bool] = False
     """Whether it can be asked for log probabilities."""
-    logprobs_with_images: ClassVar[bool] = True
-    """The same, where there are images."""
     images = False
     """Whether it takes images. `start` finds out."""
     images_by_ids: ClassVar[bool] = False

@@ -1,6 +1,7 @@
-"""The endpoints of vLLM and SGLang that take images: ``/inference/v1/generate`` and ``/generate``.
+"""The endpoints of vLLM and SGLang that take images and give ids: ``/inference/v1/generate`` and ``/generate``.
 
-Their completions take text alone. The bodies here are made of those for completions, so that both ask for the same.
+Their completions take text alone, and not each server has them. The bodies here are made of those for completions, so
+that both ask for the same.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from .engine import Batch, End, EngineError, Job
 from .http_engine import Read, count_of, ids_of, text_of
-from .probable import placed, records
+from .probable import Pieces, placed, records, triples
 
 VLLM_PATH, SGLANG_PATH = "/inference/v1/generate", "/generate"
 _NOT_SAMPLED = frozenset(
@@ -28,33 +29,35 @@ def _sampled(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name not in _NOT_SAMPLED}
 
 
-def vllm_body(job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The request for ids with images. ``body``: the one for completions."""
+def vllm_body(job: Job, body: Mapping[str, Any], mode: str = "text") -> dict[str, Any]:
+    """The request for ids. ``body``: the one for completions. ``mode``: ``"tokens"`` for ids alone, which a server
+    without a tokenizer gives too."""
     sampled = _sampled(body)
     if job.max_tokens is None:
         del sampled["max_tokens"]  # how long the prompt is, only the engine knows: it takes what is left
+    parts = [{"type": "image_url", "url": one.image.data_url} for one in job.pictures]
     return {
         **({"model": body["model"]} if "model" in body else {}),
         "token_ids": job.prompt,
-        "content_parts": [{"type": "image_url", "url": one.image.data_url} for one in job.pictures],
+        **({"content_parts": parts} if parts else {}),
         "sampling_params": sampled,
-        "output_mode": "text",
+        "output_mode": mode,
         "return_token_ids": True,
         "stream": True,
         "stream_options": {"include_usage": True},
     }
 
 
-def vllm_reading(images: int, read: Read, *, by_ids: bool) -> Read:
-    """Reads the events of such a request: those of completions, with log probabilities as chat has them. ``images``:
-    how many it has. ``read``: of completions.
+def vllm_reading(images: int, read: Read, *, by_ids: bool, pieces: Pieces | None = None) -> Read:
+    """Reads the events of such a request: those of completions, with log probabilities as chat has them, or by ids.
+    ``images``: how many it has. ``read``: of completions. ``pieces``: what each id spells.
 
     Raises `EngineError` if vLLM did not take the images, as older ones do not, which know no such field."""
     first = True
 
     def reading(data: Mapping[str, Any]) -> Batch | None:
         nonlocal first
-        if first:
+        if first and images:
             first = False
             ranges = data.get("mm_placeholders")
             taken = ranges.get("image") if isinstance(ranges, dict) else None
@@ -64,7 +67,7 @@ def vllm_reading(images: int, read: Read, *, by_ids: bool) -> Read:
         said = choices[0].pop("logprobs", None) if isinstance(choices, list) and choices else None
         batch = read(data)
         if batch is not None and isinstance(said, dict):
-            found = records(said.get("content"))
+            found = records(said.get("content"), pieces)
             batch.logprobs = placed(found, (batch.ids or []) if by_ids else None, batch.text)
         return batch
 
@@ -72,21 +75,24 @@ def vllm_reading(images: int, read: Read, *, by_ids: bool) -> Read:
 
 
 def sglang_body(job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The request for a text with images. ``body``: the one for completions."""
-    sampled = {_SGLANG.get(name, name): value for name, value in _sampled(body).items()}
+    """The request for a text or ids, which may have images. ``body``: the one for completions."""
+    sampled = {_SGLANG.get(name, name): value for name, value in _sampled(body).items() if name != "logprobs"}
     if job.grammar is not None:
         sampled["structural_tag"] = json.dumps(body["response_format"])
+    images = [one.image.data_url for one in job.pictures]
+    asked = {} if job.logprobs is None else {"return_logprob": True, "top_logprobs_num": job.logprobs}
     return {
-        "text": job.prompt,
-        "image_data": [one.image.data_url for one in job.pictures],
+        "input_ids" if isinstance(job.prompt, list) else "text": job.prompt,
+        **({"image_data": images} if images else {}),
         "sampling_params": sampled,
+        **asked,
         "stream": True,
     }
 
 
-def sglang_reading(*, by_ids: bool) -> Read:
+def sglang_reading(*, by_ids: bool, pieces: Pieces | None = None) -> Read:
     """Reads the events of such a request. Each has all that was written, or only what is new, as the server was
-    started: the count of tokens tells."""
+    started: the count of tokens tells. ``pieces``: what each id spells."""
     before, seen = "", 0
 
     def reading(data: Mapping[str, Any]) -> Batch:
@@ -110,6 +116,11 @@ def sglang_reading(*, by_ids: bool) -> Read:
                 count,
                 count_of(info.get("cached_tokens")) or 0,
             )
-        return Batch(text, (ids[len(ids) - new :] if new else None) if by_ids else None, end)
+        fresh = ids[len(ids) - new :] if new else []
+        batch = Batch(text, (fresh or None) if by_ids else None, end)
+        if new and info.get("output_token_logprobs"):
+            found = triples(info["output_token_logprobs"], info.get("output_top_logprobs"), pieces, new)
+            batch.logprobs = placed(found, fresh if by_ids else None, text)
+        return batch
 
     return reading

@@ -31,6 +31,8 @@ _PIECE = 8192
 """How many ids are written at once."""
 _PROBE = "Hello"
 _REPEATED = 16
+_PROMPTS = ("token_ids", "input_ids")
+"""Fields of the prompt's ids, if that is not ``prompt``."""
 
 Read: TypeAlias = Callable[[Mapping[str, Any]], "Batch | None"]
 
@@ -89,10 +91,10 @@ class HttpEngine(Engine):
         """The object in a line; None if the line has none."""
         return read_data(line)
 
-    def forced(self, marker: str, id: int) -> dict[str, Any] | None:
-        """Fields of a request under which the engine can write only the token ``id``, or next to nothing else; None if
-        there are none."""
-        return {"logit_bias": {str(id): 100}}
+    def forced(self, job: Job, id: int) -> dict[str, Any] | None:
+        """The request of a job under which the engine can write only the token ``id``, or next to nothing else; None if
+        there is none."""
+        return {**self.body(job), "logit_bias": {str(id): 100}}
 
     async def get(self, path: str) -> dict[str, Any]:
         """The JSON object at a path; an empty one if there is none. Raises `EngineError` if nothing answers."""
@@ -255,10 +257,10 @@ class HttpEngine(Engine):
         given = known
         forced = False
         for marker, id in control_markers(chat).items() if known else ():
-            fields = self.forced(marker, id)
-            if fields is None:
+            body = self.forced(job, id)
+            if body is None:
                 break
-            batch = await self._collected({**self.body(job), **fields})
+            batch = await self._collected(body)
             given = given and batch.ids is not None
             if list(batch.ids or ()) != [id] and batch.text.strip() != marker:
                 if not batch.text.strip():
@@ -303,7 +305,7 @@ class HttpEngine(Engine):
 
 async def _written(body: dict[str, Any]) -> bytes:
     """The body as JSON. The ids of a long prompt are written piece by piece, so that other tasks wait for none."""
-    name = "token_ids" if "token_ids" in body else "prompt"
+    name = next((name for name in _PROMPTS if name in body), "prompt")
     ids = body.get(name)
     if not isinstance(ids, list) or len(ids) <= _PIECE:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()

@@ -81,8 +81,8 @@ class LlamaServer(HttpEngine):
         asked = {"content": text, "add_special": False, "parse_special": True}
         return ids_of((await self.post("/tokenize", asked)).get("tokens"))
 
-    def forced(self, marker: str, id: int) -> dict[str, Any]:
-        return {"logit_bias": [[id, 100.0]]}
+    def forced(self, job: Job, id: int) -> dict[str, Any]:
+        return {**self.body(job), "logit_bias": [[id, 100.0]]}
 
     def reading(self) -> Read:
         if self._spelling is None:

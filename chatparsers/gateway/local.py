@@ -6,20 +6,23 @@ The model runs in a thread, token by token, so that the other tasks go on. It ne
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from functools import partial
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import anyio
 import anyio.to_thread
 from llama_cpp import Llama
 
-from ..adapters.llama_cpp import generate, to_llama_grammar
+from ..adapters.llama_cpp import generate, logprobs_of, to_llama_grammar
 from ..chat.chat import Chat
 from ..core.format import Dialect
+from ..tokens import Vocabulary
 from .account import Account
 from .engine import Batch, End, Engine, EngineError, Job
+from .probable import Pieces, triples
 
 _NAMES = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
 
@@ -30,6 +33,8 @@ class Local(Engine):
     it has processors. ``options``: more options of ``llama_cpp.Llama``."""
 
     dialect: ClassVar[Dialect | None] = "gbnf"
+    logprobs: ClassVar[bool] = True
+    _pieces: Pieces = MappingProxyType({})
 
     def __init__(
         self,
@@ -56,6 +61,7 @@ class Local(Engine):
     async def start(self, chat: Chat) -> list[str]:
         if chat.tokenizer is None:
             raise EngineError("the model's file has no tokenizer that can be read: name its tokenizer.json")
+        self._pieces = Vocabulary.of(chat.tokenizer).pieces
         return []
 
     async def tokenize(self, text: str) -> list[int]:
@@ -83,15 +89,25 @@ class Local(Engine):
                 self._llama.set_seed(seed)
             grammar = to_llama_grammar(job.grammar)
             ids = generate(self._llama, job.turn, prompt=prompt, grammar=grammar, **named)
-            take = partial(next, ids, None)
+            take = partial(self._next, ids, job.logprobs)
             while count < most:
-                id = await anyio.to_thread.run_sync(take, limiter=self._thread)
-                count += id is not None  # with the token that ends the turn, as servers count
-                if id is None or id in ends:
-                    yield Batch(ids=[] if id is None else [id], end=End("stop", len(prompt), count))
+                batch = await anyio.to_thread.run_sync(take, limiter=self._thread)
+                count += len(batch.ids or ())  # with the token that ends the turn, as servers count
+                if not batch.ids or batch.ids[0] in ends:
+                    batch.end = End("stop", len(prompt), count)
+                    yield batch
                     return
-                yield Batch(ids=[id])
+                yield batch
         yield Batch(end=End("length", len(prompt), count))
+
+    def _next(self, ids: Iterator[int], logprobs: int | None) -> Batch:
+        """The next id; none at the end. ``logprobs``: how many of the likeliest it is told with; None: nothing is."""
+        id = next(ids, None)
+        if id is None or logprobs is None:
+            return Batch(ids=[] if id is None else [id])
+        said = logprobs_of(self._llama, id, logprobs)
+        (told,) = triples(said[:1], [said[1:]], self._pieces, 1)
+        return Batch(ids=[id], logprobs=[(0, told)])
 
 
 def _processors() -> int:

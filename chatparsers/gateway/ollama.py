@@ -57,7 +57,7 @@ class Ollama(HttpEngine):
         text = text_of(data.get("response"))
         return Batch(text, None, end, placed(records(data.get("logprobs")), None, text))
 
-    def forced(self, marker: str, id: int) -> None:
+    def forced(self, job: Job, id: int) -> None:
         """There is no such request."""
 
     async def start(self, chat: Chat) -> list[str]:

@@ -18,7 +18,7 @@ from .generating import (
     vllm_body,
     vllm_reading,
 )
-from .http_engine import HttpEngine, count_of, ids_of, text_of
+from .http_engine import HttpEngine, Read, count_of, ids_of, text_of
 from .probable import columns, placed
 
 _LONG = 4096
@@ -144,10 +144,29 @@ class VLLM(_WithIds):
         return body
 
 
+class VLLMGenerate(VLLM):
+    """vLLM by its endpoint of ids, ``/inference/v1/generate``: also one that has no other (``vllm serve
+    --tokens-only``)."""
+
+    path: ClassVar[str] = VLLM_PATH
+    ids = True
+
+    def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
+        read = vllm_reading(len(job.pictures), self.read, by_ids=True, pieces=self._pieces)
+        return self._batches(self.body(job), job.headers, read=read)
+
+    def body(self, job: Job) -> dict[str, Any]:
+        return vllm_body(job, super().body(job), "tokens")
+
+    def forced(self, job: Job, id: int) -> dict[str, Any]:
+        return _biased(self.body(job), id)
+
+    def reading(self) -> Read:
+        return vllm_reading(0, self.read, by_ids=True, pieces=self._pieces)
+
+
 class SGLang(_WithIds):
     """``python -m sglang.launch_server --model-path model``."""
-
-    logprobs_with_images: ClassVar[bool] = False
 
     async def start(self, chat: Chat) -> list[str]:
         self.images = (await self.get("/model_info")).get("has_image_understanding") is True
@@ -157,7 +176,8 @@ class SGLang(_WithIds):
         if not job.pictures:
             return super().generate(job)
         body = sglang_body(job, self.body(job))
-        return self._batches(body, job.headers, path=SGLANG_PATH, read=sglang_reading(by_ids=self.ids))
+        read = sglang_reading(by_ids=self.ids, pieces=self._pieces)
+        return self._batches(body, job.headers, path=SGLANG_PATH, read=read)
 
     def body(self, job: Job) -> dict[str, Any]:
         turn = job.turn
@@ -170,3 +190,28 @@ class SGLang(_WithIds):
         if job.grammar is not None:
             body["response_format"] = json.loads(str(job.grammar))
         return body
+
+
+class SGLangGenerate(SGLang):
+    """SGLang by its own endpoint, ``/generate``: ids and their log probabilities, whatever its completions give."""
+
+    path: ClassVar[str] = SGLANG_PATH
+    ids = True
+
+    def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
+        return self._batches(self.body(job), job.headers, read=self.reading())
+
+    def body(self, job: Job) -> dict[str, Any]:
+        return sglang_body(job, super().body(job))
+
+    def forced(self, job: Job, id: int) -> dict[str, Any]:
+        return _biased(self.body(job), id)
+
+    def reading(self) -> Read:
+        return sglang_reading(by_ids=self.ids, pieces=self._pieces)
+
+
+def _biased(body: dict[str, Any], id: int) -> dict[str, Any]:
+    """The request for ids under which the engine writes little but one token."""
+    sampled = {**body["sampling_params"], "logit_bias": {str(id): 100}}
+    return {**body, "sampling_params": sampled}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.message import RegionKind
 from ..core.parser.stream import Stream
@@ -19,20 +19,41 @@ from .engine import Batch, EngineError, Placed
 _UNLIKELY = -9999.0
 """What the API says of a token that is next to impossible; JSON has no minus infinity."""
 _BY_ID = "token_id:"
+Pieces: TypeAlias = Mapping[int, "str | bytes"]
+"""What each id spells."""
 
 
-def records(value: object) -> list[TokenLogprob]:
-    """Of a list of objects with ``token`` and ``logprob``, as llama-server and Ollama send them."""
+def records(value: object, pieces: Pieces | None = None) -> list[TokenLogprob]:
+    """Of a list of objects with ``token`` and ``logprob``, as llama-server and Ollama send them; or, with ``pieces``,
+    with ``token_id``, as vLLM does where it has no tokenizer."""
     found = []
     for one in _several(value):
         if not isinstance(one, Mapping):
             raise _wrong(one)
-        tops = [_top(top) for top in _several(one.get("top_logprobs"))]
-        found.append(TokenLogprob(**_top(one), top_logprobs=tops))
+        tops = [_top(top, pieces) for top in _several(one.get("top_logprobs"))]
+        found.append(TokenLogprob(**_top(one, pieces), top_logprobs=tops))
     return found
 
 
-def columns(value: object, pieces: Mapping[int, str | bytes] | None = None) -> list[TokenLogprob]:
+def triples(value: object, tops: object, pieces: Pieces | None, last: int) -> list[TokenLogprob]:
+    """Of the ``last`` entries of lists of a logprob, an id and maybe a text, as SGLang sends them. ``tops``: a list of
+    such for each token."""
+    own, others = _several(value)[-last:], _several(tops)[-last:]
+    found = []
+    for one, listed in zip(own, others if len(others) == len(own) else [()] * len(own), strict=True):
+        found.append(
+            TokenLogprob(**_triple(one, pieces), top_logprobs=[_triple(top, pieces) for top in listed or ()])
+        )
+    return found
+
+
+def _triple(one: object, pieces: Pieces | None) -> TopLogprob:
+    if not isinstance(one, (list, tuple)) or len(one) < 2 or type(one[1]) is not int or one[1] < 0:
+        raise _wrong(one)
+    return _spelt(f"{_BY_ID}{one[1]}", one[0], pieces)
+
+
+def columns(value: object, pieces: Pieces | None = None) -> list[TokenLogprob]:
     """Of an object of lists, as the old completions endpoint sends it. ``pieces``: what each id spells, for tokens
     that are named by their ids."""
     if value is None:
@@ -60,7 +81,9 @@ def _several(value: object) -> list[Any]:
     return value
 
 
-def _top(one: object) -> TopLogprob:
+def _top(one: object, pieces: Pieces | None = None) -> TopLogprob:
+    if isinstance(one, Mapping) and type(one.get("token_id")) is int and pieces is not None:
+        return _spelt(f"{_BY_ID}{one['token_id']}", one.get("logprob"), pieces)
     if not isinstance(one, Mapping) or not isinstance(one.get("token"), str):
         raise _wrong(one)
     token, given = one["token"], one.get("bytes")
@@ -70,7 +93,7 @@ def _top(one: object) -> TopLogprob:
     return {"token": token, "logprob": _number(one.get("logprob")), "bytes": spelt}
 
 
-def _spelt(token: object, number: object, pieces: Mapping[int, str | bytes] | None) -> TopLogprob:
+def _spelt(token: object, number: object, pieces: Pieces | None) -> TopLogprob:
     if not isinstance(token, str):
         raise _wrong(token)
     piece: str | bytes = token

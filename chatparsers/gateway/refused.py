@@ -70,9 +70,6 @@ def check(request: Request, engine: Engine, *, by_ids: bool, strict: bool = Fals
     if request.logprobs is not None and not engine.logprobs:
         said = "this engine gives no log probabilities: leave logprobs out"
         raise ApiError(said, param="logprobs", code="unsupported_parameter")
-    if request.logprobs is not None and request.images and not engine.logprobs_with_images:
-        said = "this engine gives no log probabilities beside images: leave logprobs out"
-        raise ApiError(said, param="logprobs", code="unsupported_parameter")
     by_ids = by_ids and (not request.images or engine.images_by_ids)
     if request.token_ids and not (engine.ids and by_ids):
         said = "this engine gives no ids of tokens: leave return_token_ids out"

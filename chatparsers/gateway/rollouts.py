@@ -70,7 +70,8 @@ class Rollouts:
     def check(self, engine: Engine) -> list[str]:
         """What is to be said of an engine. Raises `EngineError` if it gives no ids."""
         if not engine.ids:
-            raise EngineError("rollouts need an engine that gives ids (llama-server, vLLM, SGLang, --gguf)")
+            said = "rollouts need an engine that gives ids (llama-server, vllm, sglang-generate, --gguf)"
+            raise EngineError(said)
         return [] if engine.logprobs else ["the engine gives no log probabilities: rollouts have none"]
 
     # who asks

@@ -31,14 +31,16 @@ from .http_engine import HttpEngine
 from .llama_server import LlamaServer
 from .metrics import Metrics
 from .ollama import Ollama
-from .openai_completions import VLLM, OpenAICompletions, SGLang
+from .openai_completions import VLLM, OpenAICompletions, SGLang, SGLangGenerate, VLLMGenerate
 from .server import timed_protocol
 from .settings import Settings
 
 KINDS: dict[str, type[HttpEngine]] = {
     "llama-server": LlamaServer,
     "vllm": VLLM,
+    "vllm-generate": VLLMGenerate,
     "sglang": SGLang,
+    "sglang-generate": SGLangGenerate,
     "ollama": Ollama,
     "openai-completions": OpenAICompletions,
 }

@@ -19,6 +19,8 @@ pytest.importorskip("gguf", reason="the package gguf is not installed")
 
 import anyio
 import httpx2
+import llama_cpp
+import numpy as np
 from servers import Server, tiny_model
 
 import chatparsers
@@ -197,3 +199,51 @@ def test_some_processors_are_left_to_others(given: int | None, tmp_path: Path) -
     wanted = given or max(most // 2, 1)
     assert (engine._llama.n_threads, engine._llama.n_threads_batch) == (wanted, wanted)
     asyncio.run(engine.close())
+
+
+def test_a_session_has_the_models_own_log_probabilities(tmp_path: Path) -> None:
+    """llama.cpp itself, asked again over each exported row, says of each id that counts what it said at sampling."""
+    path = tiny_model("qwen3").write_gguf(tmp_path / "tiny.gguf")
+    settings = Settings(rollouts=str(tmp_path / "rollouts"))
+    server = Server(create_app(chatparsers.load(path, format="qwen3"), Local(path, context=2048), settings))
+    tools = [{"type": "function", "function": F}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "How is the weather?"}]
+    try:
+        for number in range(3):
+            asked = {
+                "tools": tools,
+                "tool_choice": "required",
+                "parallel_tool_calls": False,
+                "max_tokens": 600,
+            }
+            found = ask(server, messages=messages, **asked, seed=number, temperature=0.9)
+            assert found.status_code == 200, found.text
+            assert number == 0 or found.headers["x-session-reason"] in ("exact", "thought")
+            message = found.json()["choices"][0]["message"]
+            results = [
+                {"role": "tool", "tool_call_id": call["id"], "content": "cold"}
+                for call in message["tool_calls"]
+            ]
+            messages += [message, *results]
+        told = ask(server, logprobs=True, top_logprobs=3).json()["choices"][0]["logprobs"]
+        for one in (one for found in told.values() for one in found or ()):
+            tops = [top["logprob"] for top in one["top_logprobs"]]
+            assert len(tops) == 3 and tops == sorted(tops, reverse=True) and one["logprob"] <= tops[0]
+        samples = httpx2.get(f"{server.url}/sessions/shared/samples?twins=keep", timeout=60)
+    finally:
+        server.close()
+    rows = [json.loads(line) for line in samples.text.splitlines()]
+    llama = llama_cpp.Llama(str(path), n_ctx=2048, logits_all=True, verbose=False)
+    counted = 0
+    for row in rows:
+        llama.reset()
+        llama.eval(row["input_ids"])
+        scores = llama.scores[: row["length"]].astype(np.float64)
+        for at in (at for at, mask in enumerate(row["loss_mask"]) if mask):
+            now = scores[at - 1] - scores[at - 1].max()
+            now = now[row["input_ids"][at]] - np.log(np.exp(now).sum())
+            assert row["logprobs"][at] == pytest.approx(now, abs=1e-3), at
+            counted += 1
+    assert (
+        counted == json.loads(samples.headers["x-counted"]) == json.loads(samples.headers["x-sampled"]) > 60
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
+import httpx2
 import pytest
 from servers import Server
 from tinies import MESSAGES, RUNS, TOOLS, Table
@@ -13,6 +14,7 @@ from tinies import MESSAGES, RUNS, TOOLS, Table
 import chatparsers
 from chatparsers.gateway import Batch, Job, Settings, create_app
 from chatparsers.gateway.http_engine import HttpEngine
+from chatparsers.tokens import Vocabulary
 
 APIS = ("chat", "responses", "messages")
 _ASK = MESSAGES[0]["content"]
@@ -75,6 +77,35 @@ def check_runs(label: str, gateway: Gateway, choice: str, runs: int = RUNS, **mo
         if seen != wanted:
             table.failures.append(f"{api}, {stream=}, {seed=}: the client has {seen}, the ids are {wanted}")
     table.check(label, runs)
+
+
+def check_recorded(gateway: Gateway, told: Callable[[int], Any]) -> None:
+    """The rows of what was asked last have the engine's ids, and of each what the engine said. ``told``: of an id."""
+    ask(gateway.url, "chat", True, tools=TOOLS, tool_choice="required", max_tokens=700, seed=5)
+    sessions = httpx2.get(f"{gateway.url}/sessions", timeout=60).json()["data"]
+    query = f"{gateway.url}/sessions/{sessions[0]['id']}/samples?twins=keep"
+    rows = [json.loads(line) for line in httpx2.get(query, timeout=60).text.splitlines()]
+    counted = [at for at, mask in enumerate(rows[-1]["loss_mask"]) if mask]
+    ids = [rows[-1]["input_ids"][at] for at in counted]
+    assert ids == gateway.ids
+    assert [rows[-1]["logprobs"][at] for at in counted] == pytest.approx([told(id)[id].logprob for id in ids])
+
+
+def check_told(gateway: Gateway, told: Callable[[int], Any]) -> None:
+    """A client that asks for log probabilities has the engine's, with the texts of its tokens."""
+    asked = {"tools": TOOLS, "tool_choice": "required", "max_tokens": 9}
+    body = {"messages": MESSAGES, "logprobs": True, "top_logprobs": 2, "seed": 3, **asked}
+    answer = httpx2.post(f"{gateway.url}/v1/chat/completions", json=body, timeout=60)
+    assert answer.status_code == 200, answer.text
+    said = answer.json()["choices"][0]["logprobs"]
+    found = [one for kind in ("content", "reasoning", "tool_calls", "markup") for one in said.get(kind) or ()]
+    assert len(found) == len(gateway.ids) == 9, (said, gateway.ids)
+    pieces = Vocabulary.of(gateway.chat.tokenizer).pieces
+    for id in gateway.ids:
+        (own, *_), raw = [one.logprob for one in told(id).values()], pieces[id]
+        raw = raw if isinstance(raw, bytes) else raw.encode()
+        assert any(one["bytes"] == list(raw) and one["logprob"] == pytest.approx(own) for one in found)
+    assert all(-0.5 in [top["logprob"] for top in one["top_logprobs"]] for one in found)
 
 
 def _chat(url: str, stream: bool, asked: dict[str, Any]) -> dict[str, Any]:

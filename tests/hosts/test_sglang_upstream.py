@@ -11,6 +11,7 @@ import json
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,12 +39,12 @@ with warnings.catch_warnings():
     from starlette.responses import StreamingResponse
 
 from seen import check_images, check_images_and_a_grammar  # noqa: E402
-from served import APIS, Gateway, ask, check_runs  # noqa: E402
+from served import APIS, Gateway, ask, check_recorded, check_runs, check_told  # noqa: E402
 from servers import Server  # noqa: E402
 from tag_mask import TagMask, compiler  # noqa: E402
 from visions import seeing  # noqa: E402
 
-from chatparsers.gateway import SGLang  # noqa: E402
+from chatparsers.gateway import SGLang, SGLangGenerate  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:ORJSONResponse is deprecated")  # SGLang's own
 
@@ -82,9 +83,19 @@ class Manager:
             text = tokenizer.decode(shown, skip_special_tokens=self.seen.skip_special_tokens)
             counts = {"prompt_tokens": len(self.prompt), "completion_tokens": len(ids), "cached_tokens": 0}
             info = {"id": "a", "finish_reason": reason, **counts}
+            if request.return_logprob:
+                told = [
+                    [(one.logprob, id, None) for id, one in self.logprobs(found).items()] for found in ids
+                ]
+                info["output_token_logprobs"] = [own for own, *_ in told]
+                info["output_top_logprobs"] = told
             yield {"text": text.rstrip("\ufffd"), "output_ids": list(ids), "index": 0, "meta_info": info}
             if reason:
                 return
+
+    def logprobs(self, id: int) -> dict[int, SimpleNamespace]:
+        """What it says of an id that it wrote: a number that only this id has, and the likeliest one."""
+        return {id: SimpleNamespace(logprob=-1 - id / 1000), id + 1: SimpleNamespace(logprob=-0.5)}
 
     def _sampled(self, params: Any) -> Iterator[int]:
         size, biases = self.model.tokenizer.get_vocab_size(), self.model._biases()
@@ -169,19 +180,17 @@ def test_usage_truncation_and_errors(gateways: Any) -> None:
     assert answer.status_code == 400 and "context length" in answer.json()["error"]["message"]
 
 
-@pytest.fixture
-def seeing_gateway() -> Iterator[tuple[Gateway, Manager, list[Any]]]:
-    """SGLang's ``/generate``: its contract, its request, and its own code that reads images."""
-    manager, images = Manager("qwen3"), []
-    manager.model = seeing()
+def generating(manager: Manager, images: list[Any]) -> FastAPI:
+    """SGLang's ``/generate``: its contract and its request. ``images``: takes those of a request."""
 
     async def generate(raw: Request) -> Any:
         body = await raw.json()
         assert generate_contract_error(body) is None
         request = GenerateReqInput(**body)
         request.normalize_batch_and_arguments()
-        images[:] = [load_image(one)[0] for one in request.image_data]
-        request.input_ids = seeing().tokenizer.encode(request.text, add_special_tokens=False).ids
+        images[:] = [load_image(one)[0] for one in request.image_data or ()]
+        if request.input_ids is None:
+            request.input_ids = manager.model.tokenizer.encode(request.text, add_special_tokens=False).ids
 
         async def events() -> AsyncIterator[bytes]:
             async for event in manager.generate_request(request):
@@ -192,6 +201,32 @@ def seeing_gateway() -> Iterator[tuple[Gateway, Manager, list[Any]]]:
     app = FastAPI()
     app.post("/generate")(generate)
     app.get("/v1/models")(lambda: ModelList(data=[ModelCard(id="m", max_model_len=4000)]))
+    return app
+
+
+@pytest.mark.filterwarnings("ignore:the engine has no /tokenize")
+def test_by_ids(tmp_path: Path) -> None:
+    """Without its completions: all runs, what is recorded, and log probabilities."""
+    manager = Manager("qwen3")
+    server = Server(generating(manager, []))
+    gateway = Gateway(tiny("qwen3").chat, SGLangGenerate(server.url), rollouts=str(tmp_path))
+    try:
+        assert gateway.engine.ids and gateway.engine.model == "m" and gateway.engine.context == 4000
+        check_runs("SGLang's ids, qwen3, required", gateway, "required", temperature=1.0)
+        assert manager.seen.structural_tag and set(manager.seen.stop_token_ids) == set(manager.model.eos_ids)
+        check_recorded(gateway, manager.logprobs)
+        check_told(gateway, manager.logprobs)
+    finally:
+        gateway.close()
+        server.close()
+
+
+@pytest.fixture
+def seeing_gateway() -> Iterator[tuple[Gateway, Manager, list[Any]]]:
+    """SGLang's ``/generate``, and its own code that reads images."""
+    manager, images = Manager("qwen3"), list[Any]()
+    manager.model = seeing()
+    app = generating(manager, images)
     app.get("/model_info")(lambda: {"has_image_understanding": True})
     served = serving_completions.OpenAIServingCompletion(
         manager, SimpleNamespace(completion_template_name=None)

@@ -37,15 +37,16 @@ with warnings.catch_warnings():  # vLLM's own are its own
     from vllm_engine import Engine
 
 from seen import check_images, check_images_and_a_grammar  # noqa: E402
-from served import APIS, Gateway, ask, check_runs  # noqa: E402
+from served import APIS, Gateway, ask, check_recorded, check_runs, check_told  # noqa: E402
 from servers import Server  # noqa: E402
 from visions import seeing  # noqa: E402
 
-from chatparsers.gateway import VLLM  # noqa: E402
+from chatparsers.gateway import VLLM, VLLMGenerate  # noqa: E402
 
 
-def served_app(engine: Engine) -> Any:
-    """vLLM's endpoints for completions and for ids with images, before an engine."""
+def served_app(engine: Engine, *, tokens_only: bool = False) -> Any:
+    """vLLM's endpoints for completions and for ids with images, before an engine. ``tokens_only``: as ``vllm serve
+    --tokens-only`` has them."""
     online = OnlineRenderer(
         engine.model_config,
         engine.renderer,
@@ -56,7 +57,8 @@ def served_app(engine: Engine) -> Any:
     app = FastAPI()
     app.state.args = SimpleNamespace(log_error_stack=False)
     init_exception_handler(app)
-    app.include_router(completions)
+    if not tokens_only:
+        app.include_router(completions)
     app.include_router(models)
     app.include_router(generate)
     served = OpenAIServingModels(engine, [BaseModelPath(name="m", model_path="m")])
@@ -65,7 +67,12 @@ def served_app(engine: Engine) -> Any:
         engine, served, online_renderer=online, request_logger=None
     )
     app.state.serving_tokens = tokens_serving.ServingTokens(
-        engine, served, online, online_derenderer=None, request_logger=None
+        engine,
+        served,
+        online,
+        online_derenderer=None,
+        request_logger=None,
+        force_no_detokenize=tokens_only,
     )
     app.state.enable_server_load_tracking = False
     return app
@@ -129,6 +136,33 @@ def test_what_vllm_refuses_is_the_clients_error(gateways: Any) -> None:
     body = {"messages": MESSAGES, "max_tokens": 5, "temperature": 0.5, "top_p": 7, "stream": True}
     answer = httpx2.post(f"{gateway.url}/v1/chat/completions", json=body, timeout=60)
     assert answer.status_code == 400 and "top_p" in answer.json()["error"]["message"]
+
+
+@pytest.fixture(scope="session")
+def by_ids(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Gateway, Engine]]:
+    """A server without a tokenizer and without completions, and a gateway that records."""
+    engine = Engine("qwen3", tiny("qwen3").write_folder(tmp_path_factory.mktemp("qwen3")))
+    server = Server(served_app(engine, tokens_only=True))
+    folder = str(tmp_path_factory.mktemp("rollouts"))
+    gateway = Gateway(tiny("qwen3").chat, VLLMGenerate(server.url), rollouts=folder)
+    yield gateway, engine
+    gateway.close()
+    server.close()
+
+
+@pytest.mark.filterwarnings("ignore:the engine has no /tokenize")
+def test_by_ids_alone(by_ids: Any) -> None:
+    gateway, engine = by_ids
+    assert gateway.engine.ids and gateway.engine.model == "m" and gateway.engine.context == 4096
+    check_runs("vLLM's ids, qwen3, required", gateway, "required", temperature=1.0)
+    assert engine.seen.detokenize is False and engine.seen.structured_outputs.structural_tag
+    check_recorded(gateway, engine.logprobs)
+
+
+@pytest.mark.filterwarnings("ignore:the engine has no /tokenize")
+def test_log_probabilities_by_ids_alone(by_ids: Any) -> None:
+    gateway, engine = by_ids
+    check_told(gateway, engine.logprobs)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import numpy as np
 from tag_mask import TagMask, compiler
 from tinies import tiny
 from vllm.config import ModelConfig
+from vllm.logprobs import Logprob
 from vllm.outputs import CompletionOutput, RequestOutput
 from vllm.renderers.hf import HfRenderer
 from vllm.sampling_params import RequestOutputKind
@@ -74,8 +75,13 @@ class Engine:
         for number, (text, ids) in enumerate(pieces):
             over = number == len(pieces) - 1
             reason = ("stop" if self.written[-1] in ends else "length") if over else None
-            output = CompletionOutput(0, text, ids, None, None, finish_reason=reason)
+            probs = None if params.logprobs is None else [self.logprobs(id) for id in ids]
+            output = CompletionOutput(0, text, ids, None, probs, finish_reason=reason)
             yield RequestOutput(request_id, None, prompt["prompt_token_ids"], None, [output], over)
+
+    def logprobs(self, id: int) -> dict[int, Logprob]:
+        """What it says of an id that it wrote: a number that only this id has, and the likeliest one."""
+        return {id: Logprob(-1 - id / 1000, rank=2), id + 1: Logprob(-0.5, rank=1)}
 
     def _sampled(self, params: Any) -> Iterator[int]:
         backend, size = self.model.tokenizer, self.model_config.get_vocab_size()

@@ -20,10 +20,26 @@ from model import Model, chat_of
 from scripted import Upstream, Wire, forced, llama_end, llama_events, llama_piece, sse
 from test_behaviours import check_rows, rows, script
 
-from chatparsers.gateway import VLLM, Job, LlamaServer, Settings, SGLang, create_app
+from chatparsers.gateway import (
+    VLLM,
+    Job,
+    LlamaServer,
+    Settings,
+    SGLang,
+    SGLangGenerate,
+    VLLMGenerate,
+    create_app,
+)
 from chatparsers.tokens import Vocabulary
 
-ENGINES = {"llama-server": LlamaServer, "vllm": VLLM, "sglang": SGLang}
+ENGINES = {
+    "llama-server": LlamaServer,
+    "vllm": VLLM,
+    "vllm-generate": VLLMGenerate,
+    "sglang": SGLang,
+    "sglang-generate": SGLangGenerate,
+    "sglang-generate, what is new": SGLangGenerate,
+}
 
 
 class Served:
@@ -34,10 +50,12 @@ class Served:
 
     async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
         await wire.head()
-        id, prompt = forced(body), body.get("prompt")
+        asked = {**body, **body.get("sampling_params", {})}
+        id = forced(asked)
+        prompt = next((asked[name] for name in ("prompt", "token_ids", "input_ids") if name in asked), None)
         if (
             id is not None
-            or 1 in (body.get("n_predict"), body.get("max_tokens"))
+            or 1 in [asked.get(name) for name in ("n_predict", "max_tokens", "max_new_tokens")]
             or not isinstance(prompt, list)
         ):
             ids, probs = [0 if id is None else id], [-1.0]
@@ -75,12 +93,39 @@ class Served:
                 at += 1
             yield llama_end()
             return
+        if "generate" in self.kind:
+            yield from self._generated(ids, probs)
+            return
         for place, (id, piece) in enumerate(raw):
             text = piece.decode("utf-8", "replace")
             told = {"tokens": [f"token_id:{id}"], "token_logprobs": [probs[place]], "top_logprobs": [None]}
             choice = {"index": 0, "text": text, "token_ids": [id], "logprobs": told, "finish_reason": None}
             yield sse({"choices": [choice]})
         yield sse({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]})
+
+    def _generated(self, ids: list[int], probs: list[float]) -> Any:
+        """The events of the endpoints of ids, which know no text."""
+        for place, id in enumerate(ids):
+            if self.kind == "vllm-generate":
+                said = {"token_id": id, "logprob": probs[place], "rank": 1, "top_logprobs": []}
+                choice = {
+                    "index": 0,
+                    "token_ids": [id],
+                    "logprobs": {"content": [said]},
+                    "finish_reason": None,
+                }
+                yield sse({"request_id": "r", "choices": [choice]})
+                continue
+            first = place if self.kind.endswith("new") else 0
+            said = [[probs[at], ids[at], None] for at in range(first, place + 1)]
+            over = {"type": "stop", "matched": id} if place == len(ids) - 1 else None
+            counts = {"prompt_tokens": 1, "completion_tokens": place + 1, "finish_reason": over}
+            yield sse(
+                {"output_ids": ids[first : place + 1], "meta_info": {**counts, "output_token_logprobs": said}}
+            )
+        if self.kind == "vllm-generate":
+            yield sse({"choices": [{"index": 0, "token_ids": [], "finish_reason": "stop"}]})
+            yield sse({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": len(ids)}})
 
 
 @pytest.mark.parametrize("kind", ENGINES)
@@ -102,4 +147,4 @@ def test_engines_over_http(
     if kind == "llama-server":  # its events lack the ids of the parts of a character
         assert refused.status_code == 502 and "log probabilities" in refused.text
     else:
-        assert refused.status_code == 200
+        assert refused.status_code == 200 and "🥶" in refused.json()["choices"][0]["message"]["content"]
