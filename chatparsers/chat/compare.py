@@ -96,7 +96,7 @@ def compare(
         stop = _stop(request, whole, messages, turn.index, at)
         end = at if stop is None else stop[0]
         shown = text[at:end]
-        wrong = "unproved" if stop is None else _otherwise(request, turn, messages, shown, prefix)
+        wrong = _lost(whole, turn) if stop is None else _otherwise(request, turn, messages, shown, prefix)
         if turn is segment.turns[-1]:
             break
         if wrong is not None:
@@ -112,6 +112,12 @@ def compare(
     ):
         wrong = "moved"
     return Verdict(wrong, tail or delta, True, said.index, said.spoken.message.text, shown, (), whole)
+
+
+def _lost(whole: Rendered, said: Said) -> str:
+    """Why the end of an answer is not found: the template writes nothing of its text, or it is not known."""
+    words = said.spoken.message.content.strip()
+    return "content" if words and not [*whole.trace.of(said.index, "content")] else "unproved"
 
 
 def _answer_begins(lead: Lead, text: str, at: int) -> tuple[int, str, str] | None:

@@ -295,3 +295,20 @@ def test_an_answer_that_is_written_as_two_turns_counts_both(name: str) -> None:
     sample = chat.encode([QUESTION, asked, RESULT, {"role": "assistant", "content": "Cold."}], tools=TOOLS)
     counted = spelt(chat, sample)
     assert not sample.left_out and all(text in counted for text in ("Let me see", "Oslo", "Cold."))
+
+
+COHERE2 = (
+    "{% for m in messages %}<|START_OF_TURN_TOKEN|>{% if m.role == 'user' %}<|USER_TOKEN|>{{ m.content }}"
+    "<|END_OF_TURN_TOKEN|>{% else %}<|CHATBOT_TOKEN|><|START_RESPONSE|>{{ m.content }}<|END_RESPONSE|>"
+    "<|END_OF_TURN_TOKEN|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_RESPONSE|>{% endif %}"
+)
+
+
+@pytest.mark.parametrize("files", [{}, {"eos_token": "<|END_OF_TURN_TOKEN|>"}], ids=["alone", "eos_token"])
+def test_the_true_end_of_a_turn_counts(files: dict[str, str]) -> None:
+    """Cohere 2 ends an answer with a marker of the response and one of the turn: a model is taught both."""
+    markers = ("<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>", "<|START_RESPONSE|>")
+    chat = chatparsers.load(COHERE2, tokenizer=bytewise(*markers), **files)
+    sample = chat.encode([QUESTION, {"role": "assistant", "content": "It is cold."}])
+    assert spelt(chat, sample) == "It is cold.<|END_RESPONSE|><|END_OF_TURN_TOKEN|>"

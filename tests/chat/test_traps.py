@@ -710,3 +710,43 @@ def test_a_stop_of_which_the_engine_left_out_the_marker_alone(name: str) -> None
         assert not made.breaks
         texts.add(made.text)
     assert len(texts) == 1, texts
+
+
+THOUGHT, WORDS = "<think>\n{{ m.reasoning_content }}\n</think>\n\n", "{{ m.content }}"
+REASONS = {
+    WORDS: "thought",
+    THOUGHT: "content",
+    "": "content",
+    f"{WORDS} {{{{ m.reasoning_content }}}}": "moved",
+    f"{WORDS}\n{THOUGHT}": "moved",
+}
+"""What a template shows of an older answer, and what is said of it."""
+
+
+@pytest.mark.parametrize("called", [False, True], ids=["text", "call"])
+@pytest.mark.parametrize("shown", REASONS)
+def test_a_break_names_what_the_template_does(shown: str, called: bool) -> None:
+    """A text that is dropped is no dropped thought, and nothing is unproved where the witness shows it."""
+    calls = (
+        "{% for c in m.tool_calls or [] %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>{% endfor %}"
+    )
+    source = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}"
+        f"{shown}{calls}"
+        "{% else %}{{ m.content }}{% endif %}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    markers = ("<|im_end|>", "<|im_start|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
+    chat = chatparsers.load(source, tokenizer=bytewise(*markers), format="qwen3", polyfills=False)
+    said: dict[str, Any] = {"role": "assistant", "content": "I look.", "reasoning_content": "Hm."}
+    if called:
+        function = {"name": "get_weather", "arguments": '{"city": "Oslo"}'}
+        said["tool_calls"] = [{"id": "call00000", "type": "function", "function": function}]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = chat.rollout([ASK], tools=TOOLS)
+        message = made.said(said)
+        made.append(*(results(message) if called else [NEXT]))
+    (found,) = made.breaks
+    assert found.reason == REASONS[shown] and "I look." in found.held
+    assert ("I look." in found.shown) == (WORDS in shown)
