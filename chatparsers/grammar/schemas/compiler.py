@@ -83,12 +83,15 @@ class SchemaCompiler:
             what = f"the grammar is past {over}:" if over else f"deeper than {DEEPEST} levels,"
             self.output.tell(schemas[0][1], "*", f"{what} any value is generated")
             return self.anything()
-        end = self.written.begin(schemas, depth)
-        raw = self.syntax.raw(self._types(schemas))
-        node: Ir = yield (
-            self.alternatives(schemas, depth) if raw is None else text_values(schemas, depth, raw, self)
-        )
-        return made(end(node))
+        while found is None:
+            end = self.written.begin(schemas, depth)
+            raw = self.syntax.raw(self._types(schemas))
+            node: Ir = yield (
+                self.alternatives(schemas, depth) if raw is None else text_values(schemas, depth, raw, self)
+            )
+            node = end(node)
+            found = self.ready(schemas, depth) if self.written.endless() else node
+        return made(found)
 
     def ready(self, schemas: list[Located], depth: int) -> Ir | None:
         """The same, if the values are simple, written or being written."""

@@ -1,8 +1,8 @@
 """What is written of a grammar's schemas: the rules and what is not enforced, equal values once, recursive values.
 
 Strategy: a value is known by the identities of the schemas that apply to it. A value that is met again inside itself
-becomes a rule. If that rule has no finite text, the value is nothing; then the values in it that refer to it are
-forgotten, so that they are written again when they are met again.
+becomes a rule. When the outermost value is written, all its rules are judged at once. Those without a finite text are
+nothing; then the other values in it are forgotten and written again, without them.
 
 The tools of one server repeat their schemas, so equal schemas are written once for a grammar. An equal schema gives an
 equal value only if it says all that there is to say: it has no reference, nothing was reported with its path, and no
@@ -11,14 +11,14 @@ rule was made for it. What it cost of the budget's size is spent again, because 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
 from marshal import dumps
 from typing import Any
 
 from ...schema.keywords import KEYWORDS, NOTES
 from ..budget import Budget
-from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, children, named
+from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, children
 from ..regular.automaton import TooLarge, build
 from ..steps import Steps, run
 from ..target import Target
@@ -141,8 +141,14 @@ class Written:
         self.rules = rules
         self.prefix = prefix
         self.known: dict[_Key, Ir] = {}
-        self.begun: dict[_Key, tuple[str, int]] = {}
-        """The names of the values that are being written, and how many values were known before each."""
+        self.begun: dict[_Key, str] = {}
+        """The names of the values that are being written."""
+        self.before = 0
+        """How many values were known before the outermost of them."""
+        self.unjudged: dict[str, _Key] = {}
+        """The rules of which it is not known whether they have a finite text, with the keys of their values."""
+        self.finite: dict[int, Ir] = {}
+        """Nodes that have a finite text, by their identity."""
         self.alive: list[Any] = []
         """Keeps schemas alive whose id() is in a key, so that the id is not reused."""
 
@@ -151,32 +157,55 @@ class Written:
         key = _key(schemas, depth)
         if key not in self.begun:
             return self.known.get(key)
-        name = self.begun[key][0]
+        name = self.begun[key]
         self.rules.setdefault(name, EMPTY)
         return Ref(name)
 
     def begin(self, schemas: list[Located], depth: int) -> Callable[[Ir], Ir]:
         """Call it when a value is begun, and call the result with its node. It returns what stands for the value."""
         key = _key(schemas, depth)
+        if not self.begun:
+            self.before = len(self.known)
         self.alive.extend(schema for schema, _ in schemas)
-        self.begun[key] = f"{self.prefix}-{len(self.rules)}-{len(self.alive)}", len(self.known)
+        self.begun[key] = f"{self.prefix}-{len(self.rules)}-{len(self.alive)}"
 
         def end(node: Ir) -> Ir:
-            name, before = self.begun.pop(key)
+            name = self.begun.pop(key)
             if name in self.rules:
                 self.rules[name] = node
-                if has_end(name, self.rules, [other for other, _ in self.begun.values()]):
-                    node = Ref(name)
-                else:
-                    node = NOTHING
-                    for inner in list(self.known)[before:]:
-                        del self.known[inner]
+                self.unjudged[name] = key
+                node = Ref(name)
             elif isinstance(node, Seq) or (isinstance(node, Alt) and not all(map(_short, node.options))):
                 node = Shared("v", node)
             self.known[key] = node
             return node
 
         return end
+
+    def endless(self) -> bool:
+        """Whether some of the recursive values have no finite text, once the outermost value is written. They are
+        nothing from now on, and the others are to be written again without them."""
+        if self.begun or not self.unjudged:
+            return False
+        empty = self._empty()
+        if empty:
+            for key in list(self.known)[self.before :]:
+                del self.known[key]
+            self.known.update(dict.fromkeys((self.unjudged[name] for name in empty), NOTHING))
+        self.unjudged.clear()
+        return bool(empty)
+
+    def _empty(self) -> Collection[str]:
+        """The unjudged rules without a finite text. Most refer to rules that come before them."""
+        empty = dict.fromkeys(self.unjudged)
+        before = 0
+        while len(empty) != before:
+            before = len(empty)
+            known: dict[int, bool] = {}
+            for name in list(empty):
+                if run(_ends(self.rules[name], empty, known, self.finite)):
+                    del empty[name]
+        return empty
 
 
 def _key(schemas: list[Located], depth: int) -> _Key:
@@ -190,53 +219,41 @@ def _short(node: Ir) -> bool:
     return isinstance(node, (Text, Shared))
 
 
-def has_end(name: str, rules: Mapping[str, Ir], begun: Collection[str]) -> bool:
-    """Whether the rule ``name`` has a finite text. The rules in ``begun`` are not yet written; they count as finite."""
-    todo, found = [name], {name}
-    while todo:
-        for other in named(rules[todo.pop()]):
-            if other not in found and other not in begun:
-                found.add(other)
-                todo.append(other)
-    ending: set[str] = set(begun)
-    more = True
-    while more:
-        more = False
-        for rule in found - ending:
-            if run(_ends(rules[rule], ending, {})):
-                ending.add(rule)
-                more = True
-    return name in ending
-
-
-def _ends(node: Ir, ending: set[str], known: dict[int, bool]) -> Steps[bool]:
+def _ends(node: Ir, empty: Collection[str], known: dict[int, bool], finite: dict[int, Ir]) -> Steps[bool]:
+    """Whether a node has a finite text, if the rules in ``empty`` have none. ``finite``: nodes that have one."""
     if isinstance(node, Ref):
-        return node.name in ending
+        return node.name not in empty
+    if id(node) in finite:
+        return True
     found = known.get(id(node))
     if found is not None:
         return found
     if isinstance(node, Order):
-        found = yield _order_ends(node, ending, known)
+        found = yield _order_ends(node, empty, known, finite)
     elif isinstance(node, Rep):
-        found = not node.least or bool((yield _ends(node.node, ending, known)))
+        found = not node.least or bool((yield _ends(node.node, empty, known, finite)))
     else:
-        items = children(node)
         wanted = isinstance(node, Alt)  # a choice needs one part that ends, other nodes need all
         found = not wanted
-        for part in items:
-            if (yield _ends(part, ending, known)) is wanted:
+        for part in children(node):
+            if (yield _ends(part, empty, known, finite)) is wanted:
                 found = wanted
                 break
-    known[id(node)] = found
+    if found:
+        finite[id(node)] = node
+    else:
+        known[id(node)] = found
     return found
 
 
-def _order_ends(node: Order, ending: set[str], known: dict[int, bool]) -> Steps[bool]:
+def _order_ends(
+    node: Order, empty: Collection[str], known: dict[int, bool], finite: dict[int, Ir]
+) -> Steps[bool]:
     """Whether all required members of an order end. A member is required if no state can be the last without it."""
     ends: list[bool] = []
     for member in node.members:
-        ends.append((yield _ends(member, ending, known)))
-    ends.append(node.extra is not None and (yield _ends(node.extra, ending, known)))
+        ends.append((yield _ends(member, empty, known, finite)))
+    ends.append(node.extra is not None and (yield _ends(node.extra, empty, known, finite)))
     for state in node.states:
         options = any(all(ends[number] for number in option) for option in state.options)
         ends.append(state.may_end or options or not state.options)
