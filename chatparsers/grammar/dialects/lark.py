@@ -23,7 +23,7 @@ from ...kept import kept
 from .. import ir
 from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, closed, complement, literals
 from ..reading.residual import BEYOND_ASCII, CHARACTER, residual
-from .escaped import high_spellings, spellings
+from .escaped import Spellings, high_spellings, spellings
 from .rules import RuleWriter
 
 _ANY = "(?s:.)"
@@ -37,16 +37,18 @@ def _literal(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+_OF_SYNTAX = re.compile(r"[^A-Za-z0-9 _\-<>=:,;\"'!@%~`]").sub
+
+
 def _escape(text: str) -> str:
-    out = []
-    for char in text:
-        if char.isalnum() or char in " _-<>=:,;\"'!@%~`":
-            out.append(char if char.isascii() or char.isalpha() else f"\\x{{{ord(char):X}}}")
-        elif ord(char) < 32 or ord(char) > 126:
-            out.append(f"\\x{{{ord(char):X}}}")
-        else:
-            out.append("\\" + char)
-    return "".join(out)
+    return _OF_SYNTAX(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    char = found[0]
+    if " " < char <= "~":
+        return "\\" + char
+    return char if char.isalpha() and not char.isascii() else f"\\x{{{ord(char):X}}}"
 
 
 def _point(code: int) -> str:
@@ -63,34 +65,45 @@ def _class(ranges: Ranges) -> str:
     return f"[{'^' if negated else ''}{''.join(parts)}]"
 
 
-def _encoded(ranges: Ranges, *, every: bool = False) -> str:
-    """The spellings of one character inside a JSON string; the same as the GBNF writer's. ``every``: also those that
-    are not generated of a part of the characters beyond ASCII."""
+@kept(4096, 128)
+def _encoded(ranges: Ranges) -> str:
+    """The spellings of one character inside a JSON string; the same as the GBNF writer's."""
+    return _options(spellings(ranges), [])
+
+
+def _in_every_way(ranges: Ranges) -> str:
+    """The same, and those that are not generated of a part of the characters beyond ASCII."""
     spelt = spellings(ranges)
+    return _options(spelt, [] if spelt.high else high_spellings(ranges))
+
+
+def _options(spelt: Spellings, others: list[str]) -> str:
     options = [_class(spelt.plain)] if spelt.plain else []
     if spelt.letters:
         options.append(r"\\" + _class(charset(spelt.letters)))
     options += [
         rf"\\u00{first}{_class(charset(last + last.upper()))}" for first, last in spelt.controls.items()
     ]
-    if spelt.high:
-        options.append(BEYOND_ASCII)
-    elif every:
-        options += high_spellings(ranges)
+    options += [BEYOND_ASCII] if spelt.high else others
     return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
 
 
 _EXACT = _encoded(ANY)
+_SPELT_SO = re.compile(r"[ !#-\[\]-~]*").fullmatch
+"""Finds the texts that have no other spelling inside a JSON string."""
 
 
 def _regex(node: Ir, encoding: Encoding, every: bool = False) -> str:
     """A regular node as a regular expression. ``every``: in all spellings, because they are to be excluded."""
+    encoded = _in_every_way if every else _encoded
     if isinstance(node, ir.Text):
         if encoding == "raw":
             return _escape(node.text)
-        return "".join(_encoded(charset(char), every=every) for char in node.text)
+        if _SPELT_SO(node.text):
+            return _escape(node.text)
+        return "".join([encoded(charset(char)) for char in node.text])
     if isinstance(node, ir.Chars):
-        return _class(node.ranges) if encoding == "raw" else _encoded(node.ranges, every=every)
+        return _class(node.ranges) if encoding == "raw" else encoded(node.ranges)
     if isinstance(node, ir.Seq):
         return "".join(_regex(item, encoding, every) for item in node.items)
     if isinstance(node, ir.Alt):
@@ -352,20 +365,19 @@ class _Writer(RuleWriter):
         return self.terminal("TEXT", body) + ("?" if nullable else "")
 
     def string(self, node: ir.Lang) -> str:
+        """A string and its end. The quotes are in each of its constraints: llguidance makes most masks inside a string
+        ahead, but only for a lexeme that is one as a whole."""
+        quote, end = "" if node.opened else '"', '"' + _escape(node.end_text)
+        count = "*" if not node.least and node.most is None else _count(node.least, node.most)
         if not node.parts:
-            count = "*" if not node.least and node.most is None else _count(node.least, node.most)
-            quote = "" if node.opened else '"'
-            return f'/{quote}{CHARACTER}{count}"{_escape(node.end_text)}/'
-        terms = [
-            ("" if part.positive else "~") + f"/{_regex(part.node, 'json', not part.positive) or _EMPTY}/"
-            for part in node.parts
-        ]
-        if not any(part.positive for part in node.parts) or node.least or node.most is not None:
-            count = "*" if not node.least and node.most is None else _count(node.least, node.most)
-            terms.append(f"/{_EXACT}{count}/")
-        inner = terms[0] if len(terms) == 1 else "(" + " & ".join(terms) + ")"
-        quote = "" if node.opened else '"\\"" '
-        return f"{quote}{inner} {_literal(chr(34) + node.end_text)}"
+            return f"/{quote}{CHARACTER}{count}{end}/"
+        terms = []
+        if count != "*" or not any(part.positive for part in node.parts):
+            terms.append(f"/{quote}{_EXACT}{count}{end}/")
+        for part in sorted(node.parts, key=lambda part: not part.positive):  # a terminal begins with no `~`
+            inner = _regex(part.node, "json", not part.positive)
+            terms.append(f"{'' if part.positive else '~'}/{quote}{inner}{end}/")
+        return " & ".join(terms)
 
     def terms(self, node: ir.Lang) -> list[str]:
         terms = [

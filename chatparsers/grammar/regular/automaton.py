@@ -4,7 +4,7 @@ Strategy: every constraint becomes a small lazy machine (a start state, a row of
 over one shared partition of the characters (classes.py). `build` explores their product, drops the states that never
 lead to acceptance, and merges equal states (Hopcroft). It gives up past a limit of states, and takes each step from the
 budget before it is done. Text up to a stop is an Aho-Corasick machine that dies where a stop ends, unless the text ends
-there too. All texts but some need no product (listed.py).
+there too. Texts that are excluded one by one need no product (listed.py), and are taken away at the end.
 
 Invariants: the transitions of a state are disjoint. Every state of a `Dfa` leads to acceptance.
 """
@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Protocol, TypeAlias
 
 from ..budget import Budget
-from ..ir import ANY, ANYTHING, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset
+from ..ir import ANY, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Shared, Text
 from .classes import Classes, sets_of
+from .counted import counted, layers_of
 from .dfa import Dfa, TooLarge, spend
-from .listed import excluded_texts, not_listed
+from .listed import excluded_texts, without_texts
 
-__all__ = ["Dfa", "Matcher", "TooLarge", "build"]
+__all__ = ["Dfa", "Matcher", "TooLarge", "build", "size_of"]
 
 _MOST_POSITIONS = 60_000
 
@@ -307,21 +307,76 @@ class _FirstStop:
 def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa | None:
     """The automaton of a language and its end; None if the language is empty. Raises `TooLarge` past ``limit`` states,
     or if ``budget`` has too little work left."""
-    texts = excluded_texts(lang)
-    if texts is not None:
-        return not_listed(texts, limit, budget)
-    if not lang.least and lang.most is None:
-        return _build(lang, limit, budget)
-    found = _build(replace(lang, least=0, most=None), limit, budget)
-    if found is not None:
-        spend(budget, (lang.most or lang.least) * sum(1 + len(edges) for edges in found.edges) >> 1)
-    size = len(lang.end_text)
-    most = None if lang.most is None else lang.most + size
-    return found and _counted(found, lang.least + size, most, limit)
+    whole, texts = _apart(lang)
+    found = _build(whole, limit, budget)
+    if found is not None and (lang.least or lang.most is not None):
+        found = counted(found, *_lengths(lang), limit, budget)
+    return without_texts(found, texts, limit, budget) if found is not None and texts else found
+
+
+def size_of(lang: Lang, limit: int, budget: Budget | None = None) -> int:
+    """How many states the automaton of a language and its end has at most; 0 if the language is empty. Raises
+    `TooLarge` where `build` does. It is not made if it is surely small."""
+    whole, texts = _apart(lang)
+    found = _build(whole, limit, budget)
+    if found is None:
+        return 0
+    size = len(found.edges) + (1 + sum(map(len, texts)) if texts else 0)
+    sure = not texts or _endless(found)
+    if lang.least or lang.most is not None:
+        layers = layers_of(found, *_lengths(lang), limit, budget)
+        if not layers:
+            return 0
+        size += sum(map(len, layers))
+        sure = not texts
+    if sure and size <= limit:
+        return size
+    made = build(lang, limit, budget)
+    return 0 if made is None else len(made.edges)
+
+
+def _apart(lang: Lang) -> tuple[Lang, list[str]]:
+    """A language without its counts and without the texts that it excludes one by one, and these texts."""
+    texts: list[str] = []
+    parts: list[Part] = []
+    for part in lang.parts:
+        excluded = excluded_texts(part)
+        if excluded is None:
+            parts.append(part)
+        else:
+            texts += [text + lang.end_text for text in excluded]
+    return replace(lang, parts=tuple(parts), least=0, most=None), texts
+
+
+def _lengths(lang: Lang) -> tuple[int, int | None]:
+    """The least and the most characters of a language's texts, its end included."""
+    end = len(lang.end_text)
+    return lang.least + end, None if lang.most is None else lang.most + end
+
+
+def _endless(dfa: Dfa) -> bool:
+    """Whether an automaton has endlessly many texts: one that leads from a state back to it."""
+    left = [len(edges) for edges in dfa.edges]
+    before: list[list[int]] = [[] for _ in dfa.edges]
+    for state, edges in enumerate(dfa.edges):
+        for _, then in edges:
+            before[then].append(state)
+    ends = [state for state, count in enumerate(left) if not count]
+    for state in ends:
+        for source in before[state]:
+            left[source] -= 1
+            if not left[source]:
+                ends.append(source)
+    return len(ends) < len(left)
+
+
+_ANY_TEXT = Dfa(frozenset([0]), (((ANY, 0),),))
 
 
 def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
     end = lang.end_text
+    if not (lang.parts or lang.stops or end):
+        return _ANY_TEXT
     sets: dict[Ranges, None] = {}
     for part in lang.parts:
         sets_of(part.node, sets)
@@ -339,8 +394,6 @@ def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
         )
     if lang.stops or end:
         machines.append(_FirstStop(lang.stops, end, classes.samples))
-    if not machines:
-        machines.append(_Nfa(ANYTHING, True, classes))
     start = tuple(machine.start for machine in machines)
     numbers: dict[tuple[Hashable, ...], int] = {start: 0}
     table: list[list[int]] = []
@@ -367,77 +420,6 @@ def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
         if all(machine.accepts(part) for machine, part in zip(machines, state, strict=True))
     }
     return _finish(table, accepting, classes)
-
-
-def _counted(dfa: Dfa, least: int, most: int | None, limit: int) -> Dfa | None:
-    """An automaton of the texts of ``dfa`` that have ``least`` to ``most`` characters.
-
-    There is one layer of states for each count. The last count is made first, so the states that a new state leads to
-    are known, and equal states are found at once. A set of characters, which may be large, stands as its number.
-    """
-    sets: dict[Ranges, int] = {}
-    moves = [[(sets.setdefault(ranges, len(sets)), then) for ranges, then in edges] for edges in dfa.edges]
-    listed = [*sets]
-    known: dict[tuple[bool, tuple[tuple[int, int], ...]], int] = {}
-    made: list[tuple[bool, tuple[tuple[int, int], ...]]] = []
-
-    @cache
-    def union(every: tuple[int, ...]) -> int:
-        if len(every) == 1:
-            return every[0]
-        ranges = charset(span for number in every for span in listed[number])
-        if ranges not in sets:
-            sets[ranges] = len(listed)
-            listed.append(ranges)
-        return sets[ranges]
-
-    def state(accepting: bool, to: dict[int, list[int]]) -> int:
-        edges = tuple((union(tuple(every)), then) for then, every in to.items())
-        if not accepting and not edges:
-            return -1
-        key = (accepting, edges)
-        if key not in known:
-            known[key] = len(made)
-            made.append(key)
-            if len(made) > 4 * limit:
-                raise TooLarge
-        return known[key]
-
-    top = least if most is None else most
-    if most is None:
-        made += [(number in dfa.accepting, tuple(edges)) for number, edges in enumerate(moves)]
-        layer = list(range(len(made)))
-        known.update((key, number) for number, key in enumerate(made))
-    else:
-        layer = [state(number in dfa.accepting and top >= least, {}) for number in range(len(dfa.edges))]
-    for count in range(top - 1, -1, -1):
-        following = layer
-        layer = []
-        for number, edges in enumerate(moves):
-            to: dict[int, list[int]] = {}
-            for characters, then in edges:
-                if following[then] >= 0:
-                    to.setdefault(following[then], []).append(characters)
-            layer.append(state(number in dfa.accepting and count >= least, to))
-    if layer[0] < 0:
-        return None
-    order = {layer[0]: 0}
-    chosen = [layer[0]]
-    for number in chosen:
-        for _, then in made[number][1]:
-            if then not in order:
-                order[then] = len(chosen)
-                chosen.append(then)
-                if len(chosen) > limit:
-                    raise TooLarge
-    accepting = frozenset(order[number] for number in chosen if made[number][0])
-    return Dfa(
-        accepting,
-        tuple(
-            tuple((listed[characters], order[then]) for characters, then in made[number][1])
-            for number in chosen
-        ),
-    )
 
 
 def _finish(table: list[list[int]], accepting: set[int], classes: Classes) -> Dfa | None:

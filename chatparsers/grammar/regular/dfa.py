@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ..budget import Budget
 from ..ir import Ranges
@@ -12,12 +14,36 @@ class TooLarge(Exception):
     """The automaton would have more states than the limit, or take more work than is left."""
 
 
+Edges: TypeAlias = tuple[tuple[Ranges, int], ...]
+"""(characters, next state), for each set of characters."""
+State: TypeAlias = tuple[bool, Edges]
+"""Whether a text may end in a state, and where it leads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dfa:
-    """States are numbered from 0, the start; ``edges[state]`` are (characters, next state)."""
+    """States are numbered from 0, the start."""
 
     accepting: frozenset[int]
-    edges: tuple[tuple[tuple[Ranges, int], ...], ...]
+    edges: tuple[Edges, ...]
+
+
+def reached(states: Sequence[State], start: int, limit: int) -> Dfa:
+    """The automaton of the states that are reached from one of them. Raises `TooLarge` if they are more than
+    ``limit``."""
+    order = {start: 0}
+    chosen = [start]
+    for number in chosen:
+        for _, then in states[number][1]:
+            if then not in order:
+                order[then] = len(chosen)
+                chosen.append(then)
+                if len(chosen) > limit:
+                    raise TooLarge
+    return Dfa(
+        frozenset(order[number] for number in chosen if states[number][0]),
+        tuple(tuple((ranges, order[then]) for ranges, then in states[number][1]) for number in chosen),
+    )
 
 
 def spend(budget: Budget | None, steps: int) -> None:

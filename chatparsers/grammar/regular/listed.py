@@ -1,25 +1,24 @@
-"""The automaton of all texts but some, such as the names that no schema lists.
+"""All texts of an automaton but some, such as the names that no schema lists.
 
-It is the tree of their beginnings, read from the ends so that equal branches are one, and a state for all that left it.
-A product with a grammar of the texts would be the same automaton, at a hundred times the work.
+The texts part from the automaton in a tree of their beginnings, which is read from its ends so that equal branches are
+one. A product with a grammar of the texts would be the same automaton, at a hundred times the work.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from ..budget import Budget
-from ..ir import ANY, Alt, Lang, Ranges, Seq, Text, charset, complement
-from .dfa import Dfa, TooLarge, spend
+from ..ir import Alt, Part, Seq, Text, charset, complement, overlap
+from .dfa import Dfa, State, TooLarge, reached, spend
 
 
-def excluded_texts(lang: Lang) -> list[str] | None:
-    """The texts, if a language has all texts but these; else None."""
-    if len(lang.parts) != 1 or lang.parts[0].positive or lang.parts[0].divisor:
+def excluded_texts(part: Part) -> list[str] | None:
+    """The texts, if a constraint excludes some texts and nothing else; else None."""
+    if part.positive or part.divisor:
         return None
-    if lang.least or lang.most is not None or lang.stops or lang.end:
-        return None
-    node = lang.parts[0].node
     found = []
-    for option in node.options if isinstance(node, Alt) else (node,):
+    for option in part.node.options if isinstance(part.node, Alt) else (part.node,):
         if isinstance(option, Text):
             found.append(option.text)
         elif isinstance(option, Seq) and not option.items:
@@ -29,37 +28,66 @@ def excluded_texts(lang: Lang) -> list[str] | None:
     return found
 
 
-def not_listed(texts: list[str], limit: int, budget: Budget | None) -> Dfa:
-    """The smallest automaton of all texts but these. Raises `TooLarge` as `build` does."""
+def without_texts(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None) -> Dfa | None:
+    """The smallest automaton of the same texts but these, if ``dfa`` is the smallest one; None if no text is left.
+    Raises `TooLarge` as `build` does."""
     spend(budget, sum(map(len, texts)))
     tree: list[dict[str, int]] = [{}]
+    beside = [0]
+    """The state of ``dfa`` at each node of the tree."""
     words: set[int] = set()
+    moves = _Moves(dfa)
     for text in texts:
         at = 0
         for char in text:
-            if char not in tree[at]:
-                tree[at][char] = len(tree)
+            node = tree[at].get(char)
+            if node is None:
+                then = moves.after(beside[at], char)
+                if then is None:
+                    break
+                node = tree[at][char] = len(tree)
                 tree.append({})
+                beside.append(then)
                 if len(tree) > limit:
                     raise TooLarge
-            at = tree[at][char]
-        words.add(at)
+            at = node
+        else:
+            words.add(at)
     # A node comes after its parent. So from the last one on, what a node leads to is known.
-    known: dict[tuple[bool, tuple[tuple[Ranges, int], ...]], int] = {(True, ((ANY, 0),)): 0}
+    states: list[State] = [(number in dfa.accepting, edges) for number, edges in enumerate(dfa.edges)]
+    known = {(accepting, frozenset(edges)): number for number, (accepting, edges) in enumerate(states)}
     same = [0] * len(tree)
     for node in range(len(tree) - 1, -1, -1):
-        to: dict[int, list[str]] = {}
+        to: dict[int, list[tuple[int, int]]] = {}
         for char, then in tree[node].items():
-            to.setdefault(same[then], []).append(char)
-        listed = [(charset(chars), then) for then, chars in sorted(to.items())]
-        left = complement(charset(tree[node])) if tree[node] else ANY
-        key = node not in words, (*listed, (left, 0))
-        same[node] = known.setdefault(key, len(known))
-    states = list(known)
-    start = same[0]
-    place = {start: 0, 0: start}  # the start comes first
-    states[0], states[start] = states[start], states[0]
-    return Dfa(
-        frozenset(number for number, (accepting, _) in enumerate(states) if accepting),
-        tuple(tuple((ranges, place.get(then, then)) for ranges, then in edges) for _, edges in states),
-    )
+            if same[then] >= 0:
+                to.setdefault(same[then], []).append((ord(char), ord(char)))
+        others = complement(charset(tree[node]))
+        for ranges, target in dfa.edges[beside[node]]:
+            to.setdefault(target, []).extend(overlap(ranges, others))
+        edges = tuple((charset(spans), then) for then, spans in to.items() if spans)
+        accepting = node not in words and beside[node] in dfa.accepting
+        key = accepting, frozenset(edges)
+        if key not in known and (accepting or edges):
+            known[key] = len(states)
+            states.append((accepting, edges))
+        same[node] = known.get(key, -1)
+    return None if same[0] < 0 else reached(states, same[0], limit)
+
+
+class _Moves:
+    """The moves of an automaton by a single character."""
+
+    def __init__(self, dfa: Dfa) -> None:
+        self.dfa = dfa
+        self.known: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
+
+    def after(self, state: int, char: str) -> int | None:
+        if state not in self.known:
+            spans = sorted(
+                (low, high, then) for ranges, then in self.dfa.edges[state] for low, high in ranges
+            )
+            self.known[state] = [low for low, _, _ in spans], [(high, then) for _, high, then in spans]
+        lows, ends = self.known[state]
+        place = bisect_right(lows, ord(char)) - 1
+        return ends[place][1] if place >= 0 and ord(char) <= ends[place][0] else None

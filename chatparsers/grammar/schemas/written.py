@@ -19,7 +19,7 @@ from typing import Any
 from ...schema.keywords import KEYWORDS, NOTES
 from ..budget import Budget
 from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, children
-from ..regular.automaton import TooLarge, build
+from ..regular.automaton import TooLarge, size_of
 from ..steps import Steps, run
 from ..target import Target
 from .cases import Case, Located, Weakened
@@ -36,6 +36,8 @@ class Output:
     weakened: dict[Weakened, None] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     target: Target = field(default_factory=Target)
+    sizes: dict[Hashable, tuple[Lang, int | None]] = field(default_factory=dict)
+    """The sizes of languages, by what they are made of."""
 
     def tell(self, path: str, keyword: str, why: str) -> None:
         """Reports a keyword that is not enforced."""
@@ -57,17 +59,20 @@ class Output:
         return list(found.values())
 
     def states(self, lang: Lang) -> int | None:
-        """How many states the automaton of a language has: 0 if the language is empty, None if there are too many."""
+        """How many states the automaton of a language has at most: 0 if the language is empty, None if there are too
+        many."""
         if self.budget.over():
             return None
-        try:
-            found = build(lang, _MOST_STATES, self.budget)
-        except TooLarge:
-            return None
-        if found is None:
-            return 0
-        self.budget.size -= 24 * len(found.edges)
-        return len(found.edges)
+        parts = tuple([(id(part.node), part.positive) for part in lang.parts])
+        key = parts, lang.least, lang.most, lang.stops
+        if key not in self.sizes:
+            try:
+                self.sizes[key] = lang, size_of(lang, _MOST_STATES, self.budget)
+            except TooLarge:
+                self.sizes[key] = lang, None
+        size = self.sizes[key][1]
+        self.budget.size -= 24 * (size or 0)
+        return size
 
     def names(self, lang: Lang, path: str) -> Ir:
         """The names of members that no schema lists: ``lang``, if an automaton says it. The last of its constraints is
