@@ -254,9 +254,9 @@ class Chat(Training, Asking, Shown):
         used. Here, False or a list of names overrides the ``polyfills`` of `load`. ``thinking``: True or False sets the
         template's switch (if it has no switch, a warning says so), None leaves its default.
         ``continue_final_message``: the last message is an assistant's, and the model continues it; its beginning is the
-        turn's ``prefix``, and the stream reads only the new text. ``template_kwargs``, ``documents``: the template's
-        own variables. ``now``: the time that the template writes. ``id_seed``, ``lenient_calls``, ``max_calls``,
-        ``call_within``: as in `Format.bind`.
+        turn's ``prefix``, and the stream reads only the new text. Its last call may be cut off anywhere; the stream
+        gives it whole. ``template_kwargs``, ``documents``: the template's own variables. ``now``: the time that the
+        template writes. ``id_seed``, ``lenient_calls``, ``max_calls``, ``call_within``: as in `Format.bind`.
         Raises `RequestError` for malformed tools, an invalid choice or an unknown option, or if ``tool_choice``
         requires a call and no known format reads this model's calls. Raises `TemplateError` if the messages cannot be
         rendered, also for calls whose arguments are no JSON object. Warns of variables that the template does not read.

@@ -18,6 +18,7 @@ from ..templates.probe.edges import opening
 from ..templates.renderer import Rewritten
 from ..templates.rewrite.continuation import check_final
 
+_HALF = "\ufffd"
 _END, _THOUGHT = "\ue000", "\ue001"  # from the private use area: they mark the place of a cut
 
 
@@ -43,6 +44,23 @@ def continued(
         if refused is not None:
             raise refused from None
         return prompt, prefix
+
+
+def without_half(final: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message without the half of a character that it ends in, where ids were cut off: the model writes it anew."""
+    calls = final.get("tool_calls")
+    if calls:
+        function = calls[-1].get("function")
+        given = function.get("arguments") if isinstance(function, Mapping) else None
+        if isinstance(given, str) and given.endswith(_HALF):
+            last = {**calls[-1], "function": {**function, "arguments": given.rstrip(_HALF)}}
+            return {**final, "tool_calls": [*calls[:-1], last]}
+        return final
+    for name in ("content", "reasoning_content", "reasoning", "thinking"):
+        text = final.get(name)
+        if isinstance(text, str) and text:
+            return {**final, name: text.rstrip(_HALF)} if text.endswith(_HALF) else final
+    return final
 
 
 def _region(fmt: Format, prefix: str) -> str:

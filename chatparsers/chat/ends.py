@@ -17,6 +17,7 @@ from ..core.format import Format
 from ..core.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.trace import part_of
+from ..values.cut import cut_json
 from .bridge import Delta
 from .parts import Given, given
 from .request import Request
@@ -91,4 +92,11 @@ def joined_message(begun: Mapping[str, Any] | None, message: Message) -> dict[st
     thought = reasoning_of(begun) + str(found.get("reasoning_content") or "")
     if thought:
         found["reasoning_content"] = thought
+    calls = list(begun.get("tool_calls") or ())
+    if calls:
+        new = found.get("tool_calls") or []
+        if new and cut_json(calls[-1]["function"]["arguments"]).open:  # the first of them finishes it
+            new = [{**new[0], "id": calls[-1].get("id", new[0]["id"])}, *new[1:]]
+            calls.pop()
+        found["tool_calls"] = calls + new
     return found

@@ -21,12 +21,14 @@ from ..templates.probe.edges import opening
 from ..templates.probe.stand_ins import answered, question
 from ..templates.probe.thinking import SWITCHES
 from ..templates.renderer import Renderer, Rewritten
+from ..templates.rewrite.continuation import check_final
 from ..templates.rewrite.history import History
 from ..templates.rewrite.outline import Outline
 from ..templates.trace import Marked, Trace, tracing
 from ..tokens import ModelFiles
 from .around import Asked, Rendered
-from .continuation import continued
+from .begun_calls import begun_calls
+from .continuation import continued, without_half
 from .options import PrepareOptions
 from .request import plain_messages
 
@@ -42,6 +44,7 @@ _BOUND = (
     "call_within",
 )
 """The options that `Format.bind` takes."""
+_ASKING = {"continue_final_message": False, "add_generation_prompt": True}
 _SET = {
     "messages": "pass the messages first",
     "tools": "pass tools=…",
@@ -139,12 +142,17 @@ class Preparation:
         return self._chat.syntax if {"tools", "tool_calls"}.intersection(polyfills) else self._chat.format
 
     def _rendered(self, messages: Sequence[Mapping[str, Any]], tools: Any) -> _Prompt:
+        continues = bool(self._options.get("continue_final_message"))
+        if continues and messages:
+            messages = [*messages[:-1], without_half(messages[-1])]
+            if messages[-1].get("tool_calls"):
+                return self._begun(messages, tools)
         # Also with tool_choice="none": an engine's cached prefix stays, and the turn's reading drops calls.
         given = self._renderer.rewrite(messages, tools or None)
         fmt = self._format(given.names)
         history = messages if isinstance(messages, History) else None
         try:
-            if self._options.get("continue_final_message"):
+            if continues:
                 text, prefix = continued(fmt, self._template, given, self._variables)
             else:
                 text, prefix = self._asking(fmt, given, history)
@@ -154,6 +162,14 @@ class Preparation:
             used = ", ".join(given.names)
             raise TemplateError(f"{error}; messages are counted as the polyfills {used} left them") from error
         return _Prompt(text, prefix, fmt, given.names)
+
+    def _begun(self, messages: Sequence[Mapping[str, Any]], tools: Any) -> _Prompt:
+        """The prompt that ends in the calls of the last message: the one for a new answer, and what is there of it."""
+        *history, final = messages
+        check_final([*history, {**final, "tool_calls": None}], self._template.name)
+        asked = Preparation(self._chat, {**self._options, **_ASKING})._rendered(history, tools)
+        text = begun_calls(asked.format, asked.prefix, final, self._tools)
+        return asked._replace(text=asked.text + text, prefix=asked.prefix + text)
 
     def _asking(self, fmt: Format, given: Rewritten, history: History | None) -> tuple[str, str]:
         """The prompt for a new answer, and what of it belongs to the answer."""

@@ -7,6 +7,7 @@ model reads what it wrote, and the engine finds the whole conversation in its ca
 from __future__ import annotations
 
 from ..chat.chat import Chat
+from ..core.format import Turn
 from ..errors import ChatParsersError
 from ..serving import Request
 from .digest import digest
@@ -31,3 +32,17 @@ def going_on(chat: Chat, request: Request, held: Held, *, lenient_calls: bool) -
         return None
     whole = [*held.given, *held.sampled]
     return conversation.ids if conversation.ids[: len(whole)] == whole else None
+
+
+def resumed(chat: Chat, request: Request, held: Held, *, lenient_calls: bool) -> Turn | None:
+    """The turn that goes on with the last answer, which was cut off, by the ids that are held of it; None if the
+    template, the tools or the messages are others than then."""
+    history = request.messages[:-1]
+    if request.kept != len(request.messages):
+        return None
+    try:
+        options = {**request.prepare, "messages": history, "continue_final_message": False}
+        turn = chat.prepare(**options, lenient_calls=lenient_calls)
+        return turn.rest(held.sampled) if digest(turn.prompt) == held.prompt else None
+    except ChatParsersError:  # the usual way says what is wrong
+        return None

@@ -50,6 +50,7 @@ def answers_of(
         # The calls of each choice have ids of their own. The prompt is not held for as long as the answer lasts.
         turn = prepared.turn._replace(prompt="", id_seed=f"{prepared.turn.id_seed}/{index}")
         writer = api.writer(request.model or settings.model, turn, request, index, id)
+        writer.begun_call = request.begun_call(turn)
         if request.token_ids:
             writer.prompt_token_ids, writer.token_ids = ids, []
         if request.logprobs is not None and not request.stream:

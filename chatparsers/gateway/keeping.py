@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -173,7 +173,7 @@ class Keep:
     def _ids(self) -> Held | None:
         """The ids of prompt and answer."""
         held = self._held
-        return None if held is None else Held(held.prompt, held.given, self._answer.sampled)
+        return None if held is None else replace(held, sampled=[*held.sampled, *self._answer.sampled])
 
     async def end(self, frames: str) -> str:
         """Keeps the whole answer. The last frame says so if that fails."""

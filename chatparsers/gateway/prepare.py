@@ -29,7 +29,7 @@ from .digest import digest
 from .encode import Encoder
 from .engine import Engine
 from .fetch import Fetching
-from .going_on import going_on
+from .going_on import going_on, resumed
 from .keeping import Asked, Keeping
 from .lanes import Lanes
 from .pictures import Picture, as_text, pictures
@@ -221,11 +221,17 @@ class Preparing:
                 drops=self._settings.drop_unsupported,
             )
             step = self._step(entry, request)
-            if step is None:
-                turn = self._turn(request, account)
-                prompt, placed = self._prompt(request, turn, asked)
+            last = self._held(request, asked) if step is None else None
+            rest = None if last is None else self._resumed(request, last)
+            prompt: str | list[int]
+            placed: Sequence[Picture] = ()
+            if step is not None:
+                turn, prompt = step.rollout.turn_alone, step.rollout.ids
+            elif rest is not None and last is not None:
+                turn, prompt = rest, [*last.given, *last.sampled]
             else:
-                turn, prompt, placed = step.rollout.turn_alone, step.rollout.ids, ()
+                turn = self._turn(request, account)
+                prompt, placed = self._prompt(request, turn, last)
             most = request.max_tokens if request.max_tokens is not None else self._settings.max_tokens
             count = self._count(request, turn, prompt)
             if count is not None:
@@ -234,7 +240,7 @@ class Preparing:
             held = None
             keeps = asked is not None and asked.store and self._engine.ids and not placed and step is None
             if keeps and isinstance(prompt, list):
-                held = Held(digest(turn.prompt), array("I", prompt), ())
+                held = last if rest is not None else Held(digest(turn.prompt), array("I", prompt), ())
             return Prepared(request, turn, prompt, most, self._grammar(turn), asked, placed, held, step)
 
         return work
@@ -288,13 +294,23 @@ class Preparing:
             and (self._settings.trust_ids or known_ids(self._chat))
         )
 
+    def _held(self, request: Request, asked: Asked | None) -> Held | None:
+        """The ids of the answer that the history ends with, if they are held and the engine gets ids."""
+        if asked is None or self._keeping is None or request.images or not self._by_ids:
+            return None
+        return self._keeping.held(asked)
+
+    def _resumed(self, request: Request, held: Held) -> Turn | None:
+        if not request.continue_final_message:
+            return None
+        return resumed(self._chat, request, held, lenient_calls=self._settings.lenient_calls)
+
     def _prompt(
-        self, request: Request, turn: Turn, asked: Asked | None
+        self, request: Request, turn: Turn, held: Held | None
     ) -> tuple[str | list[int], Sequence[Picture]]:
-        """The prompt as the engine gets it, and the images in it."""
+        """The prompt as the engine gets it, and the images in it. ``held``: the ids of the answer before."""
         placed = pictures(self._chat, request) if request.images else ()
         if self._by_ids and (not placed or self._engine.images_by_ids):
-            held = None if asked is None or self._keeping is None or placed else self._keeping.held(asked)
             going = None if held is None else self._going_on(request, held)
             return self._encoded(request, turn) if going is None else going, placed
         if placed:

@@ -61,6 +61,7 @@ def _decoded(text: str) -> str:
         return text
 
 
-def arguments_of(text: str) -> str:
-    """The arguments of the function for a freeform call of the history."""
-    return json.dumps({INPUT: text}, ensure_ascii=False)
+def arguments_of(text: str, *, begun: bool = False) -> str:
+    """The arguments of the function for a freeform call of the history. ``begun``: the model is to go on with it."""
+    whole = json.dumps({INPUT: text}, ensure_ascii=False)
+    return whole.removesuffix('"}') if begun else whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..templates import from_json, to_json
+from ..values.cut import cut_json
 from ..values.json import JsonScanner
 
 _LONGEST = 1_000_000
@@ -69,25 +70,8 @@ def partial_object(text: str) -> dict[str, Any]:
 
 def _closed(text: str) -> Any:
     """The value of the longest beginning of ``text`` that is JSON once its brackets are closed."""
-    # Every bracket outside strings moves ``whole``, so the brackets that are open there are those open at the end.
-    stack: list[str] = []
-    whole = i = 0
-    while i < len(text):
-        char = text[i]
-        if char == '"':
-            i += 1
-            while i < len(text) and text[i] != '"':
-                i += 2 if text[i] == "\\" else 1
-        elif char in "{[":
-            stack.append("}" if char == "{" else "]")
-            whole = i + 1
-        elif char in "}]":
-            stack.pop()
-            whole = i + 1
-        elif char == ",":
-            whole = i
-        i += 1
+    cut = cut_json(text)
     try:
-        return from_json(text[:whole] + "".join(reversed(stack)))
+        return from_json(text[: cut.whole] + cut.closers)
     except (ValueError, RecursionError):
         return {}

@@ -53,9 +53,16 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
     if modes is not None and sequence(modes, "modalities") != ["text"]:
         raise ApiError("this server writes text alone: leave modalities out", param="modalities")
     drops.verbosity(body.get("verbosity"), "verbosity")
+    given = sequence(body.get("messages"), "messages")
+    continued = boolean(body, "continue_final_message", False)
     messages = [
-        _message(mapping(message, f"messages[{index}]"), f"messages[{index}]", drops)
-        for index, message in enumerate(sequence(body.get("messages"), "messages"))
+        _message(
+            mapping(message, f"messages[{index}]"),
+            f"messages[{index}]",
+            drops,
+            begun=continued and index + 1 == len(given),
+        )
+        for index, message in enumerate(given)
     ]
     if not messages:
         raise ApiError("expected at least one message", param="messages")
@@ -81,7 +88,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
         response_format=response_schema(format, "response_format", schema),
         thinking=thinking,
         template_kwargs=kwargs,
-        continue_final_message=boolean(body, "continue_final_message", False),
+        continue_final_message=continued,
         add_generation_prompt=boolean(body, "add_generation_prompt", True),
         stops=stops(body.get("stop"), "stop"),
         max_tokens=most if most is not None else integer(body, "max_tokens", 1),
@@ -96,7 +103,8 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
     )
 
 
-def _message(message: Mapping[str, Any], path: str, drops: Drops) -> dict[str, Any]:
+def _message(message: Mapping[str, Any], path: str, drops: Drops, *, begun: bool) -> dict[str, Any]:
+    """``begun``: the model is to go on with it, so its last call may be cut off."""
     role = message.get("role")
     if role not in _ROLES:
         known = ", ".join(_ROLES)
@@ -123,31 +131,31 @@ def _message(message: Mapping[str, Any], path: str, drops: Drops) -> dict[str, A
                 found["reasoning_content"] = message[name]
                 break
         if not is_null(calls):
+            listed = sequence(calls, f"{path}.tool_calls")
             found["tool_calls"] = [
-                _call(call, f"{path}.tool_calls[{index}]", drops)
-                for index, call in enumerate(sequence(calls, f"{path}.tool_calls"))
+                _call(call, f"{path}.tool_calls[{index}]", drops, begun=begun and index + 1 == len(listed))
+                for index, call in enumerate(listed)
             ]
     return found
 
 
-def _call(call: object, path: str, drops: Drops) -> dict[str, Any]:
+def _call(call: object, path: str, drops: Drops, *, begun: bool) -> dict[str, Any]:
     call = mapping(call, path)
     if call.get("type") == "custom":
         custom = mapping(call.get("custom"), f"{path}.custom")
         text = string(custom.get("input", ""), f"{path}.custom.input")
         call = {
             **call,
-            "function": {"name": custom.get("name"), "arguments": arguments_of(text)},
+            "function": {"name": custom.get("name"), "arguments": arguments_of(text, begun=begun)},
         }
     function = mapping(call.get("function"), f"{path}.function")
     arguments = function.get("arguments")
+    text = string("" if arguments is None else arguments, f"{path}.function.arguments")
     found: dict[str, Any] = {
         "type": "function",
         "function": {
             "name": string(function.get("name"), f"{path}.function.name"),
-            "arguments": drops.arguments(
-                string("" if arguments is None else arguments, f"{path}.function.arguments")
-            ),
+            "arguments": text if begun else drops.arguments(text),
         },
     }
     if call.get("id") is not None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..templates import to_json
+from ..templates import from_json, to_json
 from .documents import document_text
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
@@ -21,6 +21,8 @@ from .unsupported import ELSEWHERE, Drops
 
 _TEXT = ("text",)
 _ERROR = "Error: "
+_CUT = "INVALID_JSON"
+"""In an object that stands for arguments, the text of those that are no JSON."""
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result")
 _UNSUPPORTED = {
     **ELSEWHERE,
@@ -61,6 +63,9 @@ def read_messages(
         raise ApiError("expected at least one message", param="messages")
     for index, message in enumerate(given):
         _message(mapping(message, f"messages[{index}]"), f"messages[{index}]", messages, drops)
+    begun = messages[-1].get("tool_calls") if messages[-1]["role"] == "assistant" else None
+    if begun:
+        _open(begun[-1]["function"])
     most = integer(body, "max_tokens", 1)
     if most is None and not counting:
         raise ApiError("expected a whole number of at least 1, found nothing", param="max_tokens")
@@ -186,6 +191,14 @@ def _failed(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     if isinstance(content, str):
         return f"{_ERROR}{content}"
     return [{"type": "text", "text": _ERROR}, *content]
+
+
+def _open(function: dict[str, Any]) -> None:
+    """Arguments that were cut off, as this API has them: wrapped in an object, as its pages say. The model goes on with
+    them."""
+    arguments = from_json(function["arguments"])
+    if arguments.keys() == {_CUT} and isinstance(arguments[_CUT], str):
+        function["arguments"] = arguments[_CUT]
 
 
 def _assistant(blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from .unsupported import ELSEWHERE, Drops
 
 _ROLES = ("system", "developer", "user", "assistant")
 _TEXT = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
+_WRITTEN = ("reasoning", "function_call", "custom_tool_call")
 _DROPPED = ("store",)
 _PAIRS, _KEY, _TEXT_OF_PAIR = 16, 64, 512
 _STATELESS = "this server keeps no conversations: send the whole input"
@@ -67,17 +68,18 @@ def read_responses(
     instructions = body.get("instructions")
     if not is_null(instructions):
         messages.append({"role": "system", "content": text_parts(instructions, "instructions", _TEXT, drops)})
-    for index, item in enumerate(history or ()):
-        _item(item, f"history[{index}]", messages, kit, drops)
-    before = len(messages)
     given = body.get("input")
-    if given is None and history:
-        pass  # it goes on with what is there
-    elif isinstance(given, str):
+    before = 0
+    items = [(item, f"history[{index}]") for index, item in enumerate(history or ())]
+    if not isinstance(given, str) and not (given is None and history):  # else it goes on with what is there
+        listed = sequence(given, "input", "a string or a list of items")
+        items += [(mapping(item, f"input[{index}]"), f"input[{index}]") for index, item in enumerate(listed)]
+    begun = not isinstance(given, str) and bool(items) and _begun(items[-1][0])
+    for index, (item, path) in enumerate(items):
+        _item(item, path, messages, kit, drops, begun=begun and index + 1 == len(items))
+        before = len(messages) if index < len(history or ()) else before
+    if isinstance(given, str):
         messages.append({"role": "user", "content": given})
-    else:
-        for index, item in enumerate(sequence(given, "input", "a string or a list of items")):
-            _item(mapping(item, f"input[{index}]"), f"input[{index}]", messages, kit, drops)
     if not messages:
         raise ApiError("expected a string or at least one item", param="input")
     for message in messages:
@@ -103,6 +105,7 @@ def read_responses(
         thinking=thinking,
         max_calls=integer(body, "max_tool_calls", 1),
         template_kwargs=kwargs,
+        continue_final_message=begun,
         stops=stops(body.get("stop"), "stop"),
         max_tokens=integer(body, "max_output_tokens", 1),
         sampling=sampling(body),
@@ -127,10 +130,22 @@ def metadata_of(body: Mapping[str, Any]) -> dict[str, str]:
     return dict(pairs)
 
 
+def _begun(item: Mapping[str, Any]) -> bool:
+    """Whether an item at the end is of an answer that was cut off, so that the model goes on with it."""
+    written = item.get("role") == "assistant" or item.get("type") in _WRITTEN
+    return written and item.get("status") in ("incomplete", "in_progress")
+
+
 def _item(
-    item: Mapping[str, Any], path: str, messages: list[dict[str, Any]], kit: Toolkit, drops: Drops
+    item: Mapping[str, Any],
+    path: str,
+    messages: list[dict[str, Any]],
+    kit: Toolkit,
+    drops: Drops,
+    *,
+    begun: bool,
 ) -> None:
-    """Adds an item to the messages."""
+    """Adds an item to the messages. ``begun``: the model goes on with it."""
     kind = item.get("type", "message" if "role" in item else None)
     if kind == "message":
         role = item.get("role")
@@ -149,17 +164,21 @@ def _item(
     elif kind in ("function_call", "custom_tool_call"):
         arguments = item.get("arguments")
         if kind == "custom_tool_call":
-            arguments = arguments_of(string(item.get("input", ""), f"{path}.input"))
+            arguments = arguments_of(string(item.get("input", ""), f"{path}.input"), begun=begun)
+        text = string("" if arguments is None else arguments, f"{path}.arguments")
         function = {
             "name": _name(item, path, kit),
-            "arguments": drops.arguments(string("" if arguments is None else arguments, f"{path}.arguments")),
+            "arguments": text if begun else drops.arguments(text),
         }
         call = {
             "id": string(item.get("call_id"), f"{path}.call_id"),
             "type": "function",
             "function": function,
         }
-        _assistant(messages).setdefault("tool_calls", []).append(call)
+        calls = _assistant(messages).setdefault("tool_calls", [])
+        if calls and calls[-1]["id"] == call["id"]:  # the same, finished by the next answer
+            calls.pop()
+        calls.append(call)
     elif kind in ("function_call_output", "custom_tool_call_output"):
         output = text_parts(item.get("output"), f"{path}.output", _TEXT, drops, images=True)
         call_id = string(item.get("call_id"), f"{path}.call_id")

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.format import Turn
+from ..values.cut import cut_json
 from .documents import document_text
 from .errors import ApiError
 from .fields import kind_of, mapping, sequence, string
@@ -82,6 +84,16 @@ class Request:
     max_calls: int | None = None
     thinking_tokens: int | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
+
+    def begun_call(self, turn: Turn) -> str | None:
+        """The id of the call that the answer finishes, as the client has it, for `Writer.begun_call`; None if it
+        finishes none. ``turn``: of the answer."""
+        calls = self.messages[-1].get("tool_calls") if self.continue_final_message else None
+        if not calls:
+            return None
+        cut = cut_json(calls[-1]["function"]["arguments"]).open or turn.stream().state.kind == "call"
+        found: str | None = calls[-1].get("id") if cut else None
+        return found
 
     @property
     def prepare(self) -> dict[str, Any]:

@@ -75,6 +75,8 @@ class Writer(ABC, Generic[Chunk, Answer]):
         self.unwanted: list[str] = []
         """How the calls begin that the model wrote though the request wants none. They are cut out of the answer, and
         shown in a field ``unwanted_calls`` of our own, so that nothing vanishes in silence. Set it before `finish`."""
+        self.begun_call: str | None = None
+        """The id of the answer's first call, if that finishes one that the client has. Set it before `event`."""
         seed = uuid4().hex
         self._make_id = call_id or (lambda index: id_of_call(seed, index))
         self._ids: set[str] = set()
@@ -241,6 +243,8 @@ class Writer(ABC, Generic[Chunk, Answer]):
 
     def _call_id(self, start: CallStart) -> str:
         id = start.id
+        if self.begun_call is not None and not start.index:
+            id = self.begun_call
         if not id or id in self._ids:
             id = self._make_id(start.index)
         self._ids.add(id)

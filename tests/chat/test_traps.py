@@ -224,6 +224,24 @@ def test_an_answer_that_the_prompt_began() -> None:
     assert kinds == [(Kind.CONTENT, 0)] * len("It is") + [(Kind.CONTENT, 1)] * len(" cold.")
 
 
+def test_a_call_that_the_prompt_began() -> None:
+    """It is one call of the message, under its id, and what was sampled of it counts."""
+    chat = chat_of(OWN / "qwen3.jinja")
+    function = {"name": "get_weather", "arguments": '{"city": "Os'}
+    begun = {
+        "role": "assistant",
+        "content": "Ok.",
+        "tool_calls": [{"id": "a", "type": "function", "function": function}],
+    }
+    made = chat.rollout([ASK, begun], tools=TOOLS, continue_final_message=True)
+    say(made, "qwen3", 'lo"}}\n</tool_call><|im_end|>')
+    (call,) = made.messages[-1]["tool_calls"]
+    assert made.messages[-1]["content"] == "Ok."
+    assert (call["id"], call["function"]["arguments"]) == ("a", '{"city": "Oslo"}')
+    made.append({"role": "tool", "tool_call_id": "a", "content": "4"})
+    assert not made.breaks
+
+
 @pytest.mark.parametrize(
     ("text", "closer"),
     [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +92,79 @@ def test_content_where_the_template_leaves_its_thought_open() -> None:
     turn = chat.prepare([USER, {"role": "assistant", "content": "It is rai"}], continue_final_message=True)
     assert turn.prefix == "<think>\n\n</think>\n\nIt is rai" and turn.prompt.endswith(turn.prefix)
     assert turn.parse("ning.").content == "ning."
+
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "lines": {"type": "integer"},
+        "text": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["path"],
+}
+WRITE = {"type": "function", "function": {"name": "write_file", "parameters": PARAMETERS}}
+ARGUMENTS = {"path": "a.py", "lines": 12, "text": 'def f():\n    return "x"\n', "tags": ["p", "q r"]}
+
+
+def calling(*arguments: str) -> list[dict[str, Any]]:
+    return [
+        {"type": "function", "id": f"abcdefgh{index}", "function": {"name": "write_file", "arguments": given}}
+        for index, given in enumerate(arguments)
+    ]
+
+
+@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_calls_go_on_wherever_they_are_cut_off(name: str, amount: Any) -> None:
+    """With the rest of what the format writes, the last call is whole; the grammar goes on there too."""
+    chat = chatparsers.load(template=name, eos_token="</s>")
+    if not chat.format.features.tools:
+        pytest.skip("a format without calls")
+    whole = json.dumps(ARGUMENTS)
+    tried = 0
+    for before, said in product(
+        ([], ['{"path": "z"}']), ({}, {"content": "Ok."}, {"content": "Ok.", "reasoning": "Hm."})
+    ):
+
+        def at(cut: int, before: Any = before, said: Any = said) -> Any:
+            final = {"role": "assistant", "content": "", **said, "tool_calls": calling(*before, whole[:cut])}
+            return chat.prepare([USER, final], tools=[WRITE], continue_final_message=True)
+
+        try:
+            full = at(len(whole)).prefix
+        except TemplateError as error:
+            assert "has no place for" in str(error)
+            continue
+        for cut in range(tried % 7, len(whole), amount(24, 7, 1)):
+            turn = at(cut)
+            assert full.startswith(turn.prefix) and turn.prompt.endswith(turn.prefix), whole[:cut]
+            message = turn.parse(full[len(turn.prefix) :])
+            assert [call.parsed_arguments for call in message.tool_calls] == [ARGUMENTS], whole[:cut]
+            assert not message.content and not message.reasoning
+            assert turn.grammar() is not None
+        tried += 1
+    assert tried
+
+
+def test_arguments_stay_as_the_model_spelt_them() -> None:
+    chat = chatparsers.load(template="qwen3")
+    for given in ('{"path":"a', '{ "path" :"a", "li', '{"path":"a", "lines": 1e', '{"path":"\\u00e9\\u00'):
+        final = {"role": "assistant", "content": None, "tool_calls": calling(given)}
+        turn = chat.prepare([USER, final], tools=[WRITE], continue_final_message=True)
+        assert turn.prefix.endswith(f'"arguments": {given}')
+
+
+def test_half_a_character_is_left_to_the_model() -> None:
+    chat = chatparsers.load(template="qwen3")
+    for half in ({"content": "Caf\ufffd"}, {"tool_calls": calling('{"path": "Caf\ufffd')}):
+        final = {"role": "assistant", "content": None, **half}
+        assert chat.prepare([USER, final], tools=[WRITE], continue_final_message=True).prefix.endswith("Caf")
+
+
+@pytest.mark.parametrize("given", ["oops", '{"path": oops}', '{"a" "b', "[1, 2"])
+def test_what_begins_no_object_is_refused(given: str) -> None:
+    final = {"role": "assistant", "content": None, "tool_calls": calling(given)}
+    with pytest.raises(TemplateError, match="cannot go on with the call 'write_file'"):
+        chatparsers.load(template="qwen3").prepare([USER, final], tools=[WRITE], continue_final_message=True)
