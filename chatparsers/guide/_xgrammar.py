@@ -118,7 +118,18 @@ class XgrammarMatcher:
 
     def forced(self) -> list[int]:
         text = self.inner.find_jump_forward_string()
-        if not text:
-            return []
-        ids = self._engine.vocabulary.ids_of(text)
-        return list(ids[: self.accepts(ids)])
+        found: list[int] = []
+        for id in self._engine.vocabulary.ids_of(text) if text else ():
+            if self._chooses(id) or not self.take(id):
+                break
+            found.append(id)
+        self.rollback(len(found))
+        return found
+
+    def _chooses(self, id: int) -> bool:
+        """Whether a token that the grammar names may come in place of ``id``: xgrammar's forced text ignores these."""
+        if not self._tokens:
+            return False
+        self.inner.fill_next_token_bitmask(self._words)
+        self.mend(self._words[0])
+        return any(self._words[0, token >> 5] >> (token & 31) & 1 for token in self._tokens if token != id)

@@ -112,7 +112,7 @@ def real_tokenizer(name: str, config: pytest.Config) -> tuple[str, Any]:
     format = chatparsers.get_format(name)
     wanted = {*format.preserved_tokens, *format.stops}
     best, most = None, -1
-    start = TOOL_FORMATS.index(name)
+    start = TOOL_FORMATS.index(name) if name in TOOL_FORMATS else 0
     for index in range(len(LOADERS)):
         base = LOADERS[(start + index) % len(LOADERS)]
         if base not in loaders:

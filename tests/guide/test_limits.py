@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from engines import llguidance, xgrammar
 from samples import tool
+from test_sampler import end_of, real_tokenizer
 from toy import Mask, sample, toy_tokenizer
 
 from chatparsers import (
@@ -70,26 +72,40 @@ def expected(one: Diagnostic, message: Message) -> bool:
     return one.code == "stray-marker" and one.call is None and kind != "call"
 
 
+def same(one: Message, other: Message) -> bool:
+    """Whether they are equal, but for how many tokens they are."""
+
+    def without_counts(message: Message) -> Message:
+        regions = [replace(region, token_start=None, token_end=None) for region in message.regions]
+        return replace(message, regions=regions)
+
+    return without_counts(one) == without_counts(other)
+
+
 def opener(format: Format) -> str:
     """What a prompt writes that opens a thought."""
     written = format.render({"role": "assistant", "reasoning_content": "QZX"})
     return written[: written.index("QZX")]
 
 
-def turns(name: str, special: bool, begun: bool) -> list[Turn]:
+def ends_by_itself(format: Format, tokenizer: Any) -> bool:
+    return any(tokenizer.token_to_id(stop) is not None for stop in format.stops)
+
+
+def turns(name: str, tokenizer: Any, begun: bool) -> list[Turn]:
     format = get_format(name)
+    end = tokenizer.decode([end_of(tokenizer)], skip_special_tokens=False)
     found = []
     for asked in REQUESTS.values():
         if "tools" in asked and not format.features.tools:
             continue
-        tokenizer = toy_tokenizer(format, special)
         found.append(
             format.bind(
                 **asked,
                 tokenizer=tokenizer,
                 prefix=opener(format) if begun else "",
                 id_seed="s",
-                token_config={"eos_token": "<|toy_end|>"} if not format.stops else None,
+                token_config=None if ends_by_itself(format, tokenizer) else {"eos_token": end},
             )
         )
     return found
@@ -121,6 +137,35 @@ class Watched(Mask):
         if forced:
             assert found[forced[0]]
             assert self.guide.accepts(forced) == len(forced)
+            if self.chance.random() < 0.3:
+                self.go_without(forced)
+        return found
+
+    def go_without(self, forced: list[int]) -> None:
+        """Samples any allowed ids in place of the forced ones, and holds both against each other: they are the same
+        text, with the same special tokens, and what may follow is the same."""
+        alone, with_forced = self.guide.fork(), self.guide.fork()
+        with_forced.feed(forced)
+        text, sampled = self.spelt(forced), []
+        while len(self.spelt(sampled)) < len(text) and not alone.ended:
+            sampled.append(int(self.chance.choice(np.flatnonzero(self.mask(alone)).tolist())))
+            alone.feed(sampled[-1])
+        spelt = self.spelt(sampled)
+        assert spelt[: len(text)] == text, (self.shown(), spelt, text)
+        if spelt == text and alone.state.left == with_forced.state.left:
+            assert alone.state[:4] == with_forced.state[:4], self.shown()
+            assert same(alone.message, with_forced.message), self.shown()
+            assert (self.mask(alone) == self.mask(with_forced)).all(), self.shown()
+
+    def spelt(self, ids: list[int]) -> list[Any]:
+        """The bytes of ordinary tokens, and the special ones."""
+        vocabulary, found = Vocabulary.of(self.turn.tokenizer), []
+        for id in ids:
+            piece = vocabulary.pieces[id]
+            if id in vocabulary.added:
+                found.append(("id", id))
+            else:
+                found += piece.encode() if isinstance(piece, str) else piece
         return found
 
     def accept(self, id: int) -> bool:
@@ -181,24 +226,42 @@ def run(turn: Turn, engine: Any, budget: int, seed: int) -> str:
     return end
 
 
-@pytest.mark.parametrize("name", THINKING)
-def test_a_budget_is_kept(name: str, amount: Callable[[int, int, int], int]) -> None:
-    llguidance(), xgrammar()
-    chance = random.Random(name)
-    for _ in range(amount(3, 6, 40)):
-        special, begun = chance.random() < 0.5, chance.random() < 0.7
+def keeps_budgets(name: str, tokenizer: Any, count: int, engines: list[str], chance: random.Random) -> None:
+    for _ in range(count):
         try:
-            found = turns(name, special, begun)
+            found = turns(name, tokenizer, chance.random() < 0.7)
         except ChatParsersError as error:
             pytest.skip(str(error))
-        turn = chance.choice(found)
-        engine = chance.choice(["llguidance", "llguidance", "xgrammar"])
+        turn, engine = chance.choice(found), chance.choice(engines)
         try:
-            turn.guide(engine)
+            turn.guide(engine)  # type: ignore[arg-type]
         except RequestError as error:
             assert str(error).startswith("prefix:")  # after that thought, no shaped answer can be written
             continue
         run(turn, engine, chance.choice([0, 1, 2, 5, 12, 40, 64]), chance.getrandbits(32))
+
+
+@pytest.mark.parametrize("name", THINKING)
+def test_a_budget_is_kept(name: str, amount: Callable[[int, int, int], int]) -> None:
+    llguidance(), xgrammar()
+    chance = random.Random(name)
+    engines = ["llguidance", "llguidance", "xgrammar"]
+    for _ in range(amount(3, 6, 40)):
+        tokenizer = toy_tokenizer(get_format(name), chance.random() < 0.5)
+        keeps_budgets(name, tokenizer, 1, engines, chance)
+
+
+@pytest.mark.parametrize("name", THINKING)
+def test_a_budget_is_kept_with_a_real_vocabulary(
+    name: str, amount: Callable[[int, int, int], int], request: pytest.FixtureRequest
+) -> None:
+    """In llguidance, as xgrammar compiles a grammar over a real vocabulary for a second or more."""
+    count = amount(0, 1, 10)
+    if not count:
+        pytest.skip("a mask of 150,000 tokens takes long to sample from: with --whole")
+    llguidance()
+    _, tokenizer = real_tokenizer(name, request.config)
+    keeps_budgets(name, tokenizer, count, ["llguidance"], random.Random(name))
 
 
 CALLING = [
