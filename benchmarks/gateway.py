@@ -4,7 +4,7 @@
     python benchmarks/gateway.py --streams 50 --open 100 --paced 20 --requests 500
     python benchmarks/gateway.py --minutes 10       # 1,000 open streams for so long; then 20,000 requests
     python benchmarks/gateway.py --rows             # each API beside the engine itself, with a store and without
-    python benchmarks/gateway.py --rows --beside DIR    # and beside another checkout, as "before"
+    python benchmarks/gateway.py --beside DIR       # what a request costs, beside another checkout
 
 Engine, proxy, gateway and clients are processes of this machine. The engine writes the events of llama-server, each
 token with its id; the proxy hands the bytes on. Throughput: all streams at once, as fast as they go. Latency: paced
@@ -12,6 +12,10 @@ streams; a token's text has the time at which the engine sent it, and the client
 and change who is first, so that the machine's other work meets both. What the gateway adds is the median of the rounds'
 differences. CPU is the process's own (user and system), RSS is read from /proc. The start is that of the command
 ``chatparsers serve`` with the files of a tiny model, until it says where it listens.
+
+``--beside`` compares two checkouts, on a noisy machine too: the CPU time of their gateways' processes, in many short
+rounds in which they take turns. A second process of this checkout takes turns with them, and shows what the measure
+makes of no difference.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -44,8 +49,23 @@ TOOLS = [
 ]
 STAMP = 12
 """How many tokens the text of a time has: the engine must not write more than it is asked for."""
-PATH = {"proxy": "/completion", "gateway": "/v1/chat/completions", "responses": "/v1/responses"}
-END = {"proxy": b'"stop": true', "gateway": b"[DONE]", "responses": b"event: response.completed"}
+PATH = {
+    "proxy": "/completion",
+    "gateway": "/v1/chat/completions",
+    "plain": "/v1/chat/completions",
+    "whole": "/v1/chat/completions",
+    "messages": "/v1/messages",
+    "responses": "/v1/responses",
+}
+"""Where each kind of request goes. ``plain`` has no tools, ``whole`` is not streamed."""
+END = {
+    "proxy": b'"stop": true',
+    "gateway": b"[DONE]",
+    "plain": b"[DONE]",
+    "whole": b'"usage":',
+    "messages": b"event: message_stop",
+    "responses": b"event: response.completed",
+}
 """What each kind of answer has at its end."""
 ENOUGH = 100_000
 """How many tokens a round has at least: few streams run several times."""
@@ -221,8 +241,14 @@ def gateway(
 
 def request(kind: str, tokens: int, pace: float) -> bytes:
     body: dict[str, Any] = {"stream": True, "temperature": pace}
-    if kind == "gateway":
-        body |= {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS, "max_tokens": tokens}
+    if kind in ("gateway", "plain", "whole", "messages"):
+        body |= {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": tokens}
+        body |= {"stream": kind != "whole"}
+        if kind == "messages":
+            function = TOOLS[0]["function"]
+            body["tools"] = [{"name": function["name"], "input_schema": function["parameters"]}]
+        elif kind != "plain":
+            body["tools"] = TOOLS
     elif kind == "responses":
         tools = [{"type": "function", **tool["function"]} for tool in TOOLS]
         body |= {"input": "Hi", "tools": tools, "max_output_tokens": tokens}
@@ -230,6 +256,8 @@ def request(kind: str, tokens: int, pace: float) -> bytes:
         body |= {"prompt": "Hi", "n_predict": tokens}
     raw = json.dumps(body).encode()
     head = f"POST {PATH[kind]} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    if kind == "whole":
+        head += "connection: close\r\n"
     return f"{head}content-length: {len(raw)}\r\n\r\n".encode() + raw
 
 
@@ -302,10 +330,8 @@ async def many(port: int, kind: str, requests: int, at_once: int, tokens: int) -
 
 
 def cpu(pid: int) -> float:
-    """Seconds of CPU that a process has taken."""
-    with open(f"/proc/{pid}/stat") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Seconds of CPU that a process has taken, user and system, to the microsecond."""
+    return time.clock_gettime((~pid << 3) | 2)  # Linux's clock of a process (clock_getcpuclockid)
 
 
 class Process:
@@ -517,13 +543,6 @@ async def rows(options: argparse.Namespace) -> None:
             Row("responses, kept in memory", memory, "responses", "responses"),
             Row("responses, kept in a file", file, "responses", "responses"),
         ]
-        if options.beside is not None:
-            old = Process("gateway", "--engine", engine_process.port, at=options.beside.resolve())
-            made += [
-                Row("chat completions, before", old, "gateway"),
-                Row("responses, before", old, "responses"),
-            ]
-            made[1].before, made[2].before = made[-2].name, made[-1].name
         try:
             for row in made:
                 await settled(row.server.port, row.kind)
@@ -549,6 +568,82 @@ async def rows(options: argparse.Namespace) -> None:
                 for mine, others in ((row.request, than.request), (row.piece, than.piece))
             ]
             print(f"{row.name}, than {row.before}: CPU a request {found[0]:.3f}, a piece {found[1]:.3f}")
+
+
+BESIDE = {
+    "chat completions, whole": ("whole", 20),
+    "chat completions": ("gateway", 20),
+    "chat completions, without tools": ("plain", 20),
+    "responses": ("responses", 20),
+    "messages": ("messages", 20),
+    "a long answer": ("gateway", 500),
+}
+"""What is compared with another checkout: the kind of request, and how many tokens its answer has."""
+SERVERS = ("this", "again", "other")
+
+
+async def beside(options: argparse.Namespace) -> None:
+    """Prints what a request costs here, beside another checkout. Processes differ by a percent or two for their whole
+    life, so they are started anew a few times; each start has its own median of the pairs."""
+    medians: dict[str, list[tuple[float, float]]] = {name: [] for name in BESIDE}
+    costs: dict[str, list[float]] = {name: [] for name in BESIDE}
+    engine_process = Process("engine")
+    try:
+        for _ in range(options.starts):
+            places = {"this": ROOT, "again": ROOT, "other": options.beside.resolve()}
+            servers = {
+                name: Process("gateway", "--engine", engine_process.port, at=at)
+                for name, at in places.items()
+            }
+            try:
+                found = await in_turns(servers, options.pairs)
+            finally:
+                for server in servers.values():
+                    server.close()
+            for name, rounds in found.items():
+                costs[name] += [one["this"] for one in rounds]
+                compared = [statistics.median(one[by] / one["this"] for one in rounds) for by in SERVERS[1:]]
+                medians[name].append((1 / compared[1], compared[0]))
+                print(f"{name}: {1 / compared[1]:.3f}, no difference {compared[0]:.3f}", file=sys.stderr)
+    finally:
+        engine_process.close()
+    print(
+        "| | CPU, µs a request | beside the other | of the starts | no difference |\n|---|---:|---:|---:|---:|"
+    )
+    for name, starts in medians.items():
+        ratios = sorted(ratio for ratio, _ in starts)
+        none = statistics.median(same for _, same in starts)
+        span = f"{ratios[0]:.3f} to {ratios[-1]:.3f}"
+        row = (
+            name,
+            f"{statistics.median(costs[name]):,.0f}",
+            f"{statistics.median(ratios):.3f}",
+            span,
+            f"{none:.3f}",
+        )
+        print("| " + " | ".join(row) + " |", flush=True)
+
+
+async def in_turns(servers: dict[str, Process], rounds: int) -> dict[str, list[dict[str, float]]]:
+    """For each row, the µs of CPU that a request took each server, round by round."""
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in BESIDE}
+    for kind, _ in BESIDE.values():
+        for server in servers.values():
+            await settled(server.port, kind)
+            await many(server.port, kind, 30, 1, 20)
+    orders = list(permutations(servers))
+    for number in range(rounds):
+        for name, (kind, tokens) in BESIDE.items():
+            times = max(400 // tokens, 2)
+            taken: dict[str, float] = {}
+            for place in orders[number % len(orders)]:
+                server = servers[place]
+                used = server.cpu()
+                if await many(server.port, kind, times, 1, tokens):
+                    raise SystemExit(f"{name}: an answer was lost")
+                taken[place] = (server.cpu() - used) / times * 1e6
+            found[name].append(taken)
+    return found
 
 
 async def long(options: argparse.Namespace) -> None:
@@ -623,7 +718,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--rows", action="store_true")
-    parser.add_argument("--beside", type=Path, help="another checkout, measured as before")
+    parser.add_argument("--beside", type=Path, help="another checkout")
+    parser.add_argument("--starts", type=int, default=3, help="with --beside: of the processes")
+    parser.add_argument("--pairs", type=int, default=24, help="with --beside: rounds of each start")
     parser.add_argument("--store")
     parser.add_argument("--open", type=int, default=1000)
     options = parser.parse_args()
@@ -635,6 +732,8 @@ def main() -> None:
         gateway(options.engine, options.tokenizer, options.beats, options.store)
     elif options.role is not None:
         proxy(options.engine)
+    elif options.beside is not None:
+        asyncio.run(beside(options))
     elif options.rows:
         asyncio.run(rows(options))
     elif options.minutes is not None:

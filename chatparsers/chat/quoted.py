@@ -23,7 +23,7 @@ _HOSTS = ("system", "developer")
 def quoted_markers(request: Request, messages: Sequence[Mapping[str, Any]], **options: Any) -> list[Span]:
     """The spans of quoted markers in the rendering of ``messages`` with these options. It is rendered only if a text
     holds a marker."""
-    if request.markers is None or not request.quotes(messages):
+    if not request.quotes(messages):
         return []
     return quoted_in(request, request.traced(messages, **options).trace, messages)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import marshal
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from os import urandom
 from typing import Any, Protocol, cast
@@ -20,8 +20,8 @@ from ..errors import RequestError, TemplateError
 from ..schema.tools import read_tools
 from ..templates.jinja.environment import Asked as Literals
 from ..templates.jinja.limits import account
-from ..templates.trace import Marked
-from ..tokens.markers import markers_of
+from ..templates.trace import texts_in
+from ..tokens.markers import markers_in_bytes, markers_of
 from ..tokens.vocabulary import Vocabulary
 from .around import Around, Rendered
 
@@ -98,16 +98,24 @@ class Request:
     def _quotes_tools(self) -> bool:
         """Whether a text of the tools holds a marker."""
         if self._quotes is None:
-            marked = Marked()
-            marked.tools(self.options.get("tools"), self._marked())
-            self._quotes = bool(marked.sources)
+            self._quotes = self._spelt(self.options.get("tools"))
         return self._quotes
 
     def quotes(self, messages: Sequence[Mapping[str, Any]]) -> bool:
         """Whether a text of the messages or of the tools holds a marker."""
-        marked = Marked(self._marked())
-        marked.messages(map(_with_values, messages))
-        return bool(marked.sources) or self._quotes_tools
+        return self._spelt(([*messages], [*_unescaped(messages)])) or self._quotes_tools
+
+    def _spelt(self, data: Any) -> bool:
+        """Whether a text in data spells a marker. All texts are searched at once, as bytes: few spell one."""
+        tokenizer = self.chat.tokenizer
+        spelt = None if tokenizer is None else markers_in_bytes(Vocabulary.bare(tokenizer))
+        if spelt is None:
+            return False
+        try:
+            raw = marshal.dumps(data)
+        except ValueError:  # texts of other classes, or data of great depth
+            raw = "\0".join(texts_in(data)).encode("utf-8", "surrogatepass")
+        return spelt.search(raw) is not None
 
     def finished(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """As `prepare`, for messages of which none is only begun."""
@@ -194,16 +202,15 @@ def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**message, "tool_calls": [_with_object(call) for call in calls]}
 
 
-def _with_values(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The message, with arguments as data: their JSON text spells a marker otherwise where that holds a quote."""
-    calls = message.get("tool_calls") or ()
-    if not any(isinstance(call, Mapping) and "\\" in str(_arguments(call)) for call in calls):
-        return message
-    return {**message, "tool_calls": [{"arguments": _read(_arguments(call))} for call in calls]}
-
-
-def _arguments(call: Mapping[str, Any]) -> Any:
-    return call.get("function", call).get("arguments")
+def _unescaped(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+    """Arguments as data, where their JSON text may spell a marker otherwise."""
+    for message in messages:
+        calls = message.get("tool_calls") if isinstance(message, Mapping) else None
+        for call in calls or ():
+            function = call.get("function", call) if isinstance(call, Mapping) else None
+            arguments = function.get("arguments") if isinstance(function, Mapping) else None
+            if isinstance(arguments, str) and "\\" in arguments:
+                yield _read(arguments)
 
 
 def _read(arguments: Any) -> Any:

@@ -24,6 +24,7 @@ leaves, the work is given up, wherever it is.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,7 +78,10 @@ class Account:
         if tools is not None and len(tools) > most:
             raise ApiError(f"expected at most {most} tools, found {len(tools)}", param="tools")
         repeated = [(name, request.body.get(name)) for name in _REPEATED]
-        for name, value in [("tools", tools), ("response_format", request.response_format), *repeated]:
+        named = [("tools", tools), ("response_format", request.response_format), *repeated]
+        if _far_below(named, largest):
+            return
+        for name, value in named:
             found = characters(value)
             if found > largest:
                 said = f"expected at most {largest:,} characters of tools and schemas, found {found:,}"
@@ -85,7 +89,8 @@ class Account:
 
     def messages(self, messages: list[Any]) -> None:
         """These are going to be rendered. A template may leave out as much as it shows."""
-        self.prompt(characters(messages) // 2)
+        if not _far_below(messages, 2 * self._settings.max_prompt):
+            self.prompt(characters(messages) // 2)
 
     def prompt(self, size: int) -> None:
         """A prompt of so many characters is going to be encoded."""
@@ -120,6 +125,15 @@ def _without_texts(raw: bytes) -> bytes:
     return b"".join(plain.split(b'"')[::2])
 
 
+def _far_below(value: Any, most: int) -> bool:
+    """Whether a value of JSON has fewer characters than ``most``, where the size of its dump is enough to tell. A dump
+    has at least a byte for four characters, and is made at once."""
+    try:
+        return 4 * len(marshal.dumps(value, 2)) < most
+    except ValueError:  # too deep for a dump
+        return False
+
+
 def characters(value: object) -> int:
     """About how many characters a value of JSON has when it is written."""
     total, waiting = 0, [value]
@@ -127,12 +141,12 @@ def characters(value: object) -> int:
         found = waiting.pop()
         if isinstance(found, str):
             total += len(found) + 2
-        elif isinstance(found, Mapping):
-            waiting += found.values()
-            total += sum(map(len, found)) + 6 * len(found) + 2
         elif isinstance(found, list):
             waiting += found
             total += 2 * len(found) + 2
+        elif type(found) is dict or isinstance(found, Mapping):
+            waiting += found.values()
+            total += sum(map(len, found)) + 6 * len(found) + 2
         else:
             total += 4
     return total

@@ -43,3 +43,10 @@ def _alike(texts: list[str]) -> str:
 def markers_of(vocabulary: Vocabulary) -> re.Pattern[str] | None:
     """Matches each added token that is more than white space; None if there are none."""
     return marker_pattern(token.text for token in vocabulary.added.values() if token.text.strip())
+
+
+@forgotten_with_tokenizers(64)
+def markers_in_bytes(vocabulary: Vocabulary) -> re.Pattern[bytes] | None:
+    """The same in UTF-8, to search data that was dumped."""
+    found = markers_of(vocabulary)
+    return None if found is None else re.compile(found.pattern.encode())
