@@ -74,26 +74,32 @@ ENOUGH = 100_000
 # the engine
 
 
-def events(tokens: int) -> list[bytes]:
-    """An answer of so many tokens: reasoning, content and a call, in equal parts."""
+def events(tokens: int, call: bool = True) -> list[bytes]:
+    """An answer of so many tokens: reasoning, content and, if asked for, a call, in equal parts. The call is whole, if
+    there are enough."""
     from chatparsers.testing.tiny import tiny_model
 
     model = tiny_model("qwen3")
-    words = "the weather is of and in a tool to you days name "
-    third = tokens // 3
-    head, middle, end = (
-        "<think>\n",
-        "\n</think>\n\n",
-        '\n<tool_call>\n{"name": "note", "arguments": {"text": "',
-    )
-    ids: list[int] = []
-    encode = model.tokenizer.encode
-    for opener in (head, middle, end):
-        ids += encode(opener, add_special_tokens=False).ids
-        more = encode(words * (third // 4 + 1), add_special_tokens=False).ids
-        ids += more[: max(third - len(encode(opener, add_special_tokens=False).ids), 1)]
-    ids += encode('"}}\n</tool_call>', add_special_tokens=False).ids
-    ids = [*ids[: tokens - 1], model.eos_ids[0]]
+
+    def encoded(text: str) -> list[int]:
+        found: list[int] = model.tokenizer.encode(text, add_special_tokens=False).ids
+        return found
+
+    openers = [
+        encoded(text)
+        for text in (
+            "<think>\n",
+            "\n</think>\n\n",
+            '\n<tool_call>\n{"name": "note", "arguments": {"text": "',
+        )[: 3 if call else 2]
+    ]
+    closer = [*(encoded('"}}\n</tool_call>') if call else ()), model.eos_ids[0]]
+    left = tokens - sum(map(len, openers)) - len(closer)
+    words = encoded("the weather is of and in a tool to you days name " * (max(left, 0) // 4 + 1))
+    each = max(left, 0) // len(openers)
+    ids = [id for opener in openers for id in (*opener, *words[:each])]
+    ids += words[: max(left, 0) - each * len(openers)]
+    ids = [*ids, *closer] if left >= 0 else [*ids[: tokens - 1], model.eos_ids[0]]
     spelt = [model.tokenizer.decode([id], skip_special_tokens=False) for id in ids]
     made = []
     for id, text in zip(ids, spelt, strict=True):
@@ -113,7 +119,7 @@ async def engine() -> None:
     tokenizer = tiny_model("qwen3").tokenizer
     digits = [tokenizer.encode(str(digit), add_special_tokens=False).ids[0] for digit in range(10)]
     space = tokenizer.encode(" ", add_special_tokens=False).ids[0]
-    kept: dict[int, list[bytes]] = {}
+    kept: dict[tuple[int, bool], list[bytes]] = {}
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
     last = {"content": "", "tokens": [], "stop": True, "stop_type": "eos", "tokens_evaluated": 9}
 
@@ -125,11 +131,11 @@ async def engine() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
-                asked = (await reader.readuntil(b"\r\n\r\n")).lower()
-                if asked.startswith(b"get "):
+                asked_for = (await reader.readuntil(b"\r\n\r\n")).lower()
+                if asked_for.startswith(b"get "):
                     writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
                     continue
-                size = int(re.search(rb"content-length: (\d+)", asked)[1])  # type: ignore[index]
+                size = int(re.search(rb"content-length: (\d+)", asked_for)[1])  # type: ignore[index]
                 body = json.loads(await reader.readexactly(size))
                 if body.get("logit_bias"):
                     id = body["logit_bias"][0][0]
@@ -144,9 +150,10 @@ async def engine() -> None:
                             await writer.drain()
                             await asyncio.sleep(pace)
                     else:
-                        if tokens not in kept:
-                            kept[tokens] = events(tokens)
-                        for made in kept[tokens]:
+                        asked = tokens, "grammar" in body  # which it has for tools
+                        if asked not in kept:
+                            kept[asked] = events(*asked)
+                        for made in kept[asked]:
                             writer.write(made)
                             await writer.drain()
                             await asyncio.sleep(0)
@@ -571,57 +578,54 @@ async def rows(options: argparse.Namespace) -> None:
 
 
 BESIDE = {
-    "chat completions, whole": ("whole", 20),
-    "chat completions": ("gateway", 20),
-    "chat completions, without tools": ("plain", 20),
-    "responses": ("responses", 20),
-    "messages": ("messages", 20),
+    "chat completions, whole": ("whole", 40),
+    "chat completions": ("gateway", 40),
+    "chat completions, without tools": ("plain", 40),
+    "responses": ("responses", 40),
+    "messages": ("messages", 40),
     "a long answer": ("gateway", 500),
 }
 """What is compared with another checkout: the kind of request, and how many tokens its answer has."""
-SERVERS = ("this", "again", "other")
 
 
 async def beside(options: argparse.Namespace) -> None:
-    """Prints what a request costs here, beside another checkout. Processes differ by a percent or two for their whole
-    life, so they are started anew a few times; each start has its own median of the pairs."""
-    medians: dict[str, list[tuple[float, float]]] = {name: [] for name in BESIDE}
-    costs: dict[str, list[float]] = {name: [] for name in BESIDE}
+    """Prints what a request costs here, beside another checkout. Processes differ by a few percent for their whole
+    life, so there are two of this checkout, and all are started anew a few times."""
+    rows: dict[str, list[dict[str, float]]] = {name: [] for name in BESIDE}
+    places = {"this": ROOT, "again": ROOT, "other": options.beside.resolve()}
     engine_process = Process("engine")
     try:
         for _ in range(options.starts):
-            places = {"this": ROOT, "again": ROOT, "other": options.beside.resolve()}
             servers = {
                 name: Process("gateway", "--engine", engine_process.port, at=at)
                 for name, at in places.items()
             }
             try:
-                found = await in_turns(servers, options.pairs)
+                for name, rounds in (await in_turns(servers, options.pairs)).items():
+                    rows[name].append(compared(rounds))
+                    print(name, rows[name][-1], file=sys.stderr)
             finally:
                 for server in servers.values():
                     server.close()
-            for name, rounds in found.items():
-                costs[name] += [one["this"] for one in rounds]
-                compared = [statistics.median(one[by] / one["this"] for one in rounds) for by in SERVERS[1:]]
-                medians[name].append((1 / compared[1], compared[0]))
-                print(f"{name}: {1 / compared[1]:.3f}, no difference {compared[0]:.3f}", file=sys.stderr)
     finally:
         engine_process.close()
-    print(
-        "| | CPU, µs a request | beside the other | of the starts | no difference |\n|---|---:|---:|---:|---:|"
-    )
-    for name, starts in medians.items():
-        ratios = sorted(ratio for ratio, _ in starts)
-        none = statistics.median(same for _, same in starts)
+    heads = ("", "CPU, µs a request", "beside the other", "of the starts", "of this checkout, beside itself")
+    print(f"| {' | '.join(heads)} |\n|---|---:|---:|---:|---:|")
+    for name, starts in rows.items():
+        middle = {key: statistics.median(start[key] for start in starts) for key in starts[0]}
+        ratios = sorted(start["ratio"] for start in starts)
         span = f"{ratios[0]:.3f} to {ratios[-1]:.3f}"
-        row = (
-            name,
-            f"{statistics.median(costs[name]):,.0f}",
-            f"{statistics.median(ratios):.3f}",
-            span,
-            f"{none:.3f}",
-        )
-        print("| " + " | ".join(row) + " |", flush=True)
+        print(f"| {name} | {middle['cost']:,.0f} | {middle['ratio']:.3f} | {span} | {middle['same']:.3f} |")
+
+
+def compared(rounds: list[dict[str, float]]) -> dict[str, float]:
+    """The medians of the rounds: what a request costs here, the ratio to the other checkout, and to itself."""
+    here = [(one["this"] + one["again"]) / 2 for one in rounds]
+    return {
+        "cost": statistics.median(here),
+        "ratio": statistics.median(cost / one["other"] for cost, one in zip(here, rounds, strict=True)),
+        "same": statistics.median(one["again"] / one["this"] for one in rounds),
+    }
 
 
 async def in_turns(servers: dict[str, Process], rounds: int) -> dict[str, list[dict[str, float]]]:
@@ -634,7 +638,7 @@ async def in_turns(servers: dict[str, Process], rounds: int) -> dict[str, list[d
     orders = list(permutations(servers))
     for number in range(rounds):
         for name, (kind, tokens) in BESIDE.items():
-            times = max(400 // tokens, 2)
+            times = max(1000 // tokens, 2)
             taken: dict[str, float] = {}
             for place in orders[number % len(orders)]:
                 server = servers[place]

@@ -20,8 +20,7 @@ from ..errors import RequestError, TemplateError
 from ..schema.tools import read_tools
 from ..templates.jinja.environment import Asked as Literals
 from ..templates.jinja.limits import account
-from ..templates.trace import texts_in
-from ..tokens.markers import markers_in_bytes, markers_of
+from ..tokens.markers import markers_of, may_spell
 from ..tokens.vocabulary import Vocabulary
 from .around import Around, Rendered
 
@@ -96,26 +95,14 @@ class Request:
 
     @property
     def _quotes_tools(self) -> bool:
-        """Whether a text of the tools holds a marker."""
+        """Whether a text of the tools may hold a marker."""
         if self._quotes is None:
-            self._quotes = self._spelt(self.options.get("tools"))
+            self._quotes = may_spell(self.chat.tokenizer, self.options.get("tools"))
         return self._quotes
 
     def quotes(self, messages: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether a text of the messages or of the tools holds a marker."""
-        return self._spelt(([*messages], [*_unescaped(messages)])) or self._quotes_tools
-
-    def _spelt(self, data: Any) -> bool:
-        """Whether a text in data spells a marker. All texts are searched at once, as bytes: few spell one."""
-        tokenizer = self.chat.tokenizer
-        spelt = None if tokenizer is None else markers_in_bytes(Vocabulary.bare(tokenizer))
-        if spelt is None:
-            return False
-        try:
-            raw = marshal.dumps(data)
-        except ValueError:  # texts of other classes, or data of great depth
-            raw = "\0".join(texts_in(data)).encode("utf-8", "surrogatepass")
-        return spelt.search(raw) is not None
+        """Whether a text of the messages or of the tools may hold a marker."""
+        return self._quotes_tools or may_quote(self.chat.tokenizer, messages)
 
     def finished(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """As `prepare`, for messages of which none is only begun."""
@@ -200,6 +187,12 @@ def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if all(_is_object(call["function"]["arguments"]) for call in calls):
         return message
     return {**message, "tool_calls": [_with_object(call) for call in calls]}
+
+
+def may_quote(tokenizer: Any, messages: Sequence[Mapping[str, Any]], tools: Any = None) -> bool:
+    """Whether words of these messages, or of tools, may spell a marker of a tokenizer: most spell none, and need no
+    trace."""
+    return may_spell(tokenizer, ([*messages], [*_unescaped(messages)], tools))
 
 
 def _unescaped(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:

@@ -36,8 +36,8 @@ class Guard:
         self._file = None if settings.key_file is None else KeyFile(settings.key_file)
         self._hosts = None if settings.hosts is None else frozenset(map(str.lower, settings.hosts))
         self._cors = frozenset(settings.cors)
-        self.lends: Callable[[str], bool] = lambda key: False
-        """Whether a key opens something of its own, such as a session."""
+        self.lends: Callable[[str], bool] | None = None
+        """Whether a key opens something of its own, such as a session; None: none does."""
 
     def check(self, scope: dict[str, Any]) -> None:
         """Raises `ApiError` for a request that nobody may send like this, with a key or without."""
@@ -65,8 +65,8 @@ class Guard:
     def check_key(self, headers: Headers, *, lent: bool = True) -> str:
         """Whose the request is: a digest of its key, "" where none is asked for. Raises `ApiError` if a key is asked
         for and not given. ``lent``: whether the key of a session is one."""
-        given = given_key(headers)
-        if lent and given and self.lends(given):
+        lends = self.lends if lent else None
+        if lends is not None and (given := given_key(headers)) and lends(given):
             return hashlib.sha256(given.encode("latin-1", "replace")).hexdigest()
         if self._file is None and not self._own:
             return ""

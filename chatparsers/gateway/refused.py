@@ -51,7 +51,7 @@ def check(request: Request, engine: Engine, *, by_ids: bool, strict: bool = Fals
     for name in unknown_fields(request) if strict else ():
         said = "this server knows no such field: leave it out, or start the server without --strict-fields"
         raise ApiError(said, param=name, code="unknown_parameter")
-    for name, reason in _WHY.items():
+    for name, reason in () if body.keys().isdisjoint(_WHY) else _WHY.items():
         wrong = name not in engine.fields if name in request.engine_fields else name in request.ignored
         if wrong and body.get(name) and body[name] != _NEUTRAL.get(name):
             raise ApiError(reason, param=name, code="unsupported_parameter")

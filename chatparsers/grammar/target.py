@@ -74,7 +74,7 @@ def target_of(dialect: str, engine: str, open_objects: bool = False) -> Target:
             )
         late = version >= _REGEXES
         found = replace(found, ids=version >= _TAGS, regexes=late, tokens=found.tokens and late)
-    return replace(found, open_objects=open_objects)
+    return found if found.open_objects is open_objects else replace(found, open_objects=open_objects)
 
 
 def _spelt(version: tuple[int, ...]) -> str:

@@ -61,6 +61,8 @@ def asked_format(body: Mapping[str, Any]) -> Any:
 
 def engine_fields(body: Mapping[str, Any]) -> dict[str, Any]:
     """The fields for the engine that ask for something."""
+    if body.keys().isdisjoint(ENGINE_FIELDS):
+        return {}
     found: dict[str, Any] = {
         "min_tokens": integer(body, "min_tokens", 0),
         "ignore_eos": boolean(body, "ignore_eos", False),

@@ -77,8 +77,7 @@ class Writer(ABC, Generic[Chunk, Answer]):
         shown in a field ``unwanted_calls`` of our own, so that nothing vanishes in silence. Set it before `finish`."""
         self.begun_call: str | None = None
         """The id of the answer's first call, if that finishes one that the client has. Set it before `event`."""
-        seed = uuid4().hex
-        self._make_id = call_id or (lambda index: id_of_call(seed, index))
+        self._make_id = call_id or partial(id_of_call, uuid4().hex)
         self._ids: set[str] = set()
         self._toolkit = Toolkit()
         self._parts: list[Part] = []

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ..public import public
 from .jinja.traced import merged, traced, tracing
 
-__all__ = ["Marked", "Source", "Trace", "TraceSpan", "part_of", "texts_in", "tracing"]
+__all__ = ["Marked", "Source", "Trace", "TraceSpan", "part_of", "tracing"]
 
 _FIELDS = {
     **dict.fromkeys(("reasoning_content", "reasoning", "thinking"), "reasoning"),
@@ -154,21 +154,6 @@ class Marked:
             for start, end, number, first, last in merged(prompt)
         )
         return Trace(text, tuple(map(TraceSpan._make, spans)))
-
-
-def texts_in(data: Any) -> list[str]:
-    """All texts in data, keys too, in any order."""
-    found, waiting = list[str](), [data]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            found.append(one)
-        elif isinstance(one, (list, tuple)):
-            waiting += one
-        elif type(one) is dict or isinstance(one, Mapping):
-            waiting += one
-            waiting += one.values()
-    return found
 
 
 @public

@@ -6,9 +6,11 @@ grouped by what they share, and a search looks at few of them.
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Iterable
 from itertools import groupby
+from typing import Any
 
 from .vocabulary import Vocabulary, forgotten_with_tokenizers
 
@@ -46,7 +48,19 @@ def markers_of(vocabulary: Vocabulary) -> re.Pattern[str] | None:
 
 
 @forgotten_with_tokenizers(64)
-def markers_in_bytes(vocabulary: Vocabulary) -> re.Pattern[bytes] | None:
-    """The same in UTF-8, to search data that was dumped."""
+def _markers_in_bytes(vocabulary: Vocabulary) -> re.Pattern[bytes] | None:
+    """The same in UTF-8."""
     found = markers_of(vocabulary)
     return None if found is None else re.compile(found.pattern.encode())
+
+
+def may_spell(tokenizer: Any, data: Any) -> bool:
+    """Whether a text in plain data may spell an added token of ``tokenizer``, which may be None: all texts are searched
+    at once, in the bytes of a dump. Other data may."""
+    spelt = None if tokenizer is None else _markers_in_bytes(Vocabulary.bare(tokenizer))
+    if spelt is None:
+        return False
+    try:
+        return spelt.search(marshal.dumps(data)) is not None
+    except ValueError:
+        return True
