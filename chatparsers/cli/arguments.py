@@ -403,6 +403,12 @@ def _export(commands: _Commands[_Parser]) -> None:
     )
     export.add_argument("-o", "--out", metavar="FILE", default="-", help="(standard output)")
     export.add_argument("--schema", action="store_true", help="write the JSON Schema of documents instead")
+    export.add_argument(
+        "--vectors",
+        metavar="N",
+        type=int,
+        help="write at most N texts with their events and messages instead, as JSON lines: to judge another reader",
+    )
 
 
 def _playground(commands: _Commands[_Parser]) -> None:

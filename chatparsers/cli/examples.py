@@ -34,7 +34,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "chatparsers formats qwen3 --diagram qwen3.svg",
         "chatparsers formats check mine.json --model model/",
     ),
-    "export": ("chatparsers export qwen3 -o qwen3.json", "chatparsers export model/ > chat_format.json"),
+    "export": (
+        "chatparsers export model/ > chat_format.json",
+        "chatparsers export qwen3 --vectors 100 -o qwen3.jsonl",
+    ),
     "playground": ("chatparsers playground", "chatparsers playground --build site/"),
     "serve": (
         "chatparsers serve --gguf model.gguf",

@@ -108,7 +108,7 @@ def _samples(format: Format, samples: Sequence[Any]) -> Iterator[Finding | Fact]
 
 
 def _sample(format: Format, sample: Any, at: str) -> Iterator[Finding]:
-    wrong = _malformed(sample)
+    wrong = malformed(sample)
     if wrong:
         yield Finding("sample-malformed", "error", f"{at}: {wrong}", mend="write title, text and expect")
         return
@@ -143,7 +143,8 @@ def _sample(format: Format, sample: Any, at: str) -> Iterator[Finding]:
             return
 
 
-def _malformed(sample: Any) -> str:
+def malformed(sample: Any) -> str:
+    """What is wrong with a sample of a document; "" if it is one."""
     if not isinstance(sample, dict):
         return "expected an object"
     for key in sample:

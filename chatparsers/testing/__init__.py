@@ -2,7 +2,8 @@
 
 As a pytest plugin: ``pytest_plugins = ["chatparsers.testing"]``, then ``test_matrix = matrix("acme",
 templates=["acme.jinja"])``; see `chatparsers.testing.plugin`. As a library: `check_stream` for one feeding,
-`scenarios` and `render` for the texts, `chunkings` for the cuts. For one output: `tester`.
+`scenarios` and `render` for the texts, `chunkings` for the cuts. For one output: `tester`. For readers in other
+languages: `vectors`.
 The plugin needs pytest; without it `matrix` and `Entry` are missing here.
 """
 
@@ -26,6 +27,7 @@ from .needles import needle
 from .rendering import Case, Expected, Inexpressible, exact, render
 from .scenarios import TOOLS, Call, Scenario, scenarios
 from .tester import Tester, tester
+from .vectors import vectors
 
 if find_spec("pytest") is not None:  # tiny models are for users too
     from .plugin import (
@@ -70,4 +72,5 @@ __all__ = [
     "table",
     "tester",
     "update_golden",
+    "vectors",
 ]

@@ -89,11 +89,7 @@ def run_case(format: Format, case: Mapping[str, Any], cuts: int = 24) -> dict[st
     """
     turn, text = bound(format, case), case["text"]
     message = turn.parse(text)
-    if "expect" in case:
-        _expect(case["expect"], message)
-    else:
-        assert "message" in case, "neither expect nor message: write the golden with --update-goldens"
-        assert _golden(message) == case["message"], "the message is not the golden one: see --update-goldens"
+    check_case(case, message)
     check_stream(turn, text, [text], whole=message)
     counts = {"whole": 1, "characters": 1, "random": 0}
     check_stream(turn, text, characters(text), whole=message)
@@ -102,6 +98,15 @@ def run_case(format: Format, case: Mapping[str, Any], cuts: int = 24) -> dict[st
         counts["random"] += 1
     counts["prefixes"] = check_prefixes(turn, text, 1 + len(text) // (5 * cuts))
     return counts
+
+
+def check_case(case: Mapping[str, Any], message: Message) -> None:
+    """Raises AssertionError if the case expects another message."""
+    if "expect" in case:
+        _expect(case["expect"], message)
+    else:
+        assert "message" in case, "neither expect nor message: write the golden with --update-goldens"
+        assert _golden(message) == case["message"], "the message is not the golden one: see --update-goldens"
 
 
 def _expect(expect: Mapping[str, Any], message: Message) -> None:

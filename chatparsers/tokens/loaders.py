@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TOKENIZER_BYTES = 256_000_000
 
-_FOLDER_FILES = (
+FOLDER_FILES = (
     "tokenizer_config.json",
     "tokenizer.json",
     "chat_template.jinja",
@@ -46,14 +46,14 @@ def read_model(path: str | PathLike[str]) -> ModelFiles:
         from .gguf_files import read_gguf
 
         return read_gguf(source)
-    if source.name in _FOLDER_FILES:
+    if source.name in FOLDER_FILES:
         return _read_folder(source.parent, source)
     if source.suffix in {".jinja", ".jinja2", ".j2"}:
         text = checked_template(read_text(source), str(source))
         return ModelFiles(source, {"default": text}, names=(source.stem,))
     raise LoadError(
         f"{source}: not a model file by its name; expected a folder, a .jinja or .gguf file, or one of "
-        + ", ".join(_FOLDER_FILES)
+        + ", ".join(FOLDER_FILES)
     )
 
 
@@ -76,7 +76,7 @@ def read_tokenizer(path: str | PathLike[str]) -> Tokenizer:
     Raises LoadError if there is no tokenizer, or if it is broken.
     """
     source = path_of(path, "a tokenizer.json, a model folder or a .gguf file")
-    if source.suffix == ".json" and source.name not in _FOLDER_FILES:
+    if source.suffix == ".json" and source.name not in FOLDER_FILES:
         return _tokenizer_json(source)
     tokenizer = read_model(source).tokenizer
     if tokenizer is None:
@@ -87,10 +87,9 @@ def read_tokenizer(path: str | PathLike[str]) -> Tokenizer:
 
 
 def _read_folder(folder: Path, source: Path) -> ModelFiles:
-    if not any((folder / name).is_file() for name in _FOLDER_FILES):
+    if not any((folder / name).is_file() for name in FOLDER_FILES):
         raise LoadError(
-            f"{folder}: this folder holds no model files; expected at least one of "
-            + ", ".join(_FOLDER_FILES)
+            f"{folder}: this folder holds no model files; expected at least one of " + ", ".join(FOLDER_FILES)
         )
     config_file = folder / "tokenizer_config.json"
     tokenizer_config = read_json(config_file)

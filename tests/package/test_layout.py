@@ -90,6 +90,7 @@ UP = {
     ("core", "tokens"),
     ("formats", "registry"),
     ("cli", "gateway"),
+    ("cli", "testing"),
     ("cli", "verify"),
     ("", "verify"),
     ("doctor", "adapters"),

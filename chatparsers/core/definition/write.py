@@ -143,7 +143,7 @@ class _Writer:
         return text
 
     def arguments(self, node: n.Args) -> str:
-        return _VALUES[type(node.syntax)](node.syntax, self.call.arguments.strip()) if self.call else "{}"
+        return value_text(node.syntax, self.call.arguments.strip()) if self.call else "{}"
 
     # the turn
 
@@ -267,7 +267,7 @@ _WRITTEN: Mapping[type[Node], Callable[[_Writer, Any], str]] = of_every_kind(
         n.EachTool: _Writer.one,
         n.EachArg: _Writer.each_argument,
         n.Args: _Writer.arguments,
-        n.Value: lambda writer, node: _VALUES[type(node.syntax)](node.syntax, writer.value),
+        n.Value: lambda writer, node: value_text(node.syntax, writer.value),
         n.JsonText: _Writer.json_text,
     },
 )
@@ -336,6 +336,11 @@ def _may_be(syntax: Raw, value: str) -> bool:
         return False
     whole = re.compile(f"(?:{syntax.chars})*", re.DOTALL) if syntax.chars and isinstance(found, str) else None
     return whole is None or whole.fullmatch(found) is not None
+
+
+def value_text(syntax: Syntax, value: str) -> str:
+    """A value, given as JSON, as it is written in that syntax."""
+    return _VALUES[type(syntax)](syntax, value)
 
 
 def _raw(syntax: Raw, value: str) -> str:
