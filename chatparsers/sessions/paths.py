@@ -107,7 +107,7 @@ def call_ids(answer: Message | None) -> list[str | None]:
 
 def with_ids(messages: Sequence[Message], theirs: Message, own: Message) -> list[Message]:
     """The results in ``messages`` under the ids that the answer ``own`` has, where the client has ``theirs``."""
-    ids = dict(zip(call_ids(theirs), call_ids(own), strict=False))
+    ids = {one: two for one, two in zip(call_ids(theirs), call_ids(own), strict=False) if one != two}
     return [
         {**message, "tool_call_id": ids[message["tool_call_id"]]}
         if message.get("tool_call_id") in ids

@@ -370,6 +370,8 @@ class _Search:
     ) -> None:
         self._session, self._messages, self._walk, self._previous = session, messages, walk, previous
         self.used, self.answer = walk.used, walk.answer = self._found()
+        if self.answer is not None and walk.spelt[self.used - 1] == self.answer.told:
+            walk.spelt[self.used - 1] = self.answer.told  # which is there anyway
 
     def _found(self) -> tuple[int, Answer | None]:
         for used in range(self._walk.known, 0, -1):
