@@ -54,6 +54,8 @@ class Answer:
         self._taking = taking
         self.reason: FinishReason | None = None
         """Why it ended, once it has."""
+        self.versions: tuple[tuple[int, int], ...] = ()
+        """How many of its ids in turn were sampled by which version of the weights, if the engine says so."""
         self._shown = request.regions
         self._stream = turn.stream()
         self._calls = WholeCalls(
@@ -112,7 +114,7 @@ class Answer:
         """The last frames of the answer."""
         self.finished = True
         reason: FinishReason = "stop" if self.done or end.reason is None else end.reason
-        self.reason = reason
+        self.reason, self.versions = reason, end.versions
         frames = self._written(self._stream.finish(reason), last=True, length=reason == "length")
         stopped = self._stops.found if self._stops is not None else None
         message = self._stream.message

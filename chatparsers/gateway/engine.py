@@ -57,12 +57,13 @@ class Job:
 @dataclass(frozen=True, slots=True)
 class End:
     """How a completion ended. ``reason`` is None in an event that has only counts. The counts are the engine's, None if
-    it gives none."""
+    it gives none. ``versions``: how many ids in turn were sampled by which version of the weights, if it says so."""
 
     reason: FinishReason | None = "stop"
     prompt: int | None = None
     completion: int | None = None
     cached: int = 0
+    versions: tuple[tuple[int, int], ...] = ()
 
     def then(self, later: End) -> End:
         """Both as one: the reason may come before the counts."""
@@ -71,6 +72,7 @@ class End:
             self.prompt if later.prompt is None else later.prompt,
             self.completion if later.completion is None else later.completion,
             max(self.cached, later.cached),
+            later.versions or self.versions,
         )
 
 

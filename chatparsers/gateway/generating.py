@@ -7,7 +7,9 @@ that both ask for the same.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from .engine import Batch, End, EngineError, Job
@@ -39,10 +41,9 @@ def vllm_body(job: Job, body: Mapping[str, Any], mode: str = "text") -> dict[str
     return {
         **({"model": body["model"]} if "model" in body else {}),
         "token_ids": job.prompt,
-        **({"content_parts": parts} if parts else {}),
+        **({"content_parts": parts, "return_token_ids": True} if parts else {}),  # to see that they are taken
         "sampling_params": sampled,
         "output_mode": mode,
-        "return_token_ids": True,
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -65,13 +66,29 @@ def vllm_reading(images: int, read: Read, *, by_ids: bool, pieces: Pieces | None
                 raise EngineError("the engine did not take the images: it needs vLLM 0.33 or newer")
         choices = data.get("choices")
         said = choices[0].pop("logprobs", None) if isinstance(choices, list) and choices else None
+        spans = choices[0].get("weight_versions") if isinstance(choices, list) and choices else None
         batch = read(data)
+        if batch is not None and batch.end is not None and spans:
+            batch.end = replace(batch.end, versions=_versions(spans))
         if batch is not None and isinstance(said, dict):
             found = records(said.get("content"), pieces)
             batch.logprobs = placed(found, (batch.ids or []) if by_ids else None, batch.text)
         return batch
 
     return reading
+
+
+_number = re.compile(r"\d{1,9}", re.ASCII).fullmatch
+
+
+def _versions(spans: object) -> tuple[tuple[int, int], ...]:
+    """Of spans of ids, each with the version that sampled them; none if a version is no number."""
+    if not isinstance(spans, list) or not all(isinstance(one, Mapping) for one in spans):
+        return ()
+    found = [(one.get("start"), one.get("end"), str(one.get("version"))) for one in spans]
+    if not all(type(start) is int and type(end) is int and _number(name) for start, end, name in found):
+        return ()
+    return tuple((max(int(end) - int(start), 0), int(name)) for start, end, name in found)
 
 
 def sglang_body(job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,6 +132,10 @@ def sglang_reading(*, by_ids: bool, pieces: Pieces | None = None) -> Read:
                 count_of(info.get("prompt_tokens")),
                 count,
                 count_of(info.get("cached_tokens")) or 0,
+                _versions(
+                    info.get("weight_versions")
+                    or [{"start": 0, "end": count, "version": info.get("weight_version")}]
+                ),
             )
         fresh = ids[len(ids) - new :] if new else []
         batch = Batch(text, (fresh or None) if by_ids else None, end)

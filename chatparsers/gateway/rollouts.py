@@ -257,6 +257,7 @@ class Recording:
             index = self._pending[0]
             asked, sampled, answer = self._asked[index], self._sampled[index], answers.all[index]
             sampled.cut = answer.reason in (None, "length")
+            sampled.told(answer.versions)
             told = self._told(answer)
             said = Said(
                 self._api.name,

@@ -120,6 +120,17 @@ class Sampled:
         else:
             self.versions.append((len(ids), version))
 
+    def told(self, versions: Sequence[tuple[int, int]]) -> None:
+        """Takes the versions that the engine says, where it says any: of the first ids; the others have the last."""
+        found: list[tuple[int, int]] = []
+        left = len(self.ids)
+        for number, version in versions:
+            found.append((min(number, left), version))
+            left -= found[-1][0]
+        if found:
+            found[-1] = (found[-1][0] + left, found[-1][1])
+            self.versions = [one for one in found if one[0]]
+
 
 class Session:
     """``now``, ``id``: fixed, so that renderings of one session are equal. ``history``: as in `Chat.rollout`."""

@@ -41,6 +41,9 @@ ENGINES = {
     "sglang-generate, what is new": SGLangGenerate,
 }
 
+VERSIONS = {"vllm-generate": {4, 5}, "sglang-generate": {7}, "sglang-generate, what is new": {4, 5}}
+"""Of the weights, where the engine says them."""
+
 
 class Served:
     """The model behind an engine's own protocol."""
@@ -104,7 +107,9 @@ class Served:
         yield sse({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]})
 
     def _generated(self, ids: list[int], probs: list[float]) -> Any:
-        """The events of the endpoints of ids, which know no text."""
+        """The events of the endpoints of ids, which know no text. The weights change while they write."""
+        half = len(ids) // 2
+        spans = [{"version": "4", "start": 0, "end": half}, {"version": "5", "start": half, "end": len(ids)}]
         for place, id in enumerate(ids):
             if self.kind == "vllm-generate":
                 said = {"token_id": id, "logprob": probs[place], "rank": 1, "top_logprobs": []}
@@ -119,12 +124,20 @@ class Served:
             first = place if self.kind.endswith("new") else 0
             said = [[probs[at], ids[at], None] for at in range(first, place + 1)]
             over = {"type": "stop", "matched": id} if place == len(ids) - 1 else None
-            counts = {"prompt_tokens": 1, "completion_tokens": place + 1, "finish_reason": over}
+            counts = {
+                "prompt_tokens": 1,
+                "completion_tokens": place + 1,
+                "finish_reason": over,
+                "weight_version": "7",
+            }
+            if over and first:
+                counts["weight_versions"] = spans
             yield sse(
                 {"output_ids": ids[first : place + 1], "meta_info": {**counts, "output_token_logprobs": said}}
             )
         if self.kind == "vllm-generate":
-            yield sse({"choices": [{"index": 0, "token_ids": [], "finish_reason": "stop"}]})
+            over = {"index": 0, "token_ids": [], "finish_reason": "stop", "weight_versions": spans}
+            yield sse({"choices": [over]})
             yield sse({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": len(ids)}})
 
 
@@ -140,8 +153,16 @@ def test_engines_over_http(
     for number in range(3):
         items = agent.after(items, agent.ask(items), number)
     assert [reply.session["reason"] for reply in agent.replies] == ["first", "exact", "exact"]
-    counted, gap = check_rows(model, rows(server, "s"))
+    found = rows(server, "s")
+    counted, gap = check_rows(model, found)
     assert counted == model.sampled and gap < 1e-9
+    named = [
+        version
+        for row in found
+        for version, mask in zip(row["versions"], row["loss_mask"], strict=True)
+        if mask
+    ]
+    assert set(named) == VERSIONS.get(kind, {-1}) and abs(2 * named.count(4) - counted * (4 in named)) < 4
     model.script = lambda job: ({"role": "assistant", "content": "Cold 🥶."}, "stop")
     refused = Chat(f"{server.url}/sessions/s/v1").send("Be terse.", items)
     if kind == "llama-server":  # its events lack the ids of the parts of a character
