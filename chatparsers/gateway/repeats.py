@@ -53,8 +53,9 @@ class Repeats:
     def begin(self, one: Repeated, key: Hashable) -> None:
         """It runs from now on. Raises `Again` if it is asked for once more."""
         running = self._known.setdefault(key, [])
-        if running and one.again:
-            raise Again(min(running, key=Repeated.followed))  # of equal ones, the one whose client left
+        there = [other for other in running if not other.ending] if one.again else []
+        if there:
+            raise Again(min(there, key=Repeated.followed))  # of equal ones, the one whose client left
         running.append(one)
 
     def end(self, one: Repeated, key: Hashable) -> None:
@@ -86,6 +87,11 @@ class Repeated:
     def begun(self) -> bool:
         """Whether its request is here."""
         return self._key is not None
+
+    @property
+    def ending(self) -> bool:
+        """Whether it is stopped, as its client did not come again."""
+        return self._scope.cancel_called
 
     def followed(self) -> int:
         """By how many clients it is followed."""
