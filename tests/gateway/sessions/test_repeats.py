@@ -28,7 +28,7 @@ Make = Callable[..., Gateway]
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Gateway]:
     made = Gateway(tmp_path / "rollouts")
-    made.model.pause = 0.03
+    made.model.pause = 0.01
     yield made
     made.server.close()
 
@@ -102,7 +102,7 @@ def test_what_is_no_repetition_is_sampled(gateway: Gateway) -> None:
 
 def test_a_client_that_does_not_come_again(gateway: Gateway) -> None:
     """It is awaited for a while; then the engine is stopped, and what it sampled was not delivered."""
-    gateway.server.app.state.repeats.seconds = 0.2
+    gateway.model.pause, gateway.server.app.state.repeats.seconds = 0.05, 0.2
     asking = Asking(gateway, CLIENTS[0], True)
     asking.ask(0, leaves=True)
     soon(lambda: [line["t"] for line in gateway.lines("s")] == ["session", "options", "answer"])
@@ -117,7 +117,7 @@ def test_a_client_that_does_not_come_again(gateway: Gateway) -> None:
 
 def test_an_answer_that_is_whole_waits_for_its_client(gateway: Gateway) -> None:
     """It is in the log before anybody has it. If nobody comes, that is written too."""
-    gateway.model.pause, gateway.server.app.state.repeats.seconds = 0.01, 0.7
+    gateway.server.app.state.repeats.seconds = 0.7
     left, again = Asking(gateway, CLIENTS[1], False), Asking(gateway, CLIENTS[1], False, "again")
     for asking in (left, again):
         assert asking.ask(0, leaves=True) is None
@@ -145,11 +145,11 @@ def test_what_is_refused_is_told_as_it_is(gateway: Gateway) -> None:
 def test_the_sdks_own_retries(gateway: Gateway) -> None:
     """Their clients give up, come again by themselves, and read the one answer."""
     sdk = pytest.importorskip("openai", reason="the package openai is not installed")
-    gateway.model.pause = 0.1
+    gateway.model.pause = 0.03
     base = f"{gateway.url}/sessions/s/v1"
     asked = Asking(gateway, CLIENTS[0], False).body
     del asked["stream"]
-    with sdk.OpenAI(base_url=base, api_key="any", timeout=1.0, max_retries=5) as client:
+    with sdk.OpenAI(base_url=base, api_key="any", timeout=0.3, max_retries=9) as client:
         answer = client.chat.completions.create(**asked)
     assert answer.choices[0].message.tool_calls
     assert len(gateway.model.asked) == 1
