@@ -226,7 +226,7 @@ class Preparing:
             prompt: str | list[int]
             placed: Sequence[Picture] = ()
             if step is not None:
-                turn, prompt = step.rollout.turn_alone, step.rollout.ids
+                turn, prompt = step.turn, step.rollout.ids
             elif rest is not None and last is not None:
                 turn, prompt = rest, [*last.given, *last.sampled]
             else:

@@ -21,6 +21,7 @@ from ..chat.chat import Chat
 from ..chat.request import Model, Request
 from ..chat.rollout import Rollout
 from ..chat.same import answer_key, same_thought
+from ..core.format import Turn
 from ..serving import ApiError
 from ..templates.messages import reasoning_of
 from .paths import Key, Keys, Message, Place, call_ids, with_ids
@@ -92,6 +93,12 @@ class NextAnswer:
     def twin(self) -> NextAnswer:
         """The same for one more answer to the same request."""
         return replace(self, number=self.session.numbered(), rollout=self.rollout.fork())
+
+    @property
+    def turn(self) -> Turn:
+        """The turn without its prompt. Agents tell calls apart by their ids: those of each answer are its own."""
+        turn = self.rollout.turn_alone
+        return turn._replace(id_seed=f"{turn.id_seed}/{self.number}")
 
     @property
     def since(self) -> int:
@@ -431,7 +438,9 @@ class _Search:
         messages, at = self._messages, self._differs_at()
         roles = [message.get("role") for message in messages]
         shared = any(role not in ("system", "developer") for role in roles[:at])
-        if "assistant" not in roles and (not shared or at == len(messages)):
+        answers = [message for message in messages if message.get("role") == "assistant"]
+        known = shared or any(map(self._session.said, answers))
+        if not known or (not answers and at == len(messages)):
             return "first"
         if at == len(messages):
             return "shorter"

@@ -119,6 +119,8 @@ def test_twenty_behaviours(
         client = kind(f"{server.url}/sessions/{session}/v1", stream=stream)
         agent = Agent(client)
         play(agent)
+        calls = [id for reply in agent.replies for id in reply.calls]
+        assert len({*calls}) == len(calls), "agents tell calls apart by their ids"
         share = shares[name] = Counter(reply.session["reason"] for reply in agent.goes_on)
         if name in HARMLESS and template != "gpt-oss":
             assert share.keys() <= {"exact", "thought"}, (name, share)
