@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..core.format import Turn
@@ -41,7 +41,7 @@ class Given:
     ``messages``: those that are in it, with their indices. ``words``: the runs of their words, of kinds and of
     messages. ``stop``: the ids that are the stop of the answer before it, and whether it is ``counted``. ``answers``:
     the places of answers that are context, which ``reader`` reads. ``placeholders``: of images and other parts, in
-    tokens."""
+    tokens; ``expanded``: the numbers of those in whose place the engine's ids are."""
 
     ids: Sequence[int]
     text: str
@@ -53,6 +53,24 @@ class Given:
     reader: Turn | None = None
     words: tuple[tuple[Run, Run], ...] = ()
     placeholders: tuple[Placeholder, ...] = ()
+    expanded: frozenset[int] = frozenset()
+
+    def expand(self, number: int, ids: Sequence[int]) -> Given:
+        """The part with other ids in the place of a placeholder, each with the span of its text."""
+        start, end = self.placeholders[number].start, self.placeholders[number].end
+        more = len(ids) - (end - start)
+        span = array("I", [self.spans[2 * start], self.spans[2 * end - 1]])
+        placed = [
+            one._replace(start=one.start + more * (one.start >= end), end=one.end + more * (one.end >= end))
+            for one in self.placeholders
+        ]
+        return replace(
+            self,
+            ids=array("q", [*self.ids[:start], *ids, *self.ids[end:]]),
+            spans=array("I", [*self.spans[: 2 * start], *span * len(ids), *self.spans[2 * end :]]),
+            placeholders=tuple(placed),
+            expanded=self.expanded | {number},
+        )
 
     def column(self) -> Column:
         """What it adds to a sample."""

@@ -26,6 +26,7 @@ from .compare import Break, Difference
 from .ends import joined_message
 from .line import Line
 from .parts import Given, Said
+from .placeholders import Placeholder
 from .request import Request, plain_messages
 from .same import answer_key, merged_answer, same_thought
 from .sample import Sample
@@ -209,6 +210,29 @@ class Rollout(Shown):
         except BaseException:
             self.__dict__.update(before)
             raise
+
+    @property
+    def placeholders(self) -> list[Placeholder]:
+        """Where the ids of this segment have the placeholder of an image or another part that is not expanded."""
+        return [one for one, _, _ in self._line.segments[-1].placeholders()]
+
+    def expand(self, placeholder: Placeholder, ids: Iterable[int]) -> None:
+        """Puts the ids that the engine read in the place of a placeholder, such as one for each patch of an image.
+
+        The template writes few ids for an image, and the engine makes more of them; what it sampled came after those.
+        They never count. A segment that begins later has its placeholders anew, and `placeholders` says so. Take the
+        last first, as each moves those after it. Raises `RequestError` if ``placeholder`` is none of `placeholders`.
+
+        >>> rollout = chat.rollout(messages)
+        >>> for one in reversed(rollout.placeholders):  # none, in a text
+        ...     rollout.expand(one, [rollout.ids[one.start]] * 256)
+        """
+        found = [where for one, *where in self._line.segments[-1].placeholders() if one == placeholder]
+        if not found:
+            raise RequestError(f"expand: expected one of Rollout.placeholders, found {placeholder}")
+        ((place, number),) = found
+        *before, last = self._line.segments
+        self._line.segments = (*before, last.expanded(place, number, list(ids)))
 
     def fork(self) -> Rollout:
         """An independent copy at this point. It shares what was so far, so it costs little.

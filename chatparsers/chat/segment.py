@@ -15,6 +15,7 @@ from .around import Rendered
 from .bridge import generated
 from .marks import Span
 from .parts import Given, Said, given
+from .placeholders import Placeholder
 from .places import Place, Places, find_places
 from .request import Request
 from .sample import Sample
@@ -83,6 +84,30 @@ class Segment:
         yield from self.opening
         for turn in self.turns:
             yield turn.part if isinstance(turn, Step) else turn
+
+    def placeholders(self) -> Iterator[tuple[Placeholder, int, int]]:
+        """The placeholders that are not expanded, by the segment's ids, each with the number of its part, and its own
+        in the part."""
+        at = 0
+        for place, part in enumerate(self.parts()):
+            for number, one in enumerate(part.placeholders if isinstance(part, Given) else ()):
+                if isinstance(part, Given) and number not in part.expanded:
+                    yield one._replace(start=one.start + at, end=one.end + at), place, number
+            at += len(part.ids)
+
+    def expanded(self, place: int, number: int, ids: Sequence[int]) -> Segment:
+        """The segment with other ids for a placeholder of the part at a place."""
+
+        def changed(at: int, turn: Said | Step | Given) -> Any:
+            if at != place or isinstance(turn, Said):
+                return turn
+            if isinstance(turn, Step):
+                return turn._replace(part=turn.part.expand(number, ids))
+            return turn.expand(number, ids)
+
+        opening = tuple(changed(at, part) for at, part in enumerate(self.opening))
+        turns = tuple(changed(at, turn) for at, turn in enumerate(self.turns, len(opening)))
+        return Segment(opening, self.lead, turns, self.thoughts)
 
     def said(self) -> Iterator[Said]:
         """The answers."""
