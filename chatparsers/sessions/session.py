@@ -439,8 +439,8 @@ class _Search:
         roles = [message.get("role") for message in messages]
         shared = any(role not in ("system", "developer") for role in roles[:at])
         answers = [message for message in messages if message.get("role") == "assistant"]
-        known = shared or any(map(self._session.said, answers))
-        if not known or (not answers and at == len(messages)):
+        begun = shared or any(map(self._session.said, answers))
+        if not begun or (not answers and at == len(messages)):
             return "first"
         if at == len(messages):
             return "shorter"
