@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class Script:
         made = {"id": f"call{len(self.said):05}", "type": "function", "function": function}
         return {"role": "assistant", "content": before, "tool_calls": [made]}, "stop"
 
-    def waits(self, names: list[str], text: str) -> list[str]:
+    def waits(self, names: Sequence[str], text: str) -> list[str]:
         """Codex waits for its sub-agents by their ids, which the result of the first call has."""
         name = next(one for one in names if one.endswith("wait_agent"))
         id = text.rpartition('"agent_id":"')[2].partition('"')[0]
