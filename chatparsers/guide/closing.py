@@ -110,5 +110,13 @@ def _ids(vocabulary: Vocabulary, text: str, marks: Mapping[str, int]) -> list[in
     """The ids of a text, its markers as single tokens."""
     ids: list[int] = []
     for item in literals(text, marks):
-        ids += (marks[item.text],) if item.text in marks else vocabulary.ids_of(item.text)
+        ids += (marks[item.text],) if item.text in marks else _ordinary(vocabulary, item.text)
     return ids
+
+
+def _ordinary(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
+    """The ids of a text that is no marker: none is an added token, which is not read as its text."""
+    ids = vocabulary.ids_of(text)
+    if len(text) == 1 or vocabulary.added.keys().isdisjoint(ids):
+        return ids
+    return (*vocabulary.ids_of(text[0]), *_ordinary(vocabulary, text[1:]))

@@ -221,8 +221,10 @@ def run(turn: Turn, engine: Any, budget: int, seed: int) -> str:
     guide.finish()
     message = guide.message
     if end == "ended":
-        assert not unexpected(message), (unexpected(message), watched.shown())
-        assert message.complete and message == turn.parse(watched.ids)
+        told = [one for one in unexpected(message) if guide.grammar is not None or one.code != "truncated"]
+        assert not told, (told, watched.shown())
+        assert message.complete or guide.grammar is None  # then a model may end its turn within a thought
+        assert message == turn.parse(watched.ids)
     return end
 
 

@@ -1,10 +1,12 @@
-"""Judges the arguments of a call while they are written: whether they can still become valid.
+"""Judges the arguments of a call, or an answer in JSON, while they are written: whether they can still become valid.
 
 Strategy: the reader of the arguments so far (core/parser/so_far.py) keeps, for each value that is open, the cases that
 it may still become, as the grammar's own judge gathers them. A value that begins or goes on strikes out cases of its
 own; a whole value strikes out those of what it is in. Where none is left, no valid value is.
 
-What no grammar enforces (`Case.unsaid`) is not judged. A number is judged when it is whole: an exponent may yet come.
+An answer may be any value, and the reader reads an object: it gets the answer as the one member of an object, whose
+name is no part of a path. What no grammar enforces (`Case.unsaid`) is not judged. A number is judged when it is whole:
+an exponent may yet come.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ...core.parser.so_far import Reader
 from ...errors import SchemaError
-from ...schema.tools import Tool, Toolset
+from ...schema.tools import Toolset
 from ..budget import Budget
 from ..regular.automaton import State
 from ..steps import run
@@ -35,12 +37,26 @@ class _Way(NamedTuple):
 _Ways = tuple[_Way, ...]
 
 
-class Checks:
-    """The readers of the calls of a request."""
+_ANSWER = '{"": '
+"""What comes before an answer, so that it is the member of an object."""
 
-    def __init__(self, tools: Toolset) -> None:
+
+class Checks:
+    """The readers of the calls and of the answer of a request. ``schema``: of the answer; None if it is free text."""
+
+    def __init__(self, tools: Toolset, schema: Any = None) -> None:
         self.tools = tools
+        self.schema = schema
         self.judges: dict[str, _Judge] = {}
+
+    def answer(self) -> CheckedReader | None:
+        """A reader of the answer; None if nothing is asked of it."""
+        if self.schema is None:
+            return None
+        member = {"properties": {"": self.schema}, "required": [""], "type": "object"}
+        reader = CheckedReader(_Judge(self.schema, member))
+        reader.read(_ANSWER)
+        return reader
 
     def reader(self, name: str) -> Reader:
         """A reader of the arguments of a call of this tool."""
@@ -48,20 +64,20 @@ class Checks:
         if tool is None:
             return Reader()
         if name not in self.judges:
-            self.judges[name] = _Judge(tool)
+            self.judges[name] = _Judge(tool.document, tool.parameters)
         return CheckedReader(self.judges[name])
 
 
 class _Judge(Judge):
-    """Judges the values of one tool. Knows the cases of its schemas."""
+    """Judges the values of a schema in a document. Knows the cases of the schemas in it."""
 
-    def __init__(self, tool: Tool) -> None:
-        super().__init__(tool.document, Output(budget=Budget()))
+    def __init__(self, document: Any, schema: Any) -> None:
+        super().__init__(document, Output(budget=Budget()))
         self.unsaid = False
-        self.tool = tool
+        self.asked = document, schema
         self.kept: dict[tuple[int, ...], tuple[list[Located], list[Case]]] = {}
         """The cases of schemas, by the identities of these, which it holds for that."""
-        self.arguments = [replace(case, values=None) for case in self.of([(tool.parameters, "$")])]
+        self.arguments = [replace(case, values=None) for case in self.of([(schema, "$")])]
 
     def of(self, schemas: list[Located]) -> list[Case]:
         """The cases of a value."""
@@ -71,7 +87,7 @@ class _Judge(Judge):
         return self.kept[key][1]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Judge, (self.tool,)
+        return _Judge, self.asked
 
     def refuses(self, value: Any, case: Case) -> bool:
         """Whether a whole value is not of this case."""
@@ -162,7 +178,7 @@ class CheckedReader(Reader):
             self.ways = None
             return
         if not ways[-1]:
-            steps = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path)
+            steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path if key != ""]
             self.wrong, self.ways = "$" + "".join(steps), None
 
     def _may_become(self, text: str, case: Case, more: str) -> bool:
