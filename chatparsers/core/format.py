@@ -422,8 +422,9 @@ class Turn(Shown):
         ``skip_special_tokens`` False, the text shows special tokens that are not markers of the format. With
         ``token_text_fallback``, a marker that the model spells out as ordinary text counts as a marker too.
         ``id_seed``: ids of calls follow from it, not from the turn's, where many outputs share one turn. ``rollback``:
-        how many of the last ids `Stream.rollback` can take back. ``check``: judges arguments by their tool's schema
-        while they come: the diagnostic ``schema`` tells of the first value of which nothing valid is left.
+        how many of the last ids `Stream.rollback` can take back. ``check``: judges arguments by their tool's schema,
+        and an answer by that of ``response_format``, while they come: the diagnostic ``schema`` tells of the first
+        value of which nothing valid is left.
 
         >>> stream = chat.prepare(messages, tools=tools).stream()
         >>> [type(event).__name__ for event in stream.feed(call) + stream.finish()]

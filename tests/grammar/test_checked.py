@@ -81,6 +81,87 @@ def test_it_is_told_where_nothing_valid_is_left(text: str, path: str) -> None:
         turn.stream(strict=True, check=True).feed(HEAD + text)
 
 
+def asked(schema: Any, name: str = "qwen3", **more: Any) -> chatparsers.Turn:
+    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    return chatparsers.get_format(name).bind(response_format=form, **more)
+
+
+ANSWERS = [  # of an answer, what may also go wrong
+    ("Su", "$"),
+    ("[", "$"),
+    ('{"city": "Oslo"} a', "$"),
+    ('{"city": "Oslo"}}', "$"),
+    ('{"city": [', "$.city"),
+]
+
+
+@pytest.mark.parametrize(("text", "path"), [*TOLD, *ANSWERS])
+@pytest.mark.parametrize("thought", ["", "<think>\nHm.\n</think>\n\n"])
+def test_it_is_told_where_an_answer_cannot_fit(text: str, path: str, thought: str) -> None:
+    turn = asked(PARAMETERS)
+    found = streamed(turn, thought + text, 1)
+    told = text.removesuffix(' "') if not path.endswith("]") else text  # no comma waits
+    first = len(thought) + (1 if text == "Su" else len(told))
+    assert (found[0], len(found[1])) == (first, 1)
+    assert found[1][0].expected.endswith(f"at {path}") and found[1][0].call is None
+    for cut in range(1, len(text)):  # the beginning stands in the prompt, or a copy goes on
+        assert len(streamed(turn.rest(thought + text[:cut]), text[cut:], 1)[1]) == 1
+        stream = turn.stream(check=True)
+        stream.feed(thought + text[:cut])
+        fork = stream.fork()
+        fork.feed(text[cut:])
+        assert fork.message.diagnostics[0].expected == found[1][0].expected
+        assert not stream.message.diagnostics or cut >= first - len(thought)
+    with pytest.raises(chatparsers.OutputError, match="schema"):
+        turn.stream(strict=True, check=True).feed(thought + text)
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer", "others"),
+    [
+        (PARAMETERS, FINE[0], [FINE[0] + "]", "", FINE[0].replace(', "', ' "', 1), FINE[0][:-1]]),
+        (
+            {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}},
+            "[1, 2]",
+            ["[1, 2"],
+        ),
+        ({"type": "integer", "minimum": 10}, " 12\n", ["1", "true", "12 3"]),
+        ({"enum": ["yes", "no"]}, '"no"', ['"n"', "no"]),
+    ],
+)
+def test_the_end_of_an_answer_is_judged(schema: Any, answer: str, others: list[str]) -> None:
+    turn = asked(schema)
+    assert streamed(turn, answer, 1) == (-1, [])
+    for other in others:
+        assert len(streamed(turn, other, 1)[1]) == 1, other
+    stream = turn.stream(check=True)
+    stream.feed(answer[:1])
+    stream.finish("length")  # more may come
+    assert [one.code for one in stream.message.diagnostics] == ["truncated"]
+
+
+@pytest.mark.parametrize("name", [info.name for info in chatparsers.list_formats()])
+def test_an_answer_of_every_format_is_judged(name: str) -> None:
+    format = chatparsers.get_format(name)
+    thought = {"reasoning_content": "Hm."} if format.features.reasoning else {}
+    for more in ({}, {"tools": [{"name": "f", "parameters": PARAMETERS}]}):
+        for answer, told in ((FINE[0], 0), (FINE[0].replace("-3", "9"), 1)):
+            for before in ({}, thought):
+                try:
+                    text = format.render({"role": "assistant", "content": answer, **before})
+                except chatparsers.RequestError:  # it has no place for both
+                    continue
+                for size in (1, 5, 1000):
+                    found = streamed(asked(PARAMETERS, name, **more), text, size)[1]
+                    assert len(found) == told, (text, size)
+
+
+def test_a_call_in_place_of_an_answer_is_judged_as_a_call() -> None:
+    turn = asked({"type": "object"}, tools=[{"name": "f", "parameters": PARAMETERS}])
+    assert streamed(turn, HEAD + FINE[0] + TAIL, 1) == (-1, [])
+    assert streamed(turn, HEAD + '{"city": 3}' + TAIL, 1)[1][0].call == 0
+
+
 def test_nothing_is_told_of_what_fits() -> None:
     turn = chatparsers.get_format("qwen3").bind(tools=[{"name": "f", "parameters": PARAMETERS}])
     for text in FINE:

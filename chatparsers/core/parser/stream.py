@@ -166,7 +166,8 @@ class Stream:
         self._transcript = Transcript(
             tools, program.unwanted, program.late_ids, id_seed, origin, read, spelling
         )
-        self._transcript.checks = checks
+        if checks is not None:
+            self._transcript.judge_by(checks)
         self._pieces = self._transcript.pieces
         self._early: list[Event] = []
         """The events of the call that the prefix leaves open. They come with the first piece."""
@@ -661,6 +662,8 @@ class Stream:
         transcript.over()
         transcript.apply(machine.finish(cut_off), events)
         transcript.close(events)
+        if transcript.answer is not None and not cut_off:
+            transcript.judge_whole()
         if self._not_given is not None:
             transcript.gather()
             for at, name in self._not_given("".join(self._pieces)):
@@ -724,8 +727,8 @@ class Stream:
 
 
 def _checks(turn: Opening) -> Checks:
-    """Who judges the arguments of a turn's calls."""
-    found: Checks = load_reference(_CHECKS)(turn.tools)
+    """Who judges the arguments of a turn's calls, and its answer."""
+    found: Checks = load_reference(_CHECKS)(turn)
     return found
 
 

@@ -60,9 +60,10 @@ _Note = tuple[DiagnosticCode, int, str, "int | None"]
 
 
 class Checks(Protocol):
-    """Who judges arguments while they are written (`chatparsers.grammar.schemas.checked.Checks`)."""
+    """Who judges arguments and an answer while they are written (`chatparsers.grammar.schemas.checked.Checks`)."""
 
     def reader(self, name: str) -> Reader: ...
+    def answer(self) -> Any: ...
 
 
 class Spelling(Protocol):
@@ -232,6 +233,7 @@ class Transcript:
     """
 
     __slots__ = (
+        "answer",
         "broken",
         "call",
         "calls",
@@ -295,6 +297,8 @@ class Transcript:
         self.wrong = False
         """Whether there is a note at which a strict stream raises."""
         self.checks: Checks | None = None
+        self.answer: Any = None
+        """Who reads and judges the content, if it must fit a schema."""
         self.ending = False
         """Whether the text is over. Text of a call that comes after that is not part of its arguments."""
         # Parts of the last message that will not change any more.
@@ -322,6 +326,7 @@ class Transcript:
             other.calls.append(call)
         other.kind, other.broken, other.ending = self.kind, self.broken, self.ending
         other.wrong, other.checks = self.wrong, self.checks
+        other.answer = None if self.answer is None else self.answer.copy()
         other.said, other.regions, other.diagnostics, other.text = set(), [], [], None
         return other
 
@@ -333,7 +338,7 @@ class Transcript:
                 return None
             return call.event, call.arguments
         if region == m.CONTENT:
-            return Content, self.content
+            return None if self.answer is not None else (Content, self.content)
         return (Reasoning, self.reasoning) if region == m.REASONING else None
 
     @property
@@ -485,6 +490,10 @@ class Transcript:
                     self.content.append(text)
                     events.append(Content(text))
                     again = True
+                    if self.answer is not None:
+                        wrong = self.answer.wrong
+                        self.answer.read(text)
+                        self._judge_answer(wrong, length - len(raw))
             elif raw:
                 self.reasoning.append(raw)
                 events.append(Reasoning(raw))
@@ -566,6 +575,25 @@ class Transcript:
         now = call.read().wrong
         if now and not wrong:
             self.note("schema", call.start, f"arguments that fit the schema at {now}", call.index)
+
+    def judge_by(self, checks: Checks) -> None:
+        """Has arguments and content judged from here on."""
+        self.checks, self.answer = checks, checks.answer()
+        if self.answer is not None:
+            self._judge_answer("", self.origin)
+
+    def _judge_answer(self, wrong: str, at: int) -> None:
+        """Notes that the content cannot become valid, once. ``wrong``: what was told before."""
+        if self.answer.wrong and not wrong:
+            self.note("schema", at, f"an answer that fits the schema at {self.answer.wrong}")
+
+    def judge_whole(self) -> None:
+        """Notes that the content, which is over, is not valid."""
+        self.gather()
+        if self.answer is not None and (self.content or not self.calls):
+            wrong = self.answer.wrong
+            self.answer.finish("".join(self.content))
+            self._judge_answer(wrong, self.length)
 
     def close(self, events: list[Event]) -> None:
         """Ends the open call, if there is one."""

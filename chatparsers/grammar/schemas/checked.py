@@ -4,18 +4,19 @@ Strategy: the reader of the arguments so far (core/parser/so_far.py) keeps, for 
 it may still become, as the grammar's own judge gathers them. A value that begins or goes on strikes out cases of its
 own; a whole value strikes out those of what it is in. Where none is left, no valid value is.
 
-An answer may be any value, and the reader reads an object: it gets the answer as the one member of an object, whose
-name is no part of a path. What no grammar enforces (`Case.unsaid`) is not judged. A number is judged when it is whole:
+What no grammar enforces (`Case.unsaid`) is not judged. A number is judged when it is whole:
 an exponent may yet come.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...core.parser.so_far import Reader
 from ...errors import SchemaError
+from ...schema.document import Document
 from ...schema.tools import Toolset
 from ..budget import Budget
 from ..regular.automaton import State
@@ -37,26 +38,21 @@ class _Way(NamedTuple):
 _Ways = tuple[_Way, ...]
 
 
-_ANSWER = '{"": '
-"""What comes before an answer, so that it is the member of an object."""
-
-
 class Checks:
-    """The readers of the calls and of the answer of a request. ``schema``: of the answer; None if it is free text."""
+    """The readers of the calls and of the answer of a turn."""
 
-    def __init__(self, tools: Toolset, schema: Any = None) -> None:
-        self.tools = tools
-        self.schema = schema
+    def __init__(self, turn: Any) -> None:
+        self.tools: Toolset = turn.tools
+        self.schema = turn.options.schema
         self.judges: dict[str, _Judge] = {}
+        self.begun = ""
+        """What the turn's prefix has of the answer."""
+        if self.schema is not None and turn.prefix:
+            self.begun = turn._replace(prefix="").parse(turn.prefix).content
 
-    def answer(self) -> CheckedReader | None:
-        """A reader of the answer; None if nothing is asked of it."""
-        if self.schema is None:
-            return None
-        member = {"properties": {"": self.schema}, "required": [""], "type": "object"}
-        reader = CheckedReader(_Judge(self.schema, member))
-        reader.read(_ANSWER)
-        return reader
+    def answer(self) -> AnswerReader | None:
+        """A reader of the answer; None if it is free text."""
+        return None if self.schema is None else AnswerReader(_answer_judge(self.schema), self.begun)
 
     def reader(self, name: str) -> Reader:
         """A reader of the arguments of a call of this tool."""
@@ -104,6 +100,9 @@ class CheckedReader(Reader):
 
     __slots__ = ("judge", "states", "ways", "wrong")
 
+    above = 0
+    """How many steps of a path are not the model's."""
+
     def __init__(self, judge: _Judge) -> None:
         super().__init__()
         self.judge = judge
@@ -112,11 +111,14 @@ class CheckedReader(Reader):
         self.ways: list[_Ways] | None = [tuple(_Way(case, 0) for case in judge.arguments)]
 
     def copy(self) -> CheckedReader:
-        other = CheckedReader(self.judge)
+        other = self._fresh()
         self._copy_to(other)
         other.wrong, other.states = self.wrong, self.states.copy()
         other.ways = None if self.ways is None else self.ways.copy()
         return other
+
+    def _fresh(self) -> CheckedReader:
+        return CheckedReader(self.judge)
 
     def _begins(self, char: str) -> None:
         if self.ways is None:
@@ -178,8 +180,12 @@ class CheckedReader(Reader):
             self.ways = None
             return
         if not ways[-1]:
-            steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path if key != ""]
-            self.wrong, self.ways = "$" + "".join(steps), None
+            self._tell()
+
+    def _tell(self) -> None:
+        """Tells of the value that is being read."""
+        steps = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path[self.above :])
+        self.wrong, self.ways = "$" + "".join(steps), None
 
     def _may_become(self, text: str, case: Case, more: str) -> bool:
         """Whether more text can make a value of this case of a string. ``more``: what was added to it."""
@@ -197,3 +203,42 @@ class CheckedReader(Reader):
                 if not state:
                     return False
         return True
+
+
+def _answer_judge(schema: Any) -> _Judge:
+    member = {"type": "object", "properties": {"": schema}, "required": [""], "additionalProperties": False}
+    return _Judge(Document(schema), member)
+
+
+class AnswerReader(CheckedReader):
+    """Reads an answer, which may be any value, as the one member of an object."""
+
+    __slots__ = ("begun",)
+
+    above = 1
+
+    def __init__(self, judge: _Judge, begun: str = "") -> None:
+        super().__init__(judge)
+        super().read('{"": ')
+        self.begun = begun
+        self.read(begun)
+
+    def _fresh(self) -> AnswerReader:
+        other = AnswerReader(self.judge)
+        other.begun = self.begun
+        return other
+
+    def read(self, text: str) -> None:
+        super().read(text)
+        if (self.stuck or not self.open) and not self.wrong:  # no JSON, or text after the value
+            self._tell()
+
+    def finish(self, text: str) -> None:
+        """The answer is over: ``text`` is what was written of it."""
+        try:
+            json.loads(self.begun + text)
+        except (ValueError, RecursionError):
+            self.wrong = self.wrong or "$"
+        else:
+            if not self.wrong:
+                super().read("}")  # a number or a word ends here

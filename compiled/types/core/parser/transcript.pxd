@@ -28,7 +28,7 @@ cdef class Transcript:
     cdef public int kind
     cdef public Py_ssize_t length, origin
     cdef public object seed
-    cdef public object checks, spelling, tools
+    cdef public object answer, checks, spelling, tools
     cdef public set said
     cdef public _Text text
     cpdef gather(self)
@@ -43,6 +43,9 @@ cdef class Transcript:
     cdef _argue(self, _Call call, text, list events)
     cdef _start(self, _Call call, list events)
     cdef _judge(self, _Call call)
+    cpdef judge_by(self, checks)
+    cdef _judge_answer(self, wrong, Py_ssize_t at)
+    cpdef judge_whole(self)
     @cython.locals(call=_Call)
     cpdef close(self, list events)
     cdef object _id(self, _Call call)
