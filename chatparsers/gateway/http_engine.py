@@ -311,7 +311,7 @@ async def _written(body: dict[str, Any]) -> bytes:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     pieces = []
     for start in range(0, len(ids), _PIECE):
-        pieces.append(",".join(map(str, ids[start : start + _PIECE])).encode())
+        pieces.append(str(ids[start : start + _PIECE])[1:-1].encode())  # half as long as joining their texts
         await anyio.sleep(0)
     rest = {key: value for key, value in body.items() if key != name}
     head = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))[:-1].encode()
