@@ -115,9 +115,12 @@ def compare(
 
 
 def _lost(whole: Rendered, said: Said) -> str:
-    """Why the end of an answer is not found: the template writes nothing of its text, or it is not known."""
-    words = said.spoken.message.content.strip()
-    return "content" if words and not [*whole.trace.of(said.index, "content")] else "unproved"
+    """Why the end of an answer is not found: the template writes nothing of its text or thought, or it is not known."""
+    message = said.spoken.message
+    if message.content.strip():
+        return "unproved" if [*whole.trace.of(said.index, "content")] else "content"
+    thought = message.reasoning.strip() and not message.tool_calls
+    return "thought" if thought and said.index not in thoughts_in(whole.trace) else "unproved"
 
 
 def _answer_begins(lead: Lead, text: str, at: int) -> tuple[int, str, str] | None:

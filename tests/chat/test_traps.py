@@ -741,10 +741,8 @@ REASONS = {
 """What a template shows of an older answer, and what is said of it."""
 
 
-@pytest.mark.parametrize("called", [False, True], ids=["text", "call"])
-@pytest.mark.parametrize("shown", REASONS)
-def test_a_break_names_what_the_template_does(shown: str, called: bool) -> None:
-    """A text that is dropped is no dropped thought, and nothing is unproved where the witness shows it."""
+def rewriting(shown: str) -> chatparsers.Chat:
+    """A chat whose template shows that of an answer."""
     calls = (
         "{% for c in m.tool_calls or [] %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>{% endfor %}"
     )
@@ -755,7 +753,14 @@ def test_a_break_names_what_the_template_does(shown: str, called: bool) -> None:
         "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
     )
     markers = ("<|im_end|>", "<|im_start|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
-    chat = chatparsers.load(source, tokenizer=bytewise(*markers), format="qwen3", polyfills=False)
+    return chatparsers.load(source, tokenizer=bytewise(*markers), format="qwen3", polyfills=False)
+
+
+@pytest.mark.parametrize("called", [False, True], ids=["text", "call"])
+@pytest.mark.parametrize("shown", REASONS)
+def test_a_break_names_what_the_template_does(shown: str, called: bool) -> None:
+    """A text that is dropped is no dropped thought, and nothing is unproved where the witness shows it."""
+    chat = rewriting(shown)
     said: dict[str, Any] = {"role": "assistant", "content": "I look.", "reasoning_content": "Hm."}
     if called:
         function = {"name": "get_weather", "arguments": '{"city": "Oslo"}'}
@@ -768,3 +773,15 @@ def test_a_break_names_what_the_template_does(shown: str, called: bool) -> None:
     (found,) = made.breaks
     assert found.reason == REASONS[shown] and "I look." in found.held
     assert ("I look." in found.shown) == (WORDS in shown)
+
+
+@pytest.mark.parametrize("shown", [WORDS, "", THOUGHT])
+def test_a_thought_that_was_cut_off_is_dropped_or_stays(shown: str) -> None:
+    """An answer that was nothing but a thought: a template that writes none of it drops the thought."""
+    chat = rewriting(shown)
+    made = chat.rollout([ASK])
+    made.sampled(chat.tokenizer.encode("<think>\nHm.").ids, finish_reason="length")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made.append(NEXT)
+    assert [found.reason for found in made.breaks] == ([] if shown == THOUGHT else ["thought"])
