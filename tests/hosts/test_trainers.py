@@ -281,6 +281,78 @@ def test_pairs_in_trl(tmp_path: Path) -> None:
     assert losses[0] == pytest.approx(0.6931, abs=1e-3) and losses[-1] < losses[0]
 
 
+# docs/training.md shows these
+def parts(row: dict[str, Any]) -> dict[str, Any]:
+    start = row["loss_mask"].index(1)
+    mask = row["loss_mask"][start:]
+    return {
+        "prompt_ids": row["input_ids"][:start],
+        "response_ids": row["input_ids"][start:],
+        "response_mask": mask,
+        "response_logprobs": [p if m else 0.0 for p, m in zip(row["logprobs"][start:], mask, strict=True)],
+    }
+
+
+def test_rows_in_verl(tmp_path: Path) -> None:
+    """A rollout with a call, its result and an answer is what verl's agent loops give."""
+    loops = pytest.importorskip("verl.experimental.agent_loop.agent_loop", reason="verl is not installed")
+    chat = chatparsers.load(tiny("qwen3").write_folder(tmp_path / "qwen3"))
+    rollout = chat.rollout(MESSAGES, tools=TOOLS)
+    for number, text in enumerate((CALL % 1, "It is cold.<|im_end|>")):
+        ids = chat.tokenizer.encode(text).ids
+        message = rollout.sampled(ids, [-0.5 - number] * len(ids))
+        results = [{"role": "tool", "tool_call_id": call.id, "content": "4"} for call in message.tool_calls]
+        if results:
+            rollout.append(*results)
+    (sample,) = rollout.samples()
+    row = sample.to_row(reward=1.0, answers=[1, 2])
+    output = loops.AgentLoopOutput(
+        **parts(row), reward_score=row["reward"], num_turns=2, metrics=loops.AgentLoopMetrics()
+    ).as_dict()
+    assert [*output["prompts"], *output["responses"]] == sample.ids
+    mask, probs = output["response_mask"], output["rollout_log_probs"]
+    assert int(mask.sum()) == sample.counted and len(mask) == len(probs)
+    assert {float(p) for p, m in zip(probs, mask, strict=True) if m} == {-0.5, -1.5}
+
+
+@pytest.mark.filterwarnings("ignore")  # of axolotl, llamafactory and what they load
+def test_ready_rows(tmp_path: Path) -> None:
+    """Axolotl and LLaMA-Factory take rows that are encoded, and change nothing in them."""
+    _, datasets, transformers = packages()
+    wrappers = pytest.importorskip("axolotl.utils.data.wrappers", reason="axolotl is not installed")
+    loader = pytest.importorskip("llamafactory.data.loader", reason="llamafactory is not installed")
+    from axolotl.utils.dict import DictDefault
+    from llamafactory.data.collator import SFTDataCollatorWith4DAttentionMask
+    from llamafactory.data.template import TEMPLATES
+
+    from chatparsers.data import Encode
+
+    folder = tiny("qwen3").write_folder(tmp_path / "qwen3")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    talks = datasets.Dataset.from_list([{"messages": TALK}] * 2)
+    rows = talks.with_format("arrow").map(
+        Encode(folder, as_sampled=True), batched=True, remove_columns=["messages"]
+    )
+
+    # docs/training.md shows these
+    ready = rows.with_format(None).map(lambda row: {"attention_mask": [1] * len(row["input_ids"])})
+    ready = ready.select_columns(["input_ids", "attention_mask", "labels"])
+    ready.to_parquet(str(tmp_path / "rows.parquet"))
+    datasets.DatasetDict({"train": ready}).save_to_disk(str(tmp_path / "rows"))
+
+    read = datasets.load_dataset("parquet", data_files=str(tmp_path / "rows.parquet"), split="train")
+    config = DictDefault({"path": "rows.parquet", "ds_type": "parquet", "type": None})
+    kept, _ = wrappers.get_dataset_wrapper(config, tokenizer, DictDefault({}), None, read)
+    assert kept is read and len(kept) == 4
+    given = DictDefault({"tokenized_path": str(tmp_path / "rows"), "streaming": False})
+    found = loader.get_dataset(None, None, given, None, "sft", tokenizer)["train_dataset"]
+    more = {"model": None, "tokenizer": tokenizer, "pad_to_multiple_of": 8, "label_pad_token_id": -100}
+    theirs = SFTDataCollatorWith4DAttentionMask(template=TEMPLATES["qwen3"], **more)([*found])
+    collator = chatparsers.Collator(pad_id=tokenizer.pad_token_id, multiple_of=8)
+    ours = collator([*rows.with_format(None)])
+    assert all(bool((theirs[name] == ours[name]).all()) for name in ("input_ids", "attention_mask", "labels"))
+
+
 @pytest.mark.filterwarnings("ignore")  # of transformers
 def test_the_loop_of_the_page_learns(tmp_path: Path) -> None:
     """docs/learning.md: an OpenAI client before a gateway over the model, and GRPO on the gateway's rows. The model
