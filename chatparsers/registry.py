@@ -20,6 +20,7 @@ from .core.definition.idioms import Options
 from .core.format import Format
 from .errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
 from .formats import FormatRef, chatparsers_register_formats
+from .kept import kept
 from .public import public
 
 _BUILTIN = "chatparsers"
@@ -84,14 +85,15 @@ def get_format(name: str) -> Format:
     'hermes-2-pro'
     """
     if not isinstance(name, str):
-        found = "a Format, which needs no look-up" if isinstance(name, Format) else type(name).__name__
-        raise UnknownFormat(f"expected the name of a format, found {found} (list_formats() has all names)")
-    key = _key(name)
-    for known in (_replacements.values(), _builtin()):
-        for found in _matches(key, known):
-            return found.load()
+        given = "a Format, which needs no look-up" if isinstance(name, Format) else type(name).__name__
+        raise UnknownFormat(f"expected the name of a format, found {given} (list_formats() has all names)")
+    if _replacements and (replaced := _matches(_key(name), _replacements.values())):
+        return replaced[0].load()
+    found = _built_in(name)
+    if found is not None:
+        return found
     others = _others()
-    matches = _matches(key, others)
+    matches = _matches(_key(name), others)
     if len(matches) > 1:
         raise AmbiguousFormat(
             f"{name!r} is offered by {' and by '.join(match.origin for match in matches)}: leave one out with "
@@ -99,7 +101,7 @@ def get_format(name: str) -> Format:
         )
     if not matches:
         known_names = {name for info in _all(others) for name in (info.name, *info.aliases)}
-        raise UnknownFormat(f"no format is named {name!r}: {did_you_mean(key, known_names)}")
+        raise UnknownFormat(f"no format is named {name!r}: {did_you_mean(_key(name), known_names)}")
     return matches[0].load()
 
 
@@ -196,6 +198,13 @@ def _info(source: FormatRef | Format, origin: str) -> FormatInfo:
 @cache
 def _builtin() -> tuple[FormatInfo, ...]:
     return tuple(_info(ref, _BUILTIN) for ref in chatparsers_register_formats())
+
+
+@kept(256, 64)
+def _built_in(name: str) -> Format | None:
+    """The built-in format that goes by ``name``, found and loaded once, as programs ask for it in each request."""
+    found = _matches(_key(name), _builtin())
+    return found[0].load() if found else None
 
 
 def _others() -> list[FormatInfo]:

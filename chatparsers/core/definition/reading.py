@@ -50,16 +50,15 @@ class Reading:
                 wrong(node, "there is no such rule", did_you_mean(node.name, self.rules))
         self._blank = self._empty_rules()
 
-    def parts(self, node: Node) -> Iterator[Node]:
+    def parts(self, node: Node) -> tuple[Node, ...]:
         """The nodes directly below ``node`` in this reading. The parser's reading leaves out what a name generates."""
         if isinstance(node, n.EachTool):
-            yield self.made(node, self.tool) if self.generated else node.any
-        elif isinstance(node, n.EachArg):
-            yield self.each(node)
-            if node.separator is not None:
-                yield node.separator
-        elif self.generated or not isinstance(node, (n.Name, n.JsonName, n.Header)):
-            yield from children(node, self.generated)
+            return (self.made(node, self.tool) if self.generated else node.any,)
+        if isinstance(node, n.EachArg):
+            return (self.each(node),) if node.separator is None else (self.each(node), node.separator)
+        if self.generated or not isinstance(node, (n.Name, n.JsonName, n.Header)):
+            return children(node, self.generated)
+        return ()
 
     def each(self, node: n.EachArg) -> Node:
         """One argument of ``node``."""

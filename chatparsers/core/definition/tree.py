@@ -6,7 +6,7 @@ tree differ, ``generated`` is False for the parser's and True for the grammar's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from ...errors import DefinitionError
 from .nodes import Node, Sequence
@@ -28,12 +28,13 @@ def begins(*nodes: Node) -> tuple[str, ...]:
         return ()
 
 
-def children(node: Node, generated: bool = False) -> Iterator[Node]:
+def children(node: Node, generated: bool = False) -> tuple[Node, ...]:
     """The nodes directly below ``node``."""
-    for part in node.parts(generated):
+    parts = node.parts(generated)
+    for part in parts:
         if not isinstance(part, Node):
             raise DefinitionError(f"{type(part).__name__} is no kind of node: use what the builder makes")
-        yield part
+    return parts
 
 
 def walk(node: Node, generated: bool = False) -> Iterator[Node]:
@@ -42,10 +43,10 @@ def walk(node: Node, generated: bool = False) -> Iterator[Node]:
     while left:
         node = left.pop()
         yield node
-        left += [*children(node, generated)][::-1]
+        left += reversed(children(node, generated))
 
 
-def once(node: Node, parts: Callable[[Node], Iterable[Node]] = children) -> Iterator[Node]:
+def once(node: Node, parts: Callable[[Node], tuple[Node, ...]] = children) -> Iterator[Node]:
     """What `walk` gives, but a node that is in several places only at the first: a definition with many
     alternatives may hold a hundred nodes in two thousand places. ``parts``: the nodes directly below a node."""
     left = [node]
@@ -55,7 +56,7 @@ def once(node: Node, parts: Callable[[Node], Iterable[Node]] = children) -> Iter
         if id(node) not in seen:
             seen[id(node)] = node  # held, so that no other node gets its id
             yield node
-            left += [*parts(node)][::-1]
+            left += reversed(parts(node))
 
 
 def tokens(node: Node) -> tuple[str, ...]:

@@ -497,11 +497,12 @@ def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
             started.update(tokens(node.start) if node.start is not None else ())
             others.update(*(tokens(part) for part in (*opens, *closes) if part is not None))
     known = (*openers, *started)
-    found = [text for text in tokens(tree) if not any(one.endswith(text) for one in known)]
+    every = tokens(tree)
+    found = [text for text in every if not any(one.endswith(text) for one in known)]
     ends = tuple(text for text in found if text in closers)
     # The end of an opener, and a token of calls at the start, are inner too where they are alone.
-    alone = {text for text in tokens(tree) if text not in openers and text not in others}
-    inner = tuple(text for text in tokens(tree) if text not in ends and (text in found or text in alone))
+    alone = {text for text in every if text not in openers and text not in others}
+    inner = tuple(text for text in every if text not in ends and (text in found or text in alone))
     return ends, inner
 
 
@@ -509,15 +510,15 @@ def _tokens_of_arguments(tree: Node) -> set[str]:
     """The special tokens that are only in the arguments of calls."""
     inside: set[str] = set()
     outside: set[str] = set()
-    rest = [tree]
-    while rest:
-        node = rest.pop()
+
+    def below(node: Node) -> tuple[Node, ...]:
+        return () if isinstance(node, (n.EachArg, n.Args, n.Value, n.Peek, n.Not)) else children(node)
+
+    for node in once(tree, below):
         if isinstance(node, (n.EachArg, n.Args, n.Value)):
             inside.update(tokens(node))
         elif isinstance(node, n.Token):
             outside.update(node.names)
-        elif not isinstance(node, (n.Peek, n.Not)):
-            rest.extend(children(node))
     return inside - outside
 
 

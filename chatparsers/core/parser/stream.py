@@ -30,7 +30,7 @@ from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
 from .machine import Machine
 from .state import StateKind, StreamState, state_of
-from .transcript import KINDS, STRICT, Checks, Transcript, joined_events
+from .transcript import KINDS, STRICT, Checks, Seeded, Transcript, joined_events
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
@@ -40,15 +40,13 @@ _no_shortcut: Callable[[str], object] = len
 """In place of a search: it finds something in every piece."""
 
 
-class Opening(Protocol):
+class Opening(Seeded, Protocol):
     """What a stream asks of its turn when it begins (`chatparsers.core.format.Turn`)."""
 
     @property
     def tools(self) -> Toolset: ...
     @property
     def tokenizer(self) -> Any: ...
-    @property
-    def id_seed(self) -> str: ...
     def _start(self, inline: bool) -> Start: ...
     def _start_ids(
         self, inline: bool, skip_special_tokens: bool, token_text_fallback: bool
@@ -131,7 +129,7 @@ class Stream:
             turn._start(inline),
             None,
             turn.tools,
-            turn.id_seed if seed is None else seed,
+            turn if seed is None else seed,
             _checks(turn) if check else None,
         )
         if turn.tokenizer is None:
@@ -147,13 +145,11 @@ class Stream:
             )
         turn, inline, skip_special_tokens, token_text_fallback, seed, check = self._asked
         start, ids = turn._start_ids(inline, skip_special_tokens, token_text_fallback)
-        self._begin(
-            start, ids, turn.tools, turn.id_seed if seed is None else seed, _checks(turn) if check else None
-        )
+        self._begin(start, ids, turn.tools, turn if seed is None else seed, _checks(turn) if check else None)
         self._asked = None
 
     def _begin(
-        self, start: Start, ids: Any, tools: Toolset, id_seed: str, checks: Checks | None = None
+        self, start: Start, ids: Any, tools: Toolset, seed: str | Seeded, checks: Checks | None = None
     ) -> None:
         """``ids``: the feed of ids, None if text is fed. `Transcript` describes the others."""
         begun, origin, read, call, self._not_given = start
@@ -163,9 +159,7 @@ class Stream:
         self._fed = origin
         spelling = ids.spelling if ids is not None else None
         program = machine.program
-        self._transcript = Transcript(
-            tools, program.unwanted, program.late_ids, id_seed, origin, read, spelling
-        )
+        self._transcript = Transcript(tools, program.unwanted, program.late_ids, seed, origin, read, spelling)
         if checks is not None:
             self._transcript.judge_by(checks)
         self._pieces = self._transcript.pieces
@@ -492,6 +486,7 @@ class Stream:
             self._begin_with_text()
         self._machine.gather()  # what copies share is too deep for pickle
         self._transcript.gather()
+        self._transcript.settled_seed()  # in place of the turn
         return {name: getattr(self, name) for name in Stream.__slots__ if name not in _NOT_PICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

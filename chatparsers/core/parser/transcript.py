@@ -66,6 +66,13 @@ class Checks(Protocol):
     def answer(self) -> Any: ...
 
 
+class Seeded(Protocol):
+    """A turn, which makes its seed of ids when it is first asked for it (`chatparsers.core.format.Turn`)."""
+
+    @property
+    def id_seed(self) -> str: ...
+
+
 class Spelling(Protocol):
     """What the characters of special tokens spell, where ids are fed (`chatparsers.tokens.feed.TokenTexts`)."""
 
@@ -227,9 +234,9 @@ class Transcript:
     """The record of one turn.
 
     ``tools`` are the request's tools. ``unwanted``: the request wants no calls, so a call makes no event. ``late_ids``:
-    the format may write a call's id after its arguments. ``seed`` makes the ids that the model does not write. The text
-    before ``origin`` is the prefix, which the prompt wrote. ``length`` is the end of the last item. ``spelling`` is
-    None if text is fed.
+    the format may write a call's id after its arguments. ``seed`` makes the ids that the model does not write; of a
+    turn, its own seed does. The text before ``origin`` is the prefix, which the prompt wrote. ``length`` is the end of
+    the last item. ``spelling`` is None if text is fed.
     """
 
     __slots__ = (
@@ -265,7 +272,7 @@ class Transcript:
         tools: Toolset,
         unwanted: bool,
         late_ids: bool,
-        seed: str,
+        seed: str | Seeded,
         origin: int,
         length: int,
         spelling: Spelling | None = None,
@@ -615,8 +622,14 @@ class Transcript:
         if call.id:
             return call.id
         if not call.made:
-            call.made = call_id(self.seed, call.index)
+            call.made = call_id(self.settled_seed(), call.index)
         return call.made
+
+    def settled_seed(self) -> str:
+        """The seed, which a turn may only make now: most streams have no call."""
+        if not isinstance(self.seed, str):
+            self.seed = self.seed.id_seed
+        return self.seed
 
     def over(self) -> None:
         """Notes that no more text will come. The items of the held text follow."""

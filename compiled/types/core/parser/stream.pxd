@@ -1,5 +1,6 @@
 cimport cython
 from ...values.base cimport Transcoder
+from .instructions cimport Program
 from .machine cimport Machine
 from .transcript cimport Transcript
 cdef object _no_shortcut
@@ -27,9 +28,13 @@ cdef class Stream:
     cdef _note_unknown(self)
     @cython.locals(end=Py_ssize_t, text=str)
     cdef list _feed_value(self, Transcoder value, str piece)
+    cdef _feed_id(self, id, list events)
+    cdef _feed_text(self, str text, list events)
+    cdef _feed_ids(self, ids, list events)
     cdef _begin_with_text(self)
     cdef _begin_with_ids(self)
-    cpdef _begin(self, start, ids, tools, id_seed, checks=*)
+    @cython.locals(begun=Machine, machine=Machine, transcript=Transcript, program=Program, origin=Py_ssize_t, read=Py_ssize_t)
+    cpdef _begin(self, start, ids, tools, seed, checks=*)
     cdef _run(self, text, list events, Py_ssize_t scanned=*)
     cdef _settle(self)
     cdef _catch_up(self)

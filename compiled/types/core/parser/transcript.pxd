@@ -49,6 +49,7 @@ cdef class Transcript:
     @cython.locals(call=_Call)
     cpdef close(self, list events)
     cdef object _id(self, _Call call)
+    cpdef str settled_seed(self)
     cdef _record(self, _Call call)
     cpdef over(self)
     cpdef note(self, code, Py_ssize_t at, expected, call=*)
