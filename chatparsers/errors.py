@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from .lazy import installed
 from .public import public
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 _MOST_TEXTS, _LONGEST_TEXT = 256, 1_000
 _warned: dict[str | tuple[str, type[Warning], int], int] = {}
 """What `warnings` remembers of the texts of `warn_user`."""
+
+
+def lacks_tokenizers() -> str:
+    """What an error for want of a tokenizer adds where the package that reads one from a file is not installed."""
+    return "" if installed("tokenizers") else "; a file's needs tokenizers: pip install tokenizers"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -33,3 +33,10 @@ def load_reference(reference: str) -> Any:
     """
     module, _, attribute = reference.partition(":")
     return getattr(import_module(module), attribute)
+
+
+def installed(package: str) -> bool:
+    """Whether ``package`` can be imported. It is not imported."""
+    from importlib.util import find_spec  # takes a millisecond, and few ask
+
+    return find_spec(package) is not None

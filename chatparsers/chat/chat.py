@@ -155,7 +155,7 @@ class Chat(Training, Asking, Shown):
 
     @cached
     def tokenizer(self) -> TokenizerLike | None:
-        """The model's tokenizer; None if its files have no tokenizer."""
+        """The model's tokenizer; None if its files have no tokenizer, or ``tokenizers`` is not installed."""
         found: TokenizerLike | None = self._tokenizer if self._tokenizer is not None else self.files.tokenizer
         return found
 

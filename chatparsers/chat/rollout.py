@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..core.format import Turn
 from ..core.message import Message
 from ..core.shown import Shown
-from ..errors import RequestError, warn_user
+from ..errors import RequestError, lacks_tokenizers, warn_user
 from ..public import public
 from ..templates.messages import own
 from ..tokens.pieces import encode_after
@@ -62,7 +62,9 @@ class Rollout(Shown):
         if history not in ("template", "exact"):
             raise RequestError(f"history: expected 'template' or 'exact', found {history!r}")
         if request.chat.tokenizer is None:
-            raise RequestError("rollout: ids need the model's tokenizer: load(…, tokenizer=…)")
+            raise RequestError(
+                f"rollout: ids need the model's tokenizer: load(…, tokenizer=…){lacks_tokenizers()}"
+            )
         self.history, self.count_stop = history, count_stop
         self._spoken: Spoken | None = None
         exact = history == "exact"

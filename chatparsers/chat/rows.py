@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from ..core.format import Format, Turn
 from ..core.message import Message
-from ..errors import ChatParsersError, LoadError, RequestError, UnknownFormat
+from ..errors import ChatParsersError, LoadError, RequestError, UnknownFormat, lacks_tokenizers
 from ..public import public
 from ..registry import get_format
 from ..tokens.loaders import is_template_text
@@ -127,7 +127,8 @@ class Opened:
         is no tokenizer. A `Chat` that the caller made stays as it is."""
         chat = self.rendering
         if chat.tokenizer is None:
-            raise RequestError(f"{chat.name} has no tokenizer: give the model's folder, or tokenizer=")
+            wanted = "give the model's folder, or tokenizer="
+            raise RequestError(f"{chat.name} has no tokenizer: {wanted}{lacks_tokenizers()}")
         wrapped = wrap(chat.tokenizer)
         if isinstance(self.source.model, Chat):
             return chat

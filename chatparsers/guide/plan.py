@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.message import Message
 from ..core.parser.stream import Stream
-from ..errors import RequestError
+from ..errors import RequestError, lacks_tokenizers
 from ..grammar import Grammar, write
 from ..grammar.reading.request import check_call_within
 from .closing import message_ids, sections, without_texts
@@ -50,7 +50,7 @@ class Plan:
         if turn.tokenizer is None:
             raise RequestError(
                 "guide: expected a turn with a tokenizer, because it steers by token ids, found none: load the "
-                "model's folder or .gguf file, or give bind(tokenizer=…)"
+                "model's folder or .gguf file, or give bind(tokenizer=…)" + lacks_tokenizers()
             )
         if not turn.stop_ids:
             raise RequestError(

@@ -42,12 +42,8 @@ def build_tokenizer(metadata: Metadata) -> Tokenizer | None:
 
     Raises LoadError.
     """
-    try:
-        from tokenizers import AddedToken, Tokenizer
-    except ImportError as error:
-        raise LoadError(
-            f"{metadata.path}: its vocabulary needs tokenizers: pip install tokenizers"
-        ) from error
+    from tokenizers import AddedToken, Tokenizer
+
     whole = metadata.text("tokenizer.huggingface.json")
     if whole:
         try:

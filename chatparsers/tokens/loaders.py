@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LoadError
+from ..lazy import installed
 from .files import kind_of, path_of, read_json, read_text
 from .model_files import ModelFiles, no_tokenizer
 
@@ -73,9 +74,11 @@ def checked_template(text: str, name: str) -> str:
 def read_tokenizer(path: str | PathLike[str]) -> Tokenizer:
     """The tokenizer of a ``tokenizer.json`` (by any name), a model folder or a ``.gguf`` file.
 
-    Raises LoadError if there is no tokenizer, or if it is broken.
+    Raises LoadError if there is no tokenizer, if it is broken, or if ``tokenizers`` is not installed.
     """
     source = path_of(path, "a tokenizer.json, a model folder or a .gguf file")
+    if not installed("tokenizers"):
+        raise LoadError(f"{source}: reading it needs tokenizers: pip install tokenizers")
     if source.suffix == ".json" and source.name not in FOLDER_FILES:
         return _tokenizer_json(source)
     tokenizer = read_model(source).tokenizer
@@ -239,10 +242,8 @@ def _names(folder: Path, config: dict[str, Any], tokenizer_config: dict[str, Any
 
 
 def _tokenizer_json(file: Path) -> Tokenizer:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise LoadError(f"{file}: reading it needs tokenizers: pip install tokenizers") from error
+    from tokenizers import Tokenizer
+
     text = read_text(file, _TOKENIZER_BYTES)
     try:
         return Tokenizer.from_str(text)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..kept import cached
+from ..lazy import installed
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -51,9 +52,10 @@ class ModelFiles:
     def tokenizer(self) -> Tokenizer | None:
         """The model's ``tokenizers.Tokenizer``, loaded at the first use; None if the files have no tokenizer.
 
-        Raises LoadError if it is broken or of an unknown kind, or if ``tokenizers`` is not installed.
+        Also None where ``tokenizers`` is not installed: some interpreters have no wheel of it. Text is read there all
+        the same, and whoever needs ids says what to install. Raises LoadError if it is broken or of an unknown kind.
         """
-        return self._read_tokenizer()
+        return self._read_tokenizer() if installed("tokenizers") else None
 
     def template_name(self, tools: bool = True) -> str | None:
         """The name of the chat template: ``tool_use`` for requests with ``tools``, if there is one, else ``default``,

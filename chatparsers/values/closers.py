@@ -46,16 +46,17 @@ class Look(Protocol):
 
 
 class Follow:
-    """What may follow the closing tag ``stop``. ``loose``: it closes only the values of careless models. ``look`` finds
-    the ends when they are first asked for, if ``found`` has them not."""
+    """What may follow the closing tag ``stop``. ``begun``: all beginnings of its ``texts``. ``loose``: it closes only
+    the values of careless models. ``look`` finds the ends when they are first asked for, if ``found`` has them not."""
 
-    __slots__ = ("found", "look", "loose", "match", "stop", "texts", "whole")
+    __slots__ = ("begun", "found", "look", "loose", "match", "stop", "texts", "whole")
 
     def __init__(
         self, stop: str, texts: tuple[str, ...], loose: bool, look: Look, found: AfterTag | None = None
     ) -> None:
         self.stop = stop
         self.texts = texts
+        self.begun = frozenset(text[:end] for text in texts for end in range(len(text) + 1))
         self.loose = loose
         self.look = look
         self.found = found
@@ -78,8 +79,7 @@ class Follow:
         """1 if what may follow the tag is at ``at``, where the tag ends, 0 if not; -1 if more text must tell."""
         if self.match(text, at, at + _WINDOW):
             return 1
-        rest = squeezed(text[at : at + _WINDOW])
-        if rest and not any(one.startswith(rest) for one in self.texts):
+        if squeezed(text[at : at + _WINDOW]) not in self.begun:
             return 0
         return 1 if len(text) - at >= _WINDOW else -1
 

@@ -118,6 +118,40 @@ for info in chatparsers.list_formats():
     assert set(done) == {info.name for info in chatparsers.list_formats() if info.origin == "chatparsers"}
 
 
+def test_without_tokenizers_the_first_use_of_ids_says_so(tmp_path: Path) -> None:
+    """Some interpreters have no wheel of it. A chat reads text all the same."""
+    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "chat_template.jinja").write_text(
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
+        encoding="utf-8",
+    )
+    code = f"""
+sys.modules["tokenizers"] = None
+import chatparsers
+folder = {str(tmp_path)!r}
+chat = chatparsers.load(folder, format="hermes-2-pro")
+messages = [{{"role": "user", "content": "Hi"}}]
+turn = chat.prepare(messages)
+result = [turn.prompt, turn.parse("Hello").content]
+for use in (
+    lambda: turn.stream().feed(1),
+    lambda: turn.parse([1]),
+    lambda: chat.rollout(messages),
+    lambda: turn.guide(),
+    lambda: chatparsers.load(folder, tokenizer=folder),
+):
+    try:
+        use()
+    except chatparsers.ChatParsersError as error:
+        result.append(str(error))"""
+    prompt, content, *wrong = fresh(code)
+    assert (prompt, content) == ("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n", "Hello")
+    assert len(wrong) == 5 and all(
+        one.endswith("needs tokenizers: pip install tokenizers") for one in wrong
+    ), wrong
+
+
 @pytest.mark.parametrize("name", chatparsers.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     shown = getattr(chatparsers, name)

@@ -20,7 +20,7 @@ from copy import copy
 from operator import index
 from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeAlias, TypeGuard
 
-from ...errors import OutputError, RequestError
+from ...errors import OutputError, RequestError, lacks_tokenizers
 from ...lazy import load_reference
 from ...public import made_by, public
 from ...schema.tools import Toolset
@@ -142,6 +142,7 @@ class Stream:
         if self._asked is None or self._asked[0].tokenizer is None:
             raise RequestError(
                 "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
+                + lacks_tokenizers()
             )
         turn, inline, skip_special_tokens, token_text_fallback, seed, check = self._asked
         start, ids = turn._start_ids(inline, skip_special_tokens, token_text_fallback)
