@@ -16,12 +16,15 @@ from random import Random
 from typing import NamedTuple, TypeVar
 from zlib import crc32
 
-from chatparsers.formats._catalog import FORMATS
+from chatparsers.formats import _catalog
 
 Case = TypeVar("Case")
 
 ROOT = Path(__file__).parents[1]
-MODULES, TEMPLATES = ROOT / "chatparsers/formats", ROOT / "tests/templates_own"
+MODULES, TEMPLATES = (
+    Path(_catalog.__file__).parent,
+    ROOT / "tests/templates_own",
+)  # an installed package is elsewhere
 _PACKAGE = "chatparsers.formats."
 MOST = 6
 """So many formats that differ run whole. A change of more is one of what they share: ``--whole``."""
@@ -80,7 +83,7 @@ def touched(files: Iterable[Path]) -> list[str]:
     A private module of the formats serves too many to name them.
     """
     files = {ROOT / file for file in files}
-    modules = {row[0]: row[1].partition(":")[0].removeprefix(_PACKAGE) for row in FORMATS}
+    modules = {row[0]: row[1].partition(":")[0].removeprefix(_PACKAGE) for row in _catalog.FORMATS}
     return sorted(
         name
         for name, module in modules.items()
