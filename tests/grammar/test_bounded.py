@@ -57,6 +57,19 @@ def chain(count: int, make: Callable[[Any], Any], last: Any) -> list[dict[str, A
     return defs({**found, f"d{count}": last})
 
 
+def ring(count: int) -> list[dict[str, Any]]:
+    """Objects of which each leads to itself and to its neighbours."""
+    refs = [{"$ref": f"#/$defs/d{index}"} for index in range(count)]
+    return defs(
+        {
+            f"d{index}": {
+                "properties": {"self": ref, "up": refs[index - 1], "down": refs[(index + 1) % count]}
+            }
+            for index, ref in enumerate(refs)
+        }
+    )
+
+
 GROWING: dict[str, tuple[Callable[[int], list[dict[str, Any]]], int]] = {
     "arrays": (lambda n: argument(nested("array", n)), 20),
     "objects": (lambda n: argument(nested("object", n)), 20),
@@ -74,6 +87,7 @@ GROWING: dict[str, tuple[Callable[[int], list[dict[str, Any]]], int]] = {
         lambda n: chain(n, lambda ref: {"type": "object", "properties": {"a": ref, "b": ref}}, True),
         20,
     ),
+    "rings of references": (ring, 15),
     "unions of two references": (
         lambda n: chain(n, lambda ref: {"anyOf": [ref, ref]}, {"type": "null"}),
         100,

@@ -131,7 +131,7 @@ class RuleWriter:
     def settle(self, node: Shared) -> None:
         """Writes the shared nodes below ``node``, the deepest first, so that deep nodes do not deepen Python's
         stack."""
-        depth, self.depth = self.depth, 0
+        depth, self.depth = self.depth, _DEEPEST - 1
         todo = [node]
         while todo:
             below = [inner for inner in _shared_in(todo[-1].node) if id(inner) not in self.names]
