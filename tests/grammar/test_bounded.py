@@ -60,14 +60,11 @@ def chain(count: int, make: Callable[[Any], Any], last: Any) -> list[dict[str, A
 def ring(count: int) -> list[dict[str, Any]]:
     """Objects of which each leads to itself and to its neighbours."""
     refs = [{"$ref": f"#/$defs/d{index}"} for index in range(count)]
-    return defs(
-        {
-            f"d{index}": {
-                "properties": {"self": ref, "up": refs[index - 1], "down": refs[(index + 1) % count]}
-            }
-            for index, ref in enumerate(refs)
-        }
-    )
+    members = [
+        {"self": ref, "up": refs[index - 1], "down": refs[(index + 1) % count]}
+        for index, ref in enumerate(refs)
+    ]
+    return defs({f"d{index}": {"type": "object", "properties": found} for index, found in enumerate(members)})
 
 
 GROWING: dict[str, tuple[Callable[[int], list[dict[str, Any]]], int]] = {

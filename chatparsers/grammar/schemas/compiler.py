@@ -5,8 +5,8 @@ A value stands ``depth`` objects and arrays deep; 0 is a value alone. What is wr
 
 from __future__ import annotations
 
-from ...schema.document import Document
-from ...schema.keywords import ANYTHING, SILENT, TYPES
+from ...schema.document import Document, Unresolved
+from ...schema.keywords import ANYTHING, NOTES, SILENT, TYPES
 from ..ir import EMPTY, Alt, Ir, Ref, Rep, Shared, alt, never, seq
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax
@@ -20,6 +20,7 @@ from .written import Equal, Output, Written, content
 DEEPEST = 100
 """How many levels of objects and arrays are written. A deeper value may be any value."""
 _ONLY_TYPE = SILENT | {"type"}
+_ALONE = NOTES | {"$ref"}
 
 
 class SchemaCompiler:
@@ -70,6 +71,7 @@ class SchemaCompiler:
 
     def inner(self, schemas: list[Located], depth: int) -> Steps[Ir]:
         """The values that are valid under all of these schemas."""
+        schemas = self.meant(schemas)
         found = self.ready(schemas, depth)
         if found is not None:
             return found
@@ -95,6 +97,7 @@ class SchemaCompiler:
 
     def ready(self, schemas: list[Located], depth: int) -> Ir | None:
         """The same, if the values are simple, written or being written."""
+        schemas = self.meant(schemas)
         if len(schemas) == 1:
             schema = schemas[0][0]
             if schema is True or schema == {}:
@@ -103,6 +106,23 @@ class SchemaCompiler:
             if scalar is not None:
                 return self.scalars[depth > 0][scalar]
         return self.written.get(schemas, depth)
+
+    def meant(self, schemas: list[Located]) -> list[Located]:
+        """The schemas; for a reference alone what it names, so that this is written once for all references to it."""
+        if len(schemas) > 1:
+            return schemas
+        schema, path = schemas[0]
+        seen: set[int] = set()
+        while type(schema) is dict and "$ref" in schema and schema.keys() <= _ALONE:
+            if id(schema) in seen:
+                return schemas
+            seen.add(id(schema))
+            try:
+                schema = self.document.resolve(schema["$ref"], schema)
+            except Unresolved:
+                return schemas
+            path = path if path.endswith(".$ref") else f"{path}.$ref"
+        return [(schema, path)] if seen else schemas
 
     def _types(self, schemas: list[Located]) -> frozenset[str]:
         """The types of the values that are valid under all of these schemas, as the parser reads them."""
