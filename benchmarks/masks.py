@@ -24,6 +24,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import _schemas
 from _report import as_markdown, write_between
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -330,6 +331,13 @@ def main() -> None:
     parser.add_argument(
         "--pairs", metavar="ROUNDS", type=int, help="our tags beside xgrammar's own, in turns"
     )
+    parser.add_argument(
+        "--schemas",
+        metavar="FOLDER",
+        type=Path,
+        help="a folder of schemas instead, alone or as MaskBench has them",
+    )
+    parser.add_argument("--sample", metavar="COUNT", type=int, help="only so many schemas, drawn")
     parser.add_argument("--json", metavar="FILE", type=Path, help="keep every figure")
     parser.add_argument("--page", metavar="FILE", type=Path, help="write the table of 60 tools into a page")
     options = parser.parse_args()
@@ -339,6 +347,13 @@ def main() -> None:
     from test_matrix import TOOL_FORMATS
 
     engines = Engines(path)
+    if options.schemas:
+        lines = _schemas.table(
+            options.schemas, options.sample, engines.tokenizer, engines.encoder, engines.llguidance
+        )
+        for line in lines:
+            print(line, flush=True)
+        return
     names = options.formats.split(",") if options.formats else TOOL_FORMATS
     counts = [int(count) for count in options.tools.split(",")]
     if options.pairs:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .ir import EMPTY, NOTHING, Ir, Order, Rep, Shared, State, alt, seq
+from .ir import EMPTY, NOTHING, Ir, Order, Rep, Shared, State, Way, alt, seq
 
 FREE = 6
 """Up to this many members, any order is generated."""
@@ -69,8 +69,9 @@ def arrange(
         for member in members
     }
 
-    def ordered(members: list[Member], states: tuple[State, ...], free: tuple[bool, ...] | None = None) -> Ir:
-        return Order(tuple(nodes[member.name] for member in members), separator, extra, states, free)
+    def ordered(members: list[Member], states: tuple[State, ...], way: Way | None) -> Ir:
+        must = tuple([member.required for member in members])
+        return Order(tuple([nodes[member.name] for member in members]), separator, extra, states, way, must)
 
     if len(members) <= FREE:
         must = tuple(member.required for member in members)
@@ -80,20 +81,22 @@ def arrange(
             states = _sets_of(must, extra is not None)
         if not states:
             return NOTHING if states is None else EMPTY, True
-        return ordered(members, states, None if counted else must), True
+        return ordered(members, states, None if counted else "free"), True
     declared = _declared if len(members) <= LONGEST else _declared.__wrapped__
     by_name = sorted(members, key=lambda member: member.name.lower())
     required = [member for member in members if member.required]
     optional = len(members) - len(required)
     if len(required) > FREE_REQUIRED and len(required) * optional > MOST_PAIRS:
+        way: Way = "declared"
         states = declared(tuple(member.required for member in members), extra is not None)
     else:
+        way = "required free" if len(required) <= FREE_REQUIRED else "merged"
         members = [*required, *(member for member in members if not member.required)]
         states = _merged(len(required), optional, extra is not None)
-    found = [ordered(members, states)]
+    found = [ordered(members, states, way)]
     if by_name != members:
         states = declared(tuple(member.required for member in by_name), extra is not None)
-        found.append(ordered(by_name, states))
+        found.append(ordered(by_name, states, "declared"))
     return alt(*found), not counted
 
 

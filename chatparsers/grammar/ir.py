@@ -166,20 +166,26 @@ class State:
     may_end: bool
 
 
+Way = Literal["free", "required free", "merged", "declared"]
+"""Orders of members, each at most once: all; required ones in any order, and the others, which come after them in
+number, as declared; both as declared, freely merged; all as declared."""
+
+
 @dataclass(eq=False, slots=True)
 class Order(Ir):
     """Members with ``separator`` between them, in the orders that an automaton without cycles allows.
 
     ``states``: each comes after the states that it leads to, so the last one is the start. ``extra``: a member that may
-    come any number of times, before each of the others and at the end. ``free``: which members are required, if these
-    are all orders in which each member comes at most once; else None.
+    come any number of times, before each of the others and at the end. ``way``: which orders these are, if that and
+    ``required`` (which members are) say it all.
     """
 
     members: tuple[Shared, ...]
     separator: Ir
     extra: Ir | None
     states: tuple[State, ...]
-    free: tuple[bool, ...] | None = None
+    way: Way | None
+    required: tuple[bool, ...]
 
     def unfold(self) -> Ir:
         """The same as choices and sequences."""

@@ -4,6 +4,7 @@ grammar."""
 from __future__ import annotations
 
 import json
+import random
 import re
 import time
 from contextlib import nullcontext
@@ -395,3 +396,64 @@ def test_a_users_grammar_behind_reasoning(dialect: str) -> None:
         assert checker.status(text) == status, text
     plain = chatparsers.get_format("hermes-2-pro").bind(response_format=GRAMMAR).grammar(dialect)
     assert not plain.lazy
+
+
+FREE_MEMBERS, FREE_REQUIRED = 6, 4
+"""docs/grammar.md: up to so many members come in any order; beyond, up to so many required ones."""
+
+
+def in_order(written: list[str], listed: list[str]) -> bool:
+    """Whether the members were written in the order of ``listed``."""
+    return written == [name for name in listed if name in written]
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("other", [False, True], ids=["closed", "open"])
+@pytest.mark.parametrize("size", [3, 6, 7, 12, 64, 65])
+def test_lark_has_the_orders_that_the_page_names(size: int, other: bool) -> None:
+    draw = random.Random(size)
+    for count in (0, 1, FREE_REQUIRED, FREE_REQUIRED + 1):
+        names = draw.sample([f"{letter}{number}" for letter in "abXY" for number in range(20)], size)
+        required = sorted(draw.sample(names, min(count, size)), key=names.index)
+        optional = [name for name in names if name not in required]
+        schema = {
+            "type": "object",
+            "properties": {name: {"type": "integer"} for name in names},
+            "required": required,
+        }
+        turn = chatparsers.get_format("hermes-2-pro").bind(
+            response_format={"type": "json_schema", "json_schema": {"schema": schema}}, thinking=False
+        )
+        engine = compile_for("llguidance", str(turn.grammar("lark", additional_properties=other)), "lark")
+        taken = 0
+        for _ in range(60):
+            some = draw.sample(optional, draw.randint(0, len(optional)))
+            kind = draw.randrange(5)
+            first, second = draw.sample(required, len(required)), sorted(some, key=names.index)
+            if kind == 1:
+                first.sort(key=names.index)
+            places = draw.sample([True] * len(first) + [False] * len(second), len(first) + len(second))
+            written = [(first if place else second).pop(0) for place in places]
+            if kind == 2:
+                draw.shuffle(written)
+            if kind == 3:
+                written.sort(key=draw.choice([names.index, str.lower]))
+            if kind == 4:
+                del written[draw.randrange(len(written) + 1) :]
+            right = set(required) <= set(written) and (
+                size <= FREE_MEMBERS
+                or in_order(written, sorted(names, key=str.lower))
+                or (
+                    in_order([name for name in written if name in optional], optional)
+                    and (
+                        count <= FREE_REQUIRED
+                        or in_order([name for name in written if name in required], required)
+                    )
+                )
+            )
+            if other and written:
+                written.insert(draw.randrange(len(written)), "else")
+            text = json.dumps(dict.fromkeys(written, 1))
+            assert (engine.status(text) == FULL) is right, text
+            taken += right
+        assert taken > 10

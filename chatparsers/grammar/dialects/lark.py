@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import pairwise
 
 from ...errors import RequestError
@@ -196,8 +196,8 @@ class _Writer(RuleWriter):
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int]) -> None:
         super().__init__(rules, token_ids)
         self.sources: dict[str, Ir] = dict(rules)  # `closed` adds to them
-        self.free_orders: dict[tuple[object, ...], str] = {}
-        """The rules of members in any order, by what they are made of."""
+        self.orders: dict[tuple[object, ...], str] = {}
+        """The rules of members in their orders, by what they are made of."""
 
     def named(self, hint: str, count: int) -> str:
         base = _rule_name(hint)
@@ -321,31 +321,42 @@ class _Writer(RuleWriter):
     # orders
 
     def order(self, node: ir.Order) -> str:
-        """The right side that begins an order. All orders are one rule, whose parameter has a bit for each member that
-        was written: a line a member, where states would be a rule for each set of members."""
-        free = node.free
-        if free is None or len(free) < 3:
+        """The right side that begins an order. Its states are one rule, whose parameter has a bit for each member that
+        was written: a line a member, where a rule for each state would be one for each set of members or pair of
+        places."""
+        if node.way is None or not 3 <= len(node.members) <= _MOST_BITS:
             return super().order(node)
         members = [*map(self.shared, node.members)]
         lead = self.choice(node.separator)
         lead = "" if lead == '""' else f"{lead} "
         extra = "" if node.extra is None else self.atom(node.extra)
-        more = f"({lead}{extra})* " if extra else ""
-        needed = [f"bit_set({bit})" for bit, required in enumerate(free) if required]
-        while len(needed) > 1:
-            needed[:2] = [f"and({needed[0]}, {needed[1]})"]
-        key = (lead, extra, free, tuple(members))
-        rest = self.free_orders.get(key)
+        key = (lead, extra, node.way, node.required, tuple(members))
+        conditions, end = _conditions(node.way, node.required)
+        rest = self.orders.get(key)
         if rest is None:
-            rest = self.free_orders[key] = self.fresh("s")
-            del self.out[rest]
-            options = [(more.rstrip() or '""') + (f" %if {needed[0]}" if needed else "")]
-            for bit, member in enumerate(members):
-                options.append(f"{more}{lead}{member} {rest}::set_bit({bit}) %if bit_clear({bit})")
-            self.out[f"{rest}::_"] = " | ".join(options)
-        first = [f"{member} {rest}::{1 << bit}" for bit, member in enumerate(members)]
+            rest = self.orders[key] = self.parametric()
+            options = [f'""{end and f" %if {end}"}']
+            for bit, (member, condition) in enumerate(zip(members, conditions, strict=True)):
+                options.append(f"{lead}{member} {rest}::set_bit({bit}) %if {condition}")
+            body = " | ".join(options)
+            if extra:
+                then = self.parametric()
+                self.out[f"{then}::_"] = body
+                body = f"({lead}{extra})* {then}::_"
+            self.out[f"{rest}::_"] = body
+        first = [
+            f"{member} {rest}::{1 << bit}"
+            for bit, (member, condition) in enumerate(zip(members, conditions, strict=True))
+            if "bit_set" not in condition  # it needs another one before it
+        ]
         first += [f"{extra} {rest}::0"] if extra else []
-        return " | ".join(first if needed else [*first, '""'])
+        return " | ".join(first if end else [*first, '""'])
+
+    def parametric(self) -> str:
+        """The name of a rule with a parameter, which is defined by another one."""
+        name = self.fresh("s")
+        del self.out[name]
+        return name
 
     # strings and texts
 
@@ -515,6 +526,31 @@ class _Writer(RuleWriter):
         del self.out[text]
         self.out[f"{text}[max_tokens={most}]"] = self.lang(ir.Lang(stops=(*node.triggers, *node.excludes)))
         return f"({text} ({self.rule('calls', ' | '.join(calls))} {self.atom(node.after)})?)"
+
+
+_MOST_BITS = 64
+"""The bits of a rule's parameter."""
+
+
+def _conditions(way: ir.Way, required: tuple[bool, ...]) -> tuple[list[str], str]:
+    """When each member may come, and when the order may end ("" for always), by the members that were written."""
+    count = len(required)
+    found: list[str] = []
+    before: list[str] = []
+    """The required members that an end needs: of those in the declared order, the last one."""
+    for bit, must in enumerate(required):
+        free = way == "free" or (must and way != "declared")
+        condition = f"bit_clear({bit})" if free else f"is_zeros([{bit}:{count}])"
+        in_order = way == "declared" or (way == "merged" and must)
+        found.append(_all([*before, condition]) if in_order else condition)
+        if must:
+            before = [*([] if in_order else before), f"bit_set({bit})"]
+    return found, _all(before) if before else ""
+
+
+def _all(conditions: list[str]) -> str:
+    """All of the conditions, as one."""
+    return reduce(lambda one, other: f"and({one}, {other})", conditions)
 
 
 def _count(least: int, most: int | None) -> str:
