@@ -48,6 +48,8 @@ def backwards(past: Past, new: list[_T]) -> Iterator[_T]:
 
 def since(past: Past, new: Any, count: int) -> Any:
     """The items after the first ``count``."""
+    if past is None:
+        return new[count:] if count else new
     parts = [new]
     while past is not None and past[2] > count:
         parts.append(_items(past))

@@ -443,11 +443,8 @@ class Stream:
             self._fed = begin
         self._find_lists()
 
-    def _keep_before(self, id: int) -> None:
-        """Keeps a copy, if ``id`` does more than `_go_back` can take off again."""
-        text = self._ids.ordinary(id)
-        if text and (self._plain(text) is None or (self._value is None and self._machine.holds(text))):
-            return
+    def _keep(self) -> None:
+        """Keeps a copy, to go back to."""
         fed, undo = self._ids.fed, self._undo
         self._first = max(self._first, fed - self._most)
         while undo and undo[0][0] < self._first:
@@ -506,8 +503,9 @@ class Stream:
         events: list[Event] = []
         if type(piece) is int and self._ids:
             if self._most:
-                self._keep_before(piece)
-            self._feed_id(piece, events)
+                self._feed_kept(piece, events)
+            else:
+                self._feed_id(piece, events)
         elif isinstance(piece, str):
             if self._ids is False:
                 self._begin_with_text()
@@ -522,8 +520,9 @@ class Stream:
                 self._begin_with_ids()
             if isinstance(ids, int):
                 if self._most:
-                    self._keep_before(ids)
-                self._feed_id(ids, events)
+                    self._feed_kept(ids, events)
+                else:
+                    self._feed_id(ids, events)
             elif self._most:
                 self._feed_one_by_one(ids, events)
             else:
@@ -568,8 +567,7 @@ class Stream:
     def _feed_one_by_one(self, ids: Sequence[int], events: list[Event]) -> None:
         """Reads ids so that each of them can be taken back."""
         for id in ids:
-            self._keep_before(id)
-            self._feed_id(id, events)
+            self._feed_kept(id, events)
             if self._ids.unknown:
                 self._note_unknown()
         events[:] = joined_events(events)
@@ -596,6 +594,20 @@ class Stream:
             self._fed += len(text)
         else:
             self._run(text, events)
+
+    def _feed_kept(self, id: int, events: list[Event]) -> None:
+        """Reads an id so that it can be taken back: with a copy, unless `_go_back` can take its text off again."""
+        text = self._ids.ordinary(id)
+        if text and self._plain(text) is None:
+            self._ids.text(id, self._fed)
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
+            events.append(self._make(text))
+            return
+        if not text or self._value is not None or not self._machine.holds(text):
+            self._keep()
+        self._feed_id(id, events)
 
     def _feed_text(self, text: str, events: list[Event]) -> None:
         """Reads the ordinary text that ids spell, by a shortcut if there is one."""
