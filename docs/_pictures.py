@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from chatparsers import display, get_format
 from chatparsers.cli.demos import Sample, samples, tools
+from chatparsers.testing.tiny import tiny_model
 
 IMAGES = Path(__file__).resolve().parent / "img"
 TOOLS = [
@@ -40,6 +41,25 @@ def strip_of(sample: Sample) -> str:
     return display.strip(turn.parse(sample.output)).svg(f"{fmt.title}: {sample.question}")
 
 
+def guide() -> str:
+    """A guided answer: the model wishes for a longer thought than it may have."""
+    tokenizer = tiny_model("qwen3").tokenizer
+    turn = get_format("qwen3").bind(tools=TOOLS, prefix="<think>\n", tokenizer=tokenizer, id_seed="a picture")
+    steered = turn.guide(thinking_tokens=10)
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+    wished = tokenizer.encode(f"Hm, it may rain there. I look.{call}<|im_end|>").ids
+    while wished and not steered.ended:
+        for id in steered.forced():
+            steered.feed(id)
+            wished = wished[1:] if wished[:1] == [id] else wished
+        while wished and not steered.accepts(wished[:1]):
+            wished = wished[1:]
+        steered.feed(wished[:1])
+        wished = wished[1:]
+    steered.finish()
+    return display.strip(steered).svg("An answer with a budget of ten tokens for the thought")
+
+
 def diagram() -> str:
     svg = display.diagram(get_format("qwen3")).svg
     return svg[svg.index("<svg") :]
@@ -48,6 +68,7 @@ def diagram() -> str:
 PICTURES: dict[str, Callable[[], str]] = {
     "stream.svg": stream,
     "diagram-qwen3.svg": diagram,
+    "guide.svg": guide,
     **{f"strip-{sample.format}.svg": partial(strip_of, sample) for sample in samples()},
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from ..chat.marks import answer_runs
 from ..chat.sample import Kind
 from ..core.message import Message
-from .looks import LOOKS, columns, for_terminal
+from ..guide.guide import Origin
+from .looks import LOOKS, ORIGINS, columns, for_terminal
 
 _COLUMN, _HIGH, _STEP, _PAD, _GAP = 7.3, 22, 28, 6, 30
 """In pixels: a character's width, the height of a box, from a box to the next, inside a box, between columns."""
@@ -17,6 +18,10 @@ _MOST = 36
 _LONGEST = 110
 """How many characters a line of a strip has."""
 _WIDEST = 900
+_EDGES: Mapping[Origin, str] = {
+    "forced": ' stroke-dasharray="4 3"',
+    "closed": ' stroke-width="3"',
+}
 _STYLE = (
     ".paper{fill:#fff}.say{fill:#1f2933}.dim{fill:#52606d}.line{stroke:#52606d}.held{fill:#e69f0026;stroke:#946200}"
     ".fed{fill:#76767618;stroke:#767676}"
@@ -25,10 +30,15 @@ _STYLE = (
 )
 
 
-def drawn_chips(chips: Sequence[tuple[str, Kind]], title: str) -> str:
+def drawn_chips(chips: Sequence[tuple[str, Kind, Origin | None]], title: str) -> str:
     """The SVG of a strip. A line break begins a line, and a long line is broken."""
     boxes, y = _boxes(chips, 20.0, _WIDEST, by_line=True)
-    return _drawing([*boxes, *_legend((kind for _, kind in chips), y + 34)], _WIDEST + 26, y + 72, title)
+    legend = _legend((kind for _, kind, _ in chips), y + 34)
+    origins = [origin for origin in dict.fromkeys(origin for *_, origin in chips) if origin]
+    if origins:
+        y += _STEP
+        legend += _origins(origins, y + 34)
+    return _drawing([*boxes, *legend], _WIDEST + 26, y + 72, title)
 
 
 def drawn_steps(
@@ -55,7 +65,7 @@ def drawn_steps(
         y += max(len(out), 1) * _STEP + 8
     wide = max(min(edge, _WIDEST), 620) + 26
     bottom, regions = y + 8, y + 40
-    runs = [(message.text[start:end], Kind(kind)) for start, end, kind in answer_runs(message)]
+    runs = [(message.text[start:end], Kind(kind), None) for start, end, kind in answer_runs(message)]
     boxes, regions = _boxes(runs, regions, wide - 26)
     heads = [
         _text(44, 40, "piece fed", "say b"),
@@ -64,7 +74,7 @@ def drawn_steps(
         _text(26, bottom + 20, "regions of the whole text", "say b"),
         f'<path class="line" d="M26 56V{bottom - 12:g}m-4-7l4 7 4-7" fill="none" stroke-width="1.5"/>',
     ]
-    legend = _legend((kind for _, kind in runs), regions + 34)
+    legend = _legend((kind for _, kind, _ in runs), regions + 34)
     return _drawing([*heads, *parts, *boxes, *legend], wide, regions + 72, title)
 
 
@@ -88,17 +98,26 @@ def _legend(kinds: Iterable[Kind], y: float) -> list[str]:
     return [*drawn, _text(x + 6, y + 15, "⏎ is a line break", "dim")]
 
 
+def _origins(origins: Sequence[Origin], y: float) -> list[str]:
+    """How tokens came, each way once."""
+    drawn, x = [], 26.0
+    for origin in origins:
+        drawn.append(_box(x, y, ORIGINS[origin], "fed", origin))
+        x += _wide(ORIGINS[origin]) + 10
+    return drawn
+
+
 def _boxes(
-    runs: Iterable[tuple[str, Kind]], y: float, most: float, *, by_line: bool = False
+    runs: Iterable[tuple[str, Kind, Origin | None]], y: float, most: float, *, by_line: bool = False
 ) -> tuple[list[str], float]:
     """The boxes of runs in lines, and where the last line is. ``by_line``: a line break begins a line."""
     boxes, x = [], 26.0
     broken = False
-    for text, kind in runs:
+    for text, kind, origin in runs:
         for part in _broken(text, _LONGEST if by_line else _MOST, by_line):
             if broken or (x > 26 and x + _wide(part) > most):
                 x, y = 26.0, y + _STEP
-            boxes.append(_box(x, y, part, kind))
+            boxes.append(_box(x, y, part, kind, origin))
             x += _wide(part)
             broken = by_line and part.endswith("\n")
     return boxes, y
@@ -118,14 +137,17 @@ def _wide(text: str) -> float:
     return columns(for_terminal(text)) * _COLUMN + 2 * _PAD
 
 
-def _box(x: float, y: float, text: str, look: Kind | str) -> str:
+def _box(x: float, y: float, text: str, look: Kind | str, origin: Origin | None = None) -> str:
     paint = f'class="{look}"'
     if isinstance(look, Kind):
         colour = LOOKS[look].colour
         paint = f'fill="{colour}" fill-opacity=".16" stroke="{colour}"'
-    return f'<rect x="{x:g}" y="{y:g}" width="{_wide(text):g}" height="{_HIGH}" rx="4" {paint}/>' + _text(
-        x + _PAD, y + 15, for_terminal(text), "say"
-    )
+    paint += _EDGES.get(origin, "") if origin else ""
+    wide = _wide(text)
+    box = f'<rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{_HIGH}" rx="4" {paint}/>'
+    if origin == "budget":
+        box += f'<path class="line" d="M{x + _PAD:g} {y + 19:g}h{wide - 2 * _PAD:g}" stroke-dasharray="1 3"/>'
+    return box + _text(x + _PAD, y + 15, for_terminal(text), "say")
 
 
 def _text(x: float, y: float, text: str, look: str) -> str:

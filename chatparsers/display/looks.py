@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Mapping
 from html import escape
 from typing import NamedTuple, TextIO
 
 from ..chat.sample import Kind
+from ..guide.guide import Origin
 
 
 class Look(NamedTuple):
@@ -55,6 +57,15 @@ def _named(character: str) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+ORIGINS: Mapping[Origin, str] = {
+    "sampled": "sampled",
+    "budget": "sampled, counted by the budget for thoughts",
+    "forced": "forced by the grammar",
+    "closed": "forced by a limit",
+}
+"""How tokens of a guided answer came, in words."""
 
 
 def for_terminal(text: str) -> str:
@@ -122,6 +133,8 @@ STYLE = f"""
 .cp .chip i {{ font-style: normal; }}
 .cp .chip i:nth-of-type(even) {{ background: color-mix(in srgb, var(--c) 22%, transparent); }}
 .cp .steps td.chips {{ min-width: 9ch; }}
+.cp .forced {{ outline: 1px dashed; }} .cp .closed {{ outline: 2px solid; }}
+.cp .budget {{ text-decoration: underline dotted; text-underline-offset: 3px; }}
 .cp .uncounted {{ background: none; border-bottom-width: 1px; }}
 .cp u {{ text-decoration: none; color: color-mix(in srgb, canvastext 65%, canvas); }}
 .cp u::before {{ content: "⏎"; content: "⏎" / ""; }}

@@ -9,15 +9,16 @@ from functools import singledispatch
 from html import escape
 from itertools import groupby
 from operator import itemgetter, sub
-from typing import Any
+from typing import Any, cast
 
 from ..chat.marks import answer_runs, token_runs
 from ..chat.sample import Kind, Sample
 from ..core.format import Turn
 from ..core.message import Message
+from ..guide.guide import Guide, Origin
 from ..public import public
 from .drawing import drawn_chips
-from .looks import LOOKS, MOST, coloured, cut, for_html, for_terminal
+from .looks import LOOKS, MOST, ORIGINS, coloured, cut, for_html, for_terminal
 from .picture import Picture
 from .tokens import MOST_TOKENS, Token, holds, spelt, states
 
@@ -34,7 +35,8 @@ _IDS = 12
 class Chip:
     """A stretch of one kind. ``span``: its characters, or its tokens with ``unit`` ``"token"``. ``counted``: whether a
     loss counts it, None where there is no loss mask. ``ids``: those of its tokens. ``tokens``: the first tokens
-    themselves, if it is known what each one spells. ``state``: how long a stream holds its text, if that is known."""
+    themselves, if it is known what each one spells. ``state``: how long a stream holds its text, if that is known.
+    ``origin``: how its tokens came, where a guide tells."""
 
     text: str
     kind: Kind
@@ -44,6 +46,7 @@ class Chip:
     ids: tuple[int, ...] = ()
     tokens: tuple[Token, ...] = ()
     state: str = ""
+    origin: Origin | None = None
 
     @property
     def tip(self) -> str:
@@ -52,6 +55,7 @@ class Chip:
         listed = ", ".join(map(str, self.ids[:_IDS])) + ", …" * (len(self.ids) > _IDS)
         ids = f", ids {listed}" if self.ids else ""
         state = f", {self.state}" if self.state else ""
+        state += f", {ORIGINS[self.origin]}" if self.origin else ""
         return f"{LOOKS[self.kind].name}, {self.unit}s {self.span[0]:,} to {self.span[1]:,}{mask}{ids}{state}"
 
 
@@ -65,12 +69,14 @@ class Strip(Picture):
     rest: str = ""
 
     def text(self, *, colour: bool = False) -> str:
-        """A line a chip: its letter, its kind, its text; with a loss mask, 1 or 0 before them."""
+        """A line a chip: its letter, its kind, its text; with a loss mask, 1 or 0 before them; of a guide, how it
+        came."""
         lines = []
         told = 0
         for chip in self.chips:
             look = LOOKS[chip.kind]
             mask = "" if chip.counted is None else f"{int(chip.counted)} "
+            mask += f"{chip.origin:<8}" if chip.origin else ""
             lines.append(
                 f"{mask}{look.letter} {look.name:<9} {coloured(for_terminal(chip.text), chip.kind, colour)}"
             )
@@ -88,6 +94,11 @@ class Strip(Picture):
             f'<span><span class="chip k{int(kind)}" data-l="{LOOKS[kind].letter}">{LOOKS[kind].name}</span></span>'
             for kind in kinds
         )
+        legend += "".join(
+            f'<span><span class="chip {origin}">{origin}</span> {ORIGINS[origin]}</span>'
+            for origin in dict.fromkeys(chip.origin for chip in self.chips)
+            if origin
+        )
         write = _StripWriter(self.notes)
         chips = "".join(_chip(chip, write) for chip in self.chips) + write.rest()
         notes = "".join(
@@ -100,7 +111,7 @@ class Strip(Picture):
 
     def svg(self, title: str = "What each part of a text is") -> str:
         """The strip as a drawing of its own."""
-        return drawn_chips([(chip.text, chip.kind) for chip in self.chips], title)
+        return drawn_chips([(chip.text, chip.kind, chip.origin) for chip in self.chips], title)
 
     def _table(self) -> str:
         """What the tips say, for those who point at nothing."""
@@ -169,6 +180,7 @@ def _begun(text: str) -> str:
 def _chip(chip: Chip, write: _StripWriter) -> str:
     """The chip; its letter comes after leading line breaks, so that it is beside the text."""
     uncounted = " uncounted" if chip.counted is False else ""
+    uncounted += f" {chip.origin}" if chip.origin else ""
     letter = f'<span data-l="{LOOKS[chip.kind].letter}"></span>'
     if chip.tokens:
         inside = _in_tokens(chip, letter, write)
@@ -216,7 +228,7 @@ def _fold(number: int, what: str, html: str) -> str:
 
 @singledispatch
 def strip(reading: Any, **options: Any) -> Strip:
-    """The strip of a `Message` or of a `Sample`.
+    """The strip of a `Message`, of a `Sample`, or of a `Guide`: this one tells how each token came.
 
     With the ``turn`` that read a message, the tip of each part also says how long a stream holds it. A message that was
     read by ids needs these ``ids`` and the turn, to show each token with its id, its span and how long a stream holds
@@ -231,7 +243,7 @@ def strip(reading: Any, **options: Any) -> Strip:
     m markup    </think>
     C content   Hi.
     """
-    raise TypeError(f"strip: expected a Message or a Sample, found {type(reading).__name__}")
+    raise TypeError(f"strip: expected a Message, a Sample or a Guide, found {type(reading).__name__}")
 
 
 @strip.register
@@ -286,6 +298,26 @@ def _(
         if rest:
             return Strip(tuple(chips), (), f"… {len(ids) - end:,} more {reading.unit}s are not shown")
     return Strip(tuple(chips))
+
+
+@strip.register
+def _(reading: Guide) -> Strip:
+    turn, ids, origins = cast(Turn, reading.turn), reading.ids, reading.origins()
+    whole = strip(reading.message, ids=ids, turn=turn)
+    if not ids or not any(chip.tokens for chip in whole.chips):
+        return whole
+    chips: list[Chip] = []
+    for chip in whole.chips:
+        by = groupby(chip.tokens, lambda token: origins[token.place])
+        chips += (_part(chip, tuple(tokens), origin) for origin, tokens in by)
+    return replace(whole, chips=tuple(chips))
+
+
+def _part(chip: Chip, tokens: tuple[Token, ...], origin: Origin) -> Chip:
+    """A part of a chip whose tokens came in one way."""
+    text, span = "".join(token.text for token in tokens), (tokens[0].span[0], tokens[-1].span[1])
+    ids = tuple(token.id for token in tokens)
+    return replace(chip, text=text, span=span, ids=ids, tokens=tokens, origin=origin)
 
 
 def _of_tokens(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any, NamedTuple, SupportsIndex, TypeAlias
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias
 
 from ..core.events import Event
 from ..core.message import FinishReason, Message
@@ -31,6 +31,8 @@ from .plan import Plan
 from .turn import Guided
 
 Ids: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
+Origin: TypeAlias = Literal["sampled", "budget", "forced", "closed"]
+"""How an id came: sampled; sampled, and counted by the budget for thoughts; forced by the grammar, or by a limit."""
 
 _NEVER = 1 << 62
 
@@ -159,6 +161,39 @@ class Guide:
     def stream(self) -> Stream:
         """The stream that reads the ids. Feed the guide, not the stream: it is another one after going back."""
         return self._stream
+
+    @property
+    def turn(self) -> Guided:
+        """The turn that it steers."""
+        return self._plan.turn
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids that were fed."""
+        return self._ids[:]
+
+    def origins(self) -> list[Origin]:
+        """How each id came, for a picture: it reads the answer again. An id that must have come here is forced, whoever
+        chose it.
+
+        >>> guide = chat.bind(tools=tools, prefix="<think>\\n").guide(thinking_tokens=1)
+        >>> events = guide.feed(tokenizer.encode("Hm</think>").ids)
+        >>> guide.origins()
+        ['budget', 'closed']
+        """
+        again, found, due = _begun(self._plan), list[Origin](), list[int]()
+        budget = self._plan.thinking_tokens is not None
+        for id in self._ids:
+            due = due or again.forced()
+            if again._forced_id >= 0:
+                found.append("closed")
+            elif due[:1] == [id]:
+                found.append("forced")
+            else:
+                found.append("budget" if budget and again._past.kind == "reasoning" else "sampled")
+            due = due[1:] if due[:1] == [id] else []
+            again.feed(id)
+        return found
 
     @property
     def message(self) -> Message:
@@ -540,7 +575,10 @@ def open_guide(
     call_within: int | None = None,
 ) -> Guide:
     """`Turn.guide`."""
-    plan = Plan.of(turn, engine, thinking_tokens, thinking_message, max_calls, call_within)
+    return _begun(Plan.of(turn, engine, thinking_tokens, thinking_message, max_calls, call_within))
+
+
+def _begun(plan: Plan) -> Guide:
     guide = Guide.__new__(Guide)
     guide._plan, guide._count, guide._ids, guide._over, guide._run = plan, 0, [], -1, None
     guide._stream = plan.stream()

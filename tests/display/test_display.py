@@ -20,7 +20,7 @@ from chatparsers import display
 from chatparsers.chat.sample import Kind
 from chatparsers.cli.main import main
 from chatparsers.detection.analysis import analyse
-from chatparsers.display.looks import LOOKS, columns, for_terminal, wants_colour
+from chatparsers.display.looks import LOOKS, ORIGINS, columns, for_terminal, wants_colour
 from chatparsers.display.picture import page
 from chatparsers.testing.tiny import tiny_model
 
@@ -362,6 +362,30 @@ def test_a_rollout_shows_its_samples_and_where_it_was_rewritten() -> None:
 def test_pictures_of_the_docs_are_up_to_date() -> None:
     done = subprocess.run([sys.executable, DOCS / "_pictures.py", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("budget", [0, 3])
+def test_a_guided_answer_tells_how_each_token_came(budget: int) -> None:
+    pytest.importorskip("llguidance", reason="llguidance is not installed")
+    tokenizer = tiny_model("qwen3").tokenizer
+    turn = chatparsers.get_format("qwen3").bind(
+        tools=TOOLS, tool_choice="required", tokenizer=tokenizer, prefix="<think>\n"
+    )
+    guide = turn.guide(thinking_tokens=budget)
+    guide.feed(tokenizer.encode("Hm, so").ids[:budget])
+    guide.feed(guide.forced())
+    guide.feed(tokenizer.encode('<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call><|im_end|>').ids)
+    guide.finish()
+    picture = display.strip(guide)
+    assert "".join(chip.text for chip in picture.chips) == guide.message.text
+    said = {origin: "".join(c.text for c in picture.chips if c.origin == origin) for origin in ORIGINS}
+    assert said["budget"] == guide.message.reasoning and len(guide.origins()) == len(guide.ids)
+    assert guide.origins().count("budget") == budget
+    assert said["closed"] == "</think>" and "f" in said["forced"] and "<|im_end|>" in said["sampled"]
+    lines = picture.text().splitlines()
+    assert "closed  m markup    </think>" in lines
+    for drawing in (picture.html(), picture.svg()):
+        assert all((ORIGINS[origin] in drawing) == bool(text) for origin, text in said.items())
 
 
 def test_a_long_thought_is_folded_and_whole() -> None:

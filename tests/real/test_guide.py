@@ -1,4 +1,4 @@
-"""The recipes of docs/guide.md with a small real model: budgets, one call, cuts, forms, JSON, drafts."""
+"""The recipes of docs/guide.md with small real models: budgets, one call, cuts, forms, JSON, drafts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ ANSWER = {
     "type": "object",
     "properties": {"rain": {"type": "boolean"}, "why": {"type": "string", "maxLength": 30}},
 }
-ASKED = [{"role": "user", "content": "What will the weather in São Paulo be like for the next three days?"}]
+ASKED = "What will the weather in São Paulo be like for the next three days?"
+CITIES = ["Oslo", "São Paulo", "Łódź", "東京", "Reykjavík", "Lima", "Москва", "Accra", "Zürich", "Hà Nội"]
+QUESTIONS = [f"What is the weather in {city} {when}?" for city in CITIES for when in ("today", "this week")]
+MODELS = ["qwen05", "smollm2", "gemma270"]
 
 
 class Model:
@@ -39,13 +42,16 @@ class Model:
         self.chat = chatparsers.load(path)
         self.words = np.zeros((1, (self.llama.n_vocab() + 31) // 32), dtype=np.int32)
 
-    def turn(self, **asked: Any) -> Turn:
+    def turn(self, question: str = ASKED, **asked: Any) -> Turn:
         """A turn in which the prompt has opened a thought. The model knows no thoughts: the grammar asks for them."""
-        turn = self.chat.prepare(ASKED, tools=asked.get("tools"))
-        thinking = chatparsers.get_format("qwen3")
-        prompt = turn.prompt + "<think>\n"
-        return thinking.bind(
-            **asked, tokenizer=turn.tokenizer, prefix="<think>\n", prompt=prompt, id_seed="guide"
+        turn = self.chat.prepare([{"role": "user", "content": question}], tools=asked.get("tools"))
+        return chatparsers.get_format("qwen3").bind(
+            **asked,
+            tokenizer=turn.tokenizer,
+            token_config=self.chat.files.special_config,
+            prefix="<think>\n",
+            prompt=turn.prompt + "<think>\n",
+            id_seed="guide",
         )
 
     def read(self, turn: Turn) -> None:
@@ -79,9 +85,9 @@ class Model:
         return ids
 
 
-@pytest.fixture(scope="module")
-def model(gguf_of: Callable[[str], Path]) -> Model:
-    return Model(gguf_of("qwen05"))
+@pytest.fixture(scope="module", params=MODELS)
+def model(request: Any, gguf_of: Callable[[str], Path]) -> Model:
+    return Model(gguf_of(request.param))
 
 
 @pytest.mark.parametrize("budget", [0, 1, 12, 40, 200])
@@ -109,11 +115,12 @@ def test_at_most_one_call(model: Model) -> None:
     assert guide.ended and len(guide.message.tool_calls) == 1
 
 
-def test_a_cut_answer_goes_on_at_every_token(model: Model) -> None:
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_cut_answer_goes_on_at_every_token(model: Model, question: str) -> None:
     """By text: the grammar of the rest allows what the whole one allows, and the parser reads the same call."""
-    turn = model.turn(tools=TOOLS, tool_choice="required")
+    turn = model.turn(question, tools=TOOLS, tool_choice="required")
     whole = turn.guide(thinking_tokens=8, max_calls=1)
-    ids = model.answer(turn, whole)
+    ids = model.answer(turn, whole, 90)
     calls = [one.arguments for one in whole.message.tool_calls]
     tried = 0
     for cut in range(1, len(ids) - 1):
