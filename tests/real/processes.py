@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,25 +40,37 @@ def servers(
     folder: Path, model: Path, logs: Path, *, context: int = 8192, slots: int = 1
 ) -> Iterator[Servers]:
     """Servers of ``model``, until the block ends. ``folder``: what ``tests/real/install`` made. One thread each."""
-    engine, *ports = (free_port() for _ in range(4))
-    upstream = f"http://127.0.0.1:{engine}"
+    flags: tuple[list[str], ...] = ([], ["--no-grammar"], ["--lenient-calls"])
+    with running(folder, model, logs, flags, context=context, slots=slots) as (urls, pids):
+        engine, gateway, no_grammar, lenient = urls
+        yield Servers(engine, gateway, no_grammar, lenient, pids)
+
+
+@contextmanager
+def running(
+    folder: Path, model: Path, logs: Path, flags: Iterable[list[str]], *, context: int = 8192, slots: int = 1
+) -> Iterator[tuple[list[str], tuple[int, ...]]]:
+    """A llama-server, and a gateway before it for each list of flags: their URLs and their processes."""
+    port = free_port()
+    urls = [f"http://127.0.0.1:{port}"]
     command = [
-        *(str(folder / "bin" / "llama-server"), "-m", str(model), "--jinja", "--port", str(engine)),
+        *(str(folder / "bin" / "llama-server"), "-m", str(model), "--jinja", "--port", str(port)),
         *("--ctx-size", str(context), "--parallel", str(slots), "--threads", "1"),
         *("--no-warmup", "--cache-ram", "0"),
     ]
     serve = [
-        *(sys.executable, "-m", "chatparsers", "serve", "--upstream", upstream),
+        *(sys.executable, "-m", "chatparsers", "serve", "--upstream", urls[0]),
         *("--upstream-kind", "llama-server", "--model", str(model), "--wait", str(_PATIENCE)),
     ]
     with ExitStack() as stack:
         log = logs / f"{model.stem}-llama-server.log"
-        started = [stack.enter_context(process(command, f"{upstream}/health", log))]
-        for port, flags in zip(ports, ([], ["--no-grammar"], ["--lenient-calls"]), strict=True):
-            words, log = [*serve, "--port", str(port), *flags], logs / f"{model.stem}-{port}.log"
-            started.append(stack.enter_context(process(words, f"http://127.0.0.1:{port}/ready", log)))
-        gateway, no_grammar, lenient = (f"http://127.0.0.1:{port}" for port in ports)
-        yield Servers(upstream, gateway, no_grammar, lenient, tuple(one.pid for one in started))
+        started = [stack.enter_context(process(command, f"{urls[0]}/health", log))]
+        for more in flags:
+            port = free_port()
+            words, log = [*serve, "--port", str(port), *more], logs / f"{model.stem}-{port}.log"
+            urls.append(f"http://127.0.0.1:{port}")
+            started.append(stack.enter_context(process(words, f"{urls[-1]}/ready", log)))
+        yield urls, tuple(one.pid for one in started)
 
 
 @contextmanager
