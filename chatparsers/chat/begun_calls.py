@@ -10,14 +10,12 @@ character.
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..core.definition.nodes import Literal
 from ..core.definition.tree import once
 from ..core.format import Format
-from ..core.message import ToolCall
 from ..errors import ChatParsersError, RequestError, TemplateError
 from ..schema.tools import Toolset
 from ..templates.messages import reasoning_of
@@ -78,9 +76,9 @@ class _Begun:
             return self._after(self._wire(self.given))
         longer = self.kept + (_PLACE + '"' if self.inside else self._more()) + self.closers
         wire = self._wire(longer)
-        begin = self._first(wire, lambda call: bool(call.arguments)) - 1
-        if self.given and wire.startswith(longer, begin):  # the format writes JSON as it is
-            return wire[:begin] + self.given
+        at = wire.rfind(longer)
+        if self.given and at >= 0:  # the format writes JSON as it is
+            return wire[:at] + self.given
         if self.inside:
             end = wire.rindex(_PLACE)
             whole = wire[:end] + wire[end + 1 :]
@@ -137,15 +135,3 @@ class _Begun:
 
     def _rendered(self, message: Mapping[str, Any]) -> str:
         return self.fmt.render(message, self.tools, read_back=False)
-
-    def _first(self, wire: str, reached: Callable[[ToolCall], bool]) -> int:
-        """How much of the text it takes until the last call is so far."""
-        index = len(self.calls)
-
-        def there(size: int) -> bool:
-            stream = self.turn.stream()
-            stream.feed(wire[:size])
-            calls = stream.message.tool_calls
-            return len(calls) > index and reached(calls[index])
-
-        return bisect_left(range(len(wire)), True, key=there)
