@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import random
 import re
@@ -34,7 +35,7 @@ from chatparsers.core.format import Turn
 from chatparsers.core.parser import instructions as m
 from chatparsers.core.parser.compile import _Compiler, program
 from chatparsers.schema.tools import Argument, Tool
-from chatparsers.testing.cases import bound, check_case, load_cases
+from chatparsers.testing.cases import bound, check_case, load_cases, update_golden
 from chatparsers.testing.drawn import Drawn
 from chatparsers.testing.splicing import CALLS, TOOLS, Search
 from chatparsers.testing.vectors import said, vector, vectors
@@ -42,7 +43,7 @@ from chatparsers.testing.wild import fragments
 from chatparsers.values.raw import StopFinder
 
 CASES = Path(__file__).parent / "needle" / "cases"
-FORMATS = ("qwen3", "deepseek-v3-1", "gpt-oss", "kimi-k2", "gemma-4", "mistral-small-3-2")
+FORMATS = ("deepseek-v3-1", "kimi-k2", "gemma-4", "minimax-m3", "olmo-3", "functionary-v3-2")
 """One of each of six families: their cases tell nine of ten mutants."""
 
 
@@ -56,8 +57,10 @@ class Result:
     """No text was found that is read otherwise."""
     told: list[str] = field(default_factory=list)
     """The cases tell it."""
-    missed: dict[str, tuple[dict[str, Any], str]] = field(default_factory=dict)
-    """The cases miss it. The request and a text that tell it."""
+    missed: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    """The cases miss it. Whether the request has tools, and a text that tells it."""
+    telling: dict[str, list[int]] = field(default_factory=dict)
+    """The vectors that tell those."""
     by_vectors: set[str] = field(default_factory=set)
 
     @property
@@ -214,18 +217,18 @@ class Judge:
         for case in self.cases:
             try:
                 check_case(case, bound(mutant, case).parse(case["text"]))
-            except (AssertionError, ChatParsersError):
+            except (AssertionError, ChatParsersError, ValueError):  # arguments that are no JSON
                 return True
         return False
 
-    def vector_tells(self, mutant: Format) -> bool:
-        for one in self.vectors:
+    def telling(self, mutant: Format) -> Iterator[int]:
+        """The vectors that tell the mutant."""
+        for place, one in enumerate(self.vectors):
             turn = mutant.bind(tools=one.get("tools"), prefix=one.get("prefix", ""), id_seed="")
             if vector(turn, one["text"]) != one:
-                return True
-        return False
+                yield place
 
-    def witness(self, mutant: Format) -> tuple[dict[str, Any], str] | None:
+    def witness(self, mutant: Format) -> tuple[bool, str] | None:
         """A request and a text that the mutant reads otherwise; None if none was found. The shortest of several."""
         turns: dict[int, Turn] = {}
         found: list[tuple[Turn, str]] = []
@@ -241,7 +244,7 @@ class Judge:
         if not found:
             return None
         turn, text = min(found, key=lambda one: len(one[1]))
-        return {"tools": bool(turn.tools), "prefix": turn.prefix}, text
+        return bool(turn.tools), text
 
     def drawn(self, mutant: Format) -> Iterator[tuple[Turn, str, dict[str, Any]]]:
         """Texts of the mutant, which may hold what no text of the format holds."""
@@ -261,11 +264,9 @@ class Judge:
 _WITNESSES = 12
 
 
-def judged(name: str, tries: int, vectors_number: int, number: int | None) -> Result:
+def judged(judge: Judge, number: int | None) -> Result:
     """What becomes of the mutants of a format: of all, or of ``number`` that are drawn."""
-    format = get_format(name)
-    judge = Judge(format, tries, vectors_number)
-    made = list(mutants(json.loads(json.dumps(format.to_data()))))
+    made = list(mutants(json.loads(json.dumps(judge.format.to_data()))))
     if number is not None and number < len(made):
         made = random.Random(0).sample(made, number)
     result = Result()
@@ -277,21 +278,63 @@ def judged(name: str, tries: int, vectors_number: int, number: int | None) -> Re
         except DefinitionError:
             result.refused.append(change)
             continue
-        if programs(mutant) == judge.programs:
-            result.equal.append(change)
-            continue
-        by_cases, by_vectors = judge.case_tells(mutant), judge.vector_tells(mutant)
+        by_cases = judge.case_tells(mutant)
+        telling = judge.telling(mutant)
+        by_vectors = [*itertools.islice(telling, 1)] if by_cases else [*telling]
         if by_vectors:
             result.by_vectors.add(change)
         if by_cases:
             result.told.append(change)
+        elif by_vectors:
+            shortest = judge.vectors[by_vectors[0]]
+            result.missed[change] = bool(shortest.get("tools")), shortest["text"]
+            result.telling[change] = by_vectors
+        elif programs(mutant) == judge.programs:
+            result.equal.append(change)
         elif (witness := judge.witness(mutant)) is not None:
             result.missed[change] = witness
-        elif by_vectors:
-            result.missed[change] = {}, "a vector"
         else:
             result.alike.append(change)
     return result
+
+
+def add_cases(judge: Judge, result: Result, number: int) -> None:
+    """Writes at most ``number`` golden cases that tell most of what the cases miss: short texts, read without a
+    diagnostic if there are any."""
+    documents = dict(mutants(json.loads(json.dumps(judge.format.to_data()))))
+    drawn = Drawn(judge.format.tree(Options(tools=True)), CALLS, random.Random(1))
+    turn = judge.format.bind(tools=TOOLS, id_seed="")
+    texts = {text for _ in range(400) if len(text := drawn.text()) < 300}
+    texts |= {one["text"] for one in judge.vectors if "tools" in one and "prefix" not in one}
+    found = {text: said(turn, turn.parse(text)) for text in sorted(texts)}
+    telling: dict[str, set[str]] = {text: set() for text in found}
+    for change in result.missed:
+        mutant = Format.from_data(documents[change]).bind(tools=TOOLS, id_seed="")
+        for text, message in found.items():
+            if said(mutant, mutant.parse(text)) != message:
+                telling[text].add(change)
+    left = set(result.missed)
+
+    def worth(text: str) -> float:
+        clean = 1 if found[text]["diagnostics"] else 4
+        return clean * len(telling[text] & left) / (100 + len(text))
+
+    for at in range(1, number + 1):
+        text = max(found, key=worth)
+        told = sorted(telling[text] & left)
+        if not told:
+            break
+        left -= telling[text]
+        named = [tool for tool in TOOLS if tool["function"]["name"] in text] or [TOOLS[0]]
+        case = {
+            "title": f"drawn from the tree: tells {len(told)} mutants, such as {told[0][:80]}",
+            "source": "tests/document_mutants.py; the message was judged by hand",
+            "text": text,
+            "tools": named,
+        }
+        path = CASES / judge.format.name / f"golden-drawn-{at:02}.json"
+        path.write_text(json.dumps(case, ensure_ascii=False), encoding="utf-8")
+        update_golden(judge.format, path)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -305,18 +348,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--show", action="store_true", help="print the mutants that cases miss, and those alike"
     )
+    parser.add_argument(
+        "--add",
+        type=int,
+        metavar="N",
+        help="write at most N golden cases, which tell most of those missed: judge them",
+    )
     options = parser.parse_args(arguments)
     for name in options.formats:
         began = time.process_time()
-        result = judged(name, options.tries, options.vectors, options.number)
+        judge = Judge(get_format(name), options.tries, options.vectors)
+        result = judged(judge, options.number)
         print(f"{name}: {result}; {time.process_time() - began:.0f} s", flush=True)
         if options.show:
-            for change, (request, text) in result.missed.items():
-                print(
-                    f"  missed {'' if change in result.by_vectors else 'by both '}{change}\n    {request} {text!r}"
-                )
+            for change, (tools, text) in result.missed.items():
+                by = "" if change in result.by_vectors else "by both "
+                print(f"  missed {by}{change}\n    {'tools' if tools else 'no tools'} {text!r}")
             for change in result.alike:
                 print(f"  alike {change}")
+        if options.add:
+            add_cases(judge, result, options.add)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Every format is data: its document says all of it, and is a golden file.
 
 So a change of a shape shows in the diff what it does to twenty formats. ``--update-goldens`` writes
-``tests/formats/documents`` and ``docs/chat_format.schema.json`` anew: then read the diff.
+``tests/formats/documents`` and ``docs/chat_format.schema.json`` anew, and with ``--whole`` what an analysis finds in
+the tests' own templates (``analysed.json``) and what is read of the response templates that we write
+(``response_templates.json``): then read the diff.
 """
 
 from __future__ import annotations
@@ -114,15 +116,20 @@ def said(method: Callable[..., Any], *given: Any) -> tuple[str, Any]:
 
 @pytest.mark.parametrize("template", sorted(_TEMPLATES.glob("*.jinja")), ids=lambda path: path.stem)
 @pytest.mark.one_in(8)
-def test_the_document_says_all_of_what_an_analysis_finds(template: Path) -> None:
+def test_the_document_says_all_of_what_an_analysis_finds(template: Path, pytestconfig: pytest.Config) -> None:
     found = analyse(Template(template.read_text(encoding="utf-8"))).format
     if found is not None:
         is_all_of(found)
+    is_golden("analysed.json", template.stem, found, pytestconfig)
 
 
 @pytest.mark.one_in(16)
-def test_the_document_says_all_of_what_is_read_of_a_response_template(format: Format) -> None:
-    is_all_of(read_response_template(write_response_template(format, "…").spec))
+def test_the_document_says_all_of_what_is_read_of_a_response_template(
+    format: Format, pytestconfig: pytest.Config
+) -> None:
+    found = read_response_template(write_response_template(format, "…").spec)
+    is_all_of(found)
+    is_golden("response_templates.json", format.name, found, pytestconfig)
 
 
 def is_all_of(format: Format) -> None:
@@ -130,6 +137,22 @@ def is_all_of(format: Format) -> None:
     read = Format.from_data(loads(dumps(format.to_data())))
     for options in _OPTIONS:
         assert next(differences(read.tree(options), format.tree(options)), None) is None
+
+
+def is_golden(file: str, name: str, format: Format | None, config: pytest.Config) -> None:
+    """Checks that the document of a format without a name of its own is that of the file, which has a line for each;
+    null if there is none."""
+    path = _GOLDEN.with_name(file)
+    every = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    names = ("chat_format", "name", "title", "url")
+    document = None if format is None else loads(dumps(format.to_data()))
+    said = document and {key: part for key, part in document.items() if key not in names}
+    if config.getoption("--update-goldens"):
+        every[name] = said
+        lines = (f"{json.dumps(key)}: {json.dumps(every[key], ensure_ascii=False)}" for key in sorted(every))
+        path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", newline="\n")
+    assert name in every, f"{file} lacks {name}: --update-goldens writes it"
+    assert said == every[name], f"{file}: the document of {name} has changed; --update-goldens writes it"
 
 
 @pytest.mark.one_in(1, quick=64)
@@ -144,7 +167,10 @@ def test_the_document_is_the_golden_one(format: Format, pytestconfig: pytest.Con
 
 
 def test_no_golden_document_is_left_over() -> None:
-    assert sorted(path.stem for path in _GOLDEN.glob("*.json")) == sorted(_NAMES)
+    templates = {path.stem for path in _TEMPLATES.glob("*.jinja")}
+    assert {path.stem for path in _GOLDEN.glob("*.json")} == set(_NAMES)
+    for file, names in (("analysed.json", templates), ("response_templates.json", set(_NAMES))):
+        assert json.loads(_GOLDEN.with_name(file).read_text(encoding="utf-8")).keys() == names, file
 
 
 def test_the_published_schema_takes_every_document(pytestconfig: pytest.Config) -> None:
