@@ -127,6 +127,11 @@ class Closers:
             self.known[stop] = Follow(stop, texts, stop in self.loose, self.look) if texts else None
         return self.known.get(stop)
 
+    def waits(self, text: str, stop: str) -> bool:
+        """Whether more text must tell if ``stop``, with which ``text`` begins, closes the value."""
+        follow = self.known.get(stop)
+        return follow is not None and follow.stands(text, len(stop)) < 0
+
     def closed(self, follow: Follow) -> None:
         """A tag has closed a value of which nothing else was in question."""
         if (

@@ -212,7 +212,7 @@ class _Raw(Transcoder):
 
     def holds(self, text: str) -> bool:
         match = self.stops.at(text, 0)
-        return match is not None and match[1] is not None
+        return match is not None and (match[1] is not None or self.closers.waits(text, match[0]))
 
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
         """Returns where the value's text ends, and whether it is over there; sets ``error``, ``marked`` and adds to
