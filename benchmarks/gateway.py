@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import re
@@ -38,7 +39,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = [
+TOOLS: list[dict[str, Any]] = [
     {
         "type": "function",
         "function": {
@@ -240,6 +241,9 @@ def gateway(
     )
     settings = Settings() if store is None else Settings(store=store)
     app = create_app(chat, LlamaServer(f"http://127.0.0.1:{engine_port}"), settings)
+    chat.warm()
+    gc.collect()
+    gc.freeze()  # as the command does
     serve(app, beats, http=timed_protocol())
 
 
@@ -276,7 +280,7 @@ async def stream(
     begun = time.perf_counter()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(asked)
-    pieces = []
+    pieces: list[bytes] = []
     while True:
         piece = await reader.read(1 << 16)
         if first is not None and not pieces:
@@ -342,12 +346,12 @@ def cpu(pid: int) -> float:
 
 
 class Process:
-    """A role of this script as a process, of the checkout ``at``. ``port``: where it listens."""
+    """A role of this script as a process, with the package of the checkout ``at``. ``port``: where it listens."""
 
     def __init__(self, role: str, *arguments: object, at: Path = ROOT) -> None:
         command = [
             sys.executable,
-            str(at / "benchmarks" / "gateway.py"),
+            __file__,
             "--role",
             role,
             *map(str, arguments),

@@ -139,14 +139,20 @@ class HttpEngine(Engine):
     ) -> AsyncGenerator[Batch, None]:
         """Each event is one batch. The end comes last, after the engine has closed its response: so the
         connection can be used again. ``path``, ``read``: of another endpoint than the usual one."""
-        lines, share = Lines(), Share(self._turns)
+        lines, share, parse = Lines(), Share(self._turns), self.parse
         read = self.reading() if read is None else read
         end = End(None)
 
-        def batches(data: bytes) -> Iterator[Batch]:
+        def batches(raw: bytes) -> Iterator[Batch]:
             nonlocal end
-            for line in lines.take(data):
-                if line and (batch := self._read(line, read)) is not None:
+            for line in lines.take(raw):
+                data = parse(line) if line else None
+                if data is None:
+                    continue
+                if data.get("error"):
+                    raise EngineError(f"the engine failed: {_message(data)}")
+                batch = read(data)
+                if batch is not None:
                     end = end if batch.end is None else end.then(batch.end)
                     yield batch
 
@@ -215,14 +221,6 @@ class HttpEngine(Engine):
             return EngineError(said, status=504, code="engine_timeout")
         said = f"the connection to the engine broke: {type(error).__name__}"
         return EngineError(said, code="engine_ended")
-
-    def _read(self, line: bytes, read: Read) -> Batch | None:
-        data = self.parse(line)
-        if data is None:
-            return None
-        if data.get("error"):
-            raise EngineError(f"the engine failed: {_message(data)}")
-        return read(data)
 
     async def _refused(self, response: httpx2.Response) -> None:
         """Raises the error for a response that is no stream."""

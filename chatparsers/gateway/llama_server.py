@@ -13,6 +13,7 @@ from .lost_ids import LostIds, Spelling
 from .pictures import marked
 from .probable import placed, records
 
+_PROBABLE = "completion_probabilities"
 _NAMES = {"repetition_penalty": "repeat_penalty"}
 _TRIGGERS = {"token": 0, "word": 1, "pattern": 3}
 """llama.cpp's numbers for the kinds of triggers. Our patterns are over the whole output."""
@@ -95,15 +96,15 @@ class LlamaServer(HttpEngine):
                 batch.ids = lost.flush() or None
             elif batch.ids is not None:
                 batch.ids = lost.complete(batch.text, batch.ids)
-            return self._said(data, batch)
+            return self._said(data, batch) if _PROBABLE in data else batch
 
         return read
 
     def _said(self, data: Mapping[str, Any], batch: Batch | None = None) -> Batch:
         """A batch with its log probabilities, if its event has them."""
         batch = batch or self.read(data)
-        if "completion_probabilities" in data and batch.end is None:
-            found = records(data["completion_probabilities"])
+        if _PROBABLE in data and batch.end is None:
+            found = records(data[_PROBABLE])
             batch.logprobs = placed(found, (batch.ids or []) if self.ids else None, batch.text)
         return batch
 

@@ -20,7 +20,9 @@ import uvicorn
 
 from ..chat.chat import Chat
 from ..chat.load import load
+from ..cli.about import version
 from ..cli.files import Refused
+from ..plain import one_line
 from ..sessions.paths import VOLATILE
 from ..sessions.session import Limits
 from ..sessions.sessions import Rules
@@ -158,6 +160,7 @@ async def _serve(
                 f"chatparsers: {settings.model} ({chat.format.title}) at http://{config.host}:{config.port}/v1",
                 flush=True,
             )
+            print(f"chatparsers: {version()}", flush=True)
             gc.collect()
             gc.freeze()  # what is there now stays: the collector need not look at it again
             server = _Draining(config, app.state.metrics, app.state.stop)
@@ -201,14 +204,17 @@ def _bound(arguments: Namespace) -> socket.socket:
 
 
 def _show_few_warnings() -> None:
-    """Shows the first warnings alone: most are of what is in requests, and strangers send these."""
+    """Shows the first warnings alone: most are of what is in requests, and strangers send these. Where in a library one
+    was raised tells whoever runs the server nothing."""
     show, left = warnings.showwarning, _WARNINGS
 
-    def few(*warning: Any, **more: Any) -> None:
+    def few(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         nonlocal left
         left -= 1
-        if left >= 0:
-            show(*warning, **more)
+        if left >= 0 and issubclass(category, UserWarning):
+            print(f"chatparsers: warning: {one_line(str(message))}", file=sys.stderr)
+        elif left >= 0:
+            show(message, category, *where, **more)
         if left == 0:
             print(f"chatparsers: these were {_WARNINGS} warnings, no more are shown", file=sys.stderr)
 
