@@ -353,23 +353,61 @@ def test_ready_rows(tmp_path: Path) -> None:
     assert all(bool((theirs[name] == ours[name]).all()) for name in ("input_ids", "attention_mask", "labels"))
 
 
-@pytest.mark.filterwarnings("ignore")  # of transformers
-def test_the_loop_of_the_page_learns(tmp_path: Path) -> None:
-    """docs/learning.md: an OpenAI client before a gateway over the model, and GRPO on the gateway's rows. The model
-    that samples and the one that learns give each id the same probability, and the reward goes up."""
+@pytest.fixture
+def loop(tmp_path: Path) -> Any:
+    """The file of docs/learning.md as a module. What the page shows of TRL is its ``trl``, as text."""
     packages()
     for name in ("openai", "starlette", "uvicorn", "httpx2"):
         pytest.importorskip(name, reason=f"{name} is not installed")
     page = (Path(__file__).parents[2] / "docs" / "learning.md").read_text(encoding="utf-8")
-    code = re.search(r"<!-- file: learn.py -->\n```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    assert code is not None
+    code, trl = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     file = tmp_path / "learn.py"
-    file.write_text(code[1], encoding="utf-8")
+    file.write_text(code, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("learn", file)
     assert spec is not None and spec.loader is not None
-    learn = importlib.util.module_from_spec(spec)
+    learn: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(learn)
-    found = learn.main(tiny_model("hermes-2-pro").write_folder(tmp_path / "tiny"), rate=1e-2)
+    learn.trl = trl.partition("\n\n\nwith gateway")[0]
+    return learn
+
+
+@pytest.mark.filterwarnings("ignore")  # of transformers
+def test_the_loop_of_the_page_learns(loop: Any, tmp_path: Path) -> None:
+    """An OpenAI client before a gateway over the model, and GRPO on the gateway's rows. The model that samples and the
+    one that learns give each id the same probability, and the reward goes up."""
+    found = loop.main(tiny_model("hermes-2-pro").write_folder(tmp_path / "tiny"), rate=1e-2)
     rewards = [reward for reward, _ in found]
     assert len(found) == 30 and max(gap for _, gap in found) < 1e-5
     assert sum(rewards[-3:]) / 3 > 0.8 > 0.1 > sum(rewards[:3]) / 3, rewards
+
+
+@pytest.mark.filterwarnings("ignore")  # of trl and transformers, which deprecate each other's names
+def test_the_loop_of_the_page_in_trl(loop: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same sessions by `GRPOTrainer`'s own loss."""
+    _, datasets, transformers = packages()
+    from trl import GRPOConfig, GRPOTrainer
+
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    folder = tiny_model("hermes-2-pro").write_folder(tmp_path / "tiny")
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    loop.reward = lambda text: sum(map(str.isalnum, text)) / max(len(text), 1)  # seldom 0
+    means: list[float] = []
+
+    def rewards(completions: Any, value: list[float], **_: Any) -> list[float]:
+        means.append(sum(value) / len(value))
+        return value
+
+    with loop.gateway(folder, model) as loop.url:
+        exec(loop.trl, vars(loop))
+        prompts = [{"prompt": [{"role": "user", "content": asked}]} for asked in loop.QUESTIONS]
+        more = arguments(tmp_path, per_device_train_batch_size=16, learning_rate=1e-2)
+        trainer = GRPOTrainer(
+            model=model,
+            processing_class=transformers.AutoTokenizer.from_pretrained(folder),
+            reward_funcs=rewards,
+            train_dataset=datasets.Dataset.from_list(prompts * 8),
+            args=GRPOConfig(**more, num_generations=8, lr_scheduler_type="constant"),
+            rollout_func=loop.rollout_func,
+        )
+        losses = trained(trainer)
+    assert len(losses) == len(means) == 3 and any(losses) and all(0 < mean <= 1 for mean in means)
