@@ -19,7 +19,7 @@ from chatparsers.grammar.dialects.gbnf import write_gbnf
 from chatparsers.grammar.dialects.lark import write_lark
 from chatparsers.grammar.dialects.structural_tag import write_structural_tag
 from chatparsers.grammar.reading.residual import residual
-from chatparsers.grammar.regular.automaton import Dfa, Matcher, TooLarge, build
+from chatparsers.grammar.regular.automaton import Dfa, Matcher, TooLarge, build, size_of
 from chatparsers.grammar.regular.numbers import integer_range, number_parts
 from chatparsers.grammar.regular.regex import read_regex
 
@@ -99,6 +99,9 @@ def test_automata(amount: Callable[[int, int, int], int]) -> None:
     for number in range(amount(100, 1_000, 20_000)):
         chance = random.Random(f"automata {number}")
         drawn = [(*regular(chance), chance.random() < 0.6) for _ in range(chance.choice([0, 1, 1, 2]))]
+        if chance.random() < 0.3:
+            words = [word(chance, 3) for _ in range(chance.randint(1, 4))]
+            drawn.append((ir.texts(words), "|".join(words), False))
         least = chance.choice([0, 0, 1, 2])
         most = chance.choice([None, None, least, least + 1, least + 3])
         stops = tuple(word(chance, 4) for _ in range(chance.choice([0, 1, 2, 3])))
@@ -122,6 +125,8 @@ def test_automata(amount: Callable[[int, int, int], int]) -> None:
                 said
             )
         empty += found is None
+        size = size_of(lang, 2_000)
+        assert size >= len(found.edges) if found else not size, (number, lang)
         assert found is None or least or most is not None or distinct(found), (number, lang)
     assert empty < number // 2
 

@@ -398,6 +398,23 @@ def test_a_users_grammar_behind_reasoning(dialect: str) -> None:
     assert not plain.lazy
 
 
+def test_a_constrained_string_is_one_lexeme_in_lark() -> None:
+    """llguidance makes masks inside a string ahead only for a lexeme with the quotes in each of its constraints."""
+    properties = {
+        "é": {"type": "string", "pattern": "^a+$", "maxLength": 9},
+        "b": {"type": "string", "minLength": 3},
+    }
+    schema = {"type": "object", "properties": properties, "patternProperties": {"^x": {"type": "integer"}}}
+    turn = chatparsers.get_format("hermes-2-pro").bind(
+        response_format={"type": "json_schema", "json_schema": {"schema": schema}}, thinking=False
+    )
+    lines = str(turn.grammar("lark", additional_properties=True)).splitlines()
+    strings = [line.partition(": ")[2] for line in lines if line.startswith("STRING")]
+    terms = [term for body in strings for term in re.split(r" & (?=~?/)", body)]
+    assert any(term.startswith("~") for term in terms) and len(terms) > len(strings) > 3
+    assert all(re.fullmatch(r'~?/".*"/', term) for term in terms)
+
+
 FREE_MEMBERS, FREE_REQUIRED = 6, 4
 """docs/grammar.md: up to so many members come in any order; beyond, up to so many required ones."""
 
