@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 from ..budget import Budget
 from ..ir import ANY, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Shared, Text
 from .classes import Classes, sets_of
-from .counted import counted, layers_of
+from .counted import counted, layers_of, lengths, needed
 from .dfa import Dfa, TooLarge, spend
 from .listed import excluded_texts, without_texts
 
@@ -322,9 +322,10 @@ def size_of(lang: Lang, limit: int, budget: Budget | None = None) -> int:
     if found is None:
         return 0
     size = len(found.edges) + (1 + sum(map(len, texts)) if texts else 0)
-    sure = not texts or _endless(found)
-    if lang.least or lang.most is not None:
-        layers = layers_of(found, *_lengths(lang), limit, budget)
+    sure = not texts or lengths(found)[1] is None
+    least, most = needed(found, *_lengths(lang)) if lang.least or lang.most is not None else (0, None)
+    if least or most is not None:
+        layers = layers_of(found, least, most, limit, budget)
         if not layers:
             return 0
         size += sum(map(len, layers))
@@ -352,22 +353,6 @@ def _lengths(lang: Lang) -> tuple[int, int | None]:
     """The least and the most characters of a language's texts, its end included."""
     end = len(lang.end_text)
     return lang.least + end, None if lang.most is None else lang.most + end
-
-
-def _endless(dfa: Dfa) -> bool:
-    """Whether an automaton has endlessly many texts: one that leads from a state back to it."""
-    left = [len(edges) for edges in dfa.edges]
-    before: list[list[int]] = [[] for _ in dfa.edges]
-    for state, edges in enumerate(dfa.edges):
-        for _, then in edges:
-            before[then].append(state)
-    ends = [state for state, count in enumerate(left) if not count]
-    for state in ends:
-        for source in before[state]:
-            left[source] -= 1
-            if not left[source]:
-                ends.append(source)
-    return len(ends) < len(left)
 
 
 _ANY_TEXT = Dfa(frozenset([0]), (((ANY, 0),),))
