@@ -7,7 +7,8 @@ case has. Many mutants are none:
 - equal programs: the parsers of both are the same, with and without tools. What is generated may differ, which other
   tests see (tests/formats/documents, tests/grammar);
 - equal as far as searched: none of many texts is read otherwise, nor told otherwise by a diagnostic. The texts are
-  drawn from both trees and spliced, with another seed than the vectors have.
+  drawn from both trees and spliced, with another seed than the vectors have. They are text: a token that became text
+  differs by ids alone.
 
 The rest differs. It prints how many of these the format's cases tell, and how many its vectors (`chatparsers export
 --vectors`), and with ``--show`` each that the cases miss, with a text that tells it.
@@ -343,10 +344,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("formats", nargs="*", default=FORMATS, metavar="FORMAT")
     parser.add_argument("--number", type=int, help="draw so many mutants of each format (all)")
-    parser.add_argument("--vectors", type=int, default=200, help="how many vectors of each format (200)")
+    parser.add_argument("--vectors", type=int, default=300, help="how many vectors of each format (300)")
     parser.add_argument("--tries", type=int, default=3000, help="texts that are tried on a mutant (3000)")
     parser.add_argument(
-        "--show", action="store_true", help="print the mutants that cases miss, and those alike"
+        "--show", action="store_true", help="print the mutants that are missed, and those alike"
     )
     parser.add_argument(
         "--add",
@@ -364,6 +365,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for change, (tools, text) in result.missed.items():
                 by = "" if change in result.by_vectors else "by both "
                 print(f"  missed {by}{change}\n    {'tools' if tools else 'no tools'} {text!r}")
+            for change in result.told:
+                if change not in result.by_vectors:
+                    print(f"  missed by vectors {change}")
             for change in result.alike:
                 print(f"  alike {change}")
         if options.add:

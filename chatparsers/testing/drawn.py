@@ -102,6 +102,8 @@ class Drawn:
         if isinstance(node, n.JsonText):
             return json.dumps(draw.choice(_TEXTS))
         if isinstance(node, n.Header):
+            if node.unless and draw.random() < 0.1:
+                return draw.choice(node.unless)
             return self.node(draw.choice((node.parsed, node.generate)))
         if isinstance(node, n.SameName):
             return self.argument[0]

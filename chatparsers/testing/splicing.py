@@ -34,6 +34,8 @@ TRIES = 6000
 _TREE = Options(tools=True)
 _DRAWS = 12
 """How many texts are drawn for each way to miss a node."""
+_SHORT = 100
+"""A text of so many characters is short enough: what else it holds may tell a reader that is wrong."""
 _LONGEST = 600
 """The longest text that is tried, in characters."""
 
@@ -57,7 +59,9 @@ CALLS = (
     ("get_time", "{}"),
     ("keep", '{"text": "a < \\"b\\"\\n", "on": true, "tags": ["x", 1.5, null], "at": {"c": {}}}'),
     ("acme.do-it", '{"the-id": "é"}'),
+    ("forecast", '{"city": "Oslo"}'),
 )
+"""Calls of these tools, and of one that no request has."""
 
 
 @dataclass(slots=True)
@@ -179,7 +183,7 @@ class Search:
         """The text without the pieces that it does not need to reach what is ``new``."""
         pieces, ways = [part for piece in one.pieces for part in _parts(piece)], one.ways
         size = len(pieces) // 2
-        while size:
+        while size and len("".join(pieces)) > _SHORT:
             for at in range(len(pieces) - size, -1, -size):
                 fewer = pieces[:at] + pieces[at + size :]
                 found, _ = self.of(one.turn, "".join(fewer))
