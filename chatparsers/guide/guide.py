@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias
 from ..core.events import Event
 from ..core.message import FinishReason, Message
 from ..core.parser.state import StateKind
-from ..core.parser.stream import Stream, _no_shortcut
+from ..core.parser.stream import Stream
 from ..errors import RequestError
 from ..grammar import Grammar
 from ..public import made_by, public
@@ -481,7 +481,7 @@ class Guide:
         matcher, stream, past, plan = self._used.matcher, self._stream, self._past, self._plan
         self._take = None if matcher is None else matcher.take
         self._read = stream.feed
-        self._plain = None if stream._plain is _no_shortcut else stream._plain
+        self._plain = stream._search
         self._deadline = _NEVER
         if self._over >= 0 or self._forced_id >= 0:
             self._deadline = -1

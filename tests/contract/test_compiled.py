@@ -185,3 +185,20 @@ def test_the_types_name_what_the_classes_have(file: Path) -> None:
         assert sorted(fields) == sorted({*slots} - {"__weakref__"}), kind
         methods = {node.name for node in classes[kind].body if isinstance(node, ast.FunctionDef)}
         assert set(re.findall(r"^    cp?def [\w ]*?(\w+)\(", body, re.M)) <= methods
+
+
+def test_no_module_imports_what_the_types_hide() -> None:
+    """Without a compiler: a name that is ``cdef`` is none of the compiled module's."""
+    hidden = {}
+    for file in types():
+        lines = re.findall(r"^cdef (?!class)(.*)$", file.read_text("utf-8"), re.M)
+        name = ".".join(("chatparsers", *file.relative_to(TYPES).with_suffix("").parts))
+        hidden[name] = set(re.findall(r"\w+(?=,|$|\()", "\n".join(lines), re.M))
+    assert any(hidden.values())
+    for module in (ROOT / "chatparsers").rglob("*.py"):
+        package = module.relative_to(ROOT).parts[:-1]
+        found = re.findall(r"^from (\.*)([\w.]*) import (\([^)]*\)|.*)$", module.read_text("utf-8"), re.M)
+        for dots, name, names in found:
+            base = package[: len(package) - len(dots) + 1] if dots else ()
+            barred = hidden.get(".".join((*base, *filter(None, [name]))), set())
+            assert barred.isdisjoint(re.findall(r"\w+", names)), module

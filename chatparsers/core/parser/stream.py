@@ -684,6 +684,11 @@ class Stream:
     # the shortcut
 
     @property
+    def _search(self) -> Callable[[str], object] | None:
+        """The search with which the shortcut begins; None if there is none."""
+        return None if self._plain is _no_shortcut else self._plain
+
+    @property
     def _has_shortcut(self) -> bool:
         return self._plain is not _no_shortcut or self._value is not None
 
