@@ -20,6 +20,8 @@ from starlette.types import Receive
 T = TypeVar("T")
 _LANDING = 10_000
 """How many instructions an exception that was raised in a thread has to land."""
+_AGAIN = 0.5
+"""After how many seconds it is raised again, if it has not landed."""
 
 
 class Left(Exception):
@@ -110,9 +112,19 @@ class Work(Generic[T]):
         with self._lock:
             if self._failure is None and not self._result:
                 self._failure = why
-                if self._thread is not None:
-                    self._raised = True
-                    _raise_in(self._thread, _GivenUp)
+                self._raise()
+
+    def _raise(self) -> None:
+        """Raises in the thread until it lands: what runs as a finalizer, or as a weak reference dies, loses what is
+        raised in it."""
+        if self._thread is not None and not self._landed:
+            self._raised = True
+            _raise_in(self._thread, _GivenUp)
+            self._loop.call_later(_AGAIN, self._raise_again)
+
+    def _raise_again(self) -> None:
+        with self._lock:
+            self._raise()
 
     def cpu(self) -> float:
         """The seconds of CPU that its thread has taken since it began to work."""

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,28 @@ def test_work_is_given_up() -> None:
     before = threading.active_count()
     anyio.run(leaves)
     soon(lambda: threading.active_count() <= before)
+
+
+def test_work_that_loses_what_is_raised_in_it_is_given_up() -> None:
+    """As a finalizer does, and what is called when a weak reference dies."""
+
+    def loses() -> None:
+        with suppress(BaseException):
+            endless()
+        endless()
+
+    def endless() -> None:
+        while True:
+            sum(range(1000))
+
+    async def leaves() -> None:
+        lanes = Lanes(20)
+        with pytest.raises(Left), anyio.fail_after(10):
+            await lanes.run(loses, lambda: anyio.sleep(0.1))
+        assert await lanes.run(lambda: 6) == 6
+        lanes.close()
+
+    anyio.run(leaves)
 
 
 def test_long_work_lets_others_pass() -> None:
