@@ -11,7 +11,7 @@ from ..chat.asking import CallResult, RunResult
 from ..chat.chat import Chat
 from ..errors import RequestError
 from .engines import Limits, generate, generate_later
-from .loops import Generation, Said, Use, asking, running
+from .loops import Answer, Generation, Use, asking, running
 
 
 def ask(chat: Chat, engine: Any, max_tokens: int, sampling: Any, *asked: Any) -> Any:
@@ -43,10 +43,10 @@ class _Engine:
         self._asked = chat, engine
         self._limits = Limits(max_tokens, sampling or {})
 
-    def generate(self, step: Generation) -> Said:
+    def generate(self, step: Generation) -> Answer:
         return generate(*self._asked, step, self._limits)
 
-    async def generate_later(self, step: Generation) -> Said:
+    async def generate_later(self, step: Generation) -> Answer:
         return await generate_later(*self._asked, step, self._limits)
 
 

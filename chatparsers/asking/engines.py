@@ -23,7 +23,7 @@ from ..errors import RequestError
 from ..lazy import load_reference
 from ..serving import WholeCalls
 from ..tokens.growing import GrowingIds
-from .loops import Generation, Said
+from .loops import Answer, Generation
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class Limits:
     sampling: Mapping[str, Any]
 
 
-def generate(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Said:
+def generate(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Answer:
     """The answer of an engine."""
     if _is_remote(engine):
         return asyncio.run_coroutine_threadsafe(_remote(chat, engine, asked, limits), _loop()).result()
     return _local(engine)(chat, engine, asked, limits)
 
 
-async def generate_later(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Said:
+async def generate_later(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Answer:
     """The same, while other tasks go on."""
     if _is_remote(engine):
         future = asyncio.run_coroutine_threadsafe(_remote(chat, engine, asked, limits), _loop())
@@ -49,7 +49,7 @@ async def generate_later(chat: Chat, engine: Any, asked: Generation, limits: Lim
     return await asyncio.to_thread(_local(engine), chat, engine, asked, limits)
 
 
-def _local(engine: Any) -> Callable[[Chat, Any, Generation, Limits], Said]:
+def _local(engine: Any) -> Callable[[Chat, Any, Generation, Limits], Answer]:
     """How an engine in this process generates. It is known by the package of its class, which need not be there."""
     packages = {one.__module__.partition(".")[0] for one in type(engine).__mro__}
     if "llama_cpp" in packages:
@@ -64,7 +64,7 @@ def _local(engine: Any) -> Callable[[Chat, Any, Generation, Limits], Said]:
     )
 
 
-def _function(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Said:
+def _function(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Answer:
     answer = _Answer(asked)
     for piece in engine(asked.turn):
         if answer.feed(piece):
@@ -72,7 +72,7 @@ def _function(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Sai
     return answer.said(cut=False)
 
 
-def _llama(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Said:
+def _llama(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Answer:
     names = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
     sampling = {names.get(name, name): value for name, value in limits.sampling.items()}
     seed = sampling.pop("seed", None)
@@ -83,7 +83,7 @@ def _llama(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Said:
     return _limited(asked, ids, limits.tokens)
 
 
-def _transformers(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Said:
+def _transformers(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Answer:
     tensor = load_reference("torch:tensor")
     streamer = load_reference("chatparsers.adapters.transformers:TurnStreamer")(asked.turn)
     ids = _quoted_ids(chat, asked)
@@ -100,7 +100,7 @@ def _transformers(chat: Chat, engine: Any, asked: Generation, limits: Limits) ->
     return _limited(asked, written[0, len(ids) :].tolist(), limits.tokens)
 
 
-def _limited(asked: Generation, ids: Iterable[int], most: int) -> Said:
+def _limited(asked: Generation, ids: Iterable[int], most: int) -> Answer:
     """The answer of ids, of which there may be no end."""
     answer, ends = _Answer(asked), frozenset(asked.turn.stop_ids)
     for count, id in enumerate(ids, 1):
@@ -133,10 +133,10 @@ class _Answer:
         self._take(self._stream.feed(piece))
         return self._stream.ended
 
-    def said(self, cut: bool) -> Said:
+    def said(self, cut: bool) -> Answer:
         """The whole answer. ``cut``: it reached its limit."""
         self._take(self._stream.finish("length" if cut else "stop"), cut)
-        return Said(self._stream.message, "".join(self._content), cut)
+        return Answer(self._stream.message, "".join(self._content), cut)
 
     def _take(self, events: Iterable[Any], cut: bool = False) -> None:
         for event in self._calls.take(events, cut):
@@ -153,7 +153,7 @@ def _is_remote(engine: Any) -> bool:
     return any(one.__module__ == "chatparsers.gateway.engine" for one in type(engine).__mro__)
 
 
-async def _remote(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Said:
+async def _remote(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Answer:
     answer = _Answer(asked)
     generating = load_reference("chatparsers.gateway.direct:generate")
     cut = await generating(

@@ -1,7 +1,7 @@
 """The loops of `Chat.ask` and `Chat.run`, without I/O.
 
-Each is a generator. It yields what is to be done next: a `Generation`, to which it is sent what was `Said`, or a `Use`
-of a function, to which it is sent a `CallResult`. What it returns is what the caller gets.
+Each is a generator. It yields what is to be done next: a `Generation`, to which its `Answer` is sent, or a `Use` of a
+function, to which a `CallResult` is sent. What it returns is what the caller gets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Answer:
     """An answer. ``content``: its text, with that of calls that the model broke. ``cut``: it reached the limit."""
 
     message: Message
@@ -53,7 +53,7 @@ class Use:
 
 def asking(
     chat: Any, messages: Any, kind: Any, tries: int, request: Mapping[str, Any]
-) -> Generator[Generation, Said, Any]:
+) -> Generator[Generation, Answer, Any]:
     """Asks for a value of a type. Raises `NoAnswer` if none came in so many tries."""
     schema = dict(kind) if isinstance(kind, Mapping) else schema_of(kind)
     asked = _told(_messages(messages), schema)
@@ -81,7 +81,7 @@ def running(
     named = _named(functions)
     asked, results = _messages(messages), []
     for _ in range(max(steps, 1)):
-        said: Said = yield _generation(chat, asked, {**request, "tools": list(functions)})
+        said: Answer = yield _generation(chat, asked, {**request, "tools": list(functions)})
         asked.append(said.written())
         calls = [call for call in said.message.tool_calls if call.complete]
         for call in calls:
@@ -111,7 +111,7 @@ def _used(call: ToolCall, named: Mapping[str, Callable[..., Any]]) -> Generator[
     return found
 
 
-def _broken(said: Said) -> str:
+def _broken(said: Answer) -> str:
     """What is wrong with calls that the model broke; "" if it broke none."""
     calls = [call for call in said.message.tool_calls if not call.complete]
     if not calls:

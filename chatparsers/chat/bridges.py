@@ -17,7 +17,7 @@ from ..core.message import Message, ToolCall
 from ..errors import ChatParsersError
 from .bridge import generated, stand_in
 from .compare import Verdict, compare
-from .parts import Said
+from .parts import Completion
 from .request import Model, Request
 from .segment import Lead, Segment
 from .shapes import Shape
@@ -141,13 +141,13 @@ def _proof(request: Request, shape: Shape, kind: str, tool: str) -> Verdict | No
             whole = request.traced([*history, answer, *new])
         except ChatParsersError:
             return None
-    said = Said(cast("Any", _Told(asked, message)), len(history))
+    said = Completion(cast("Any", _Unsampled(asked, message)), len(history))
     segment = Segment((), Lead(asked.prompt, generated(request, asked, history), asked.prefix), (said,))
     return compare(request, segment, whole, delta, [*history, answer, *new])
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Unsampled:
     """An answer that no model sampled."""
 
     turn: Turn

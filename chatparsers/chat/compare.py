@@ -16,7 +16,7 @@ from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common, outside_marker
 from .around import Rendered
 from .bridge import Delta, delta_at
-from .parts import Said
+from .parts import Completion
 from .places import turn_end
 from .request import Request
 from .same import text_of
@@ -114,7 +114,7 @@ def compare(
     return Verdict(wrong, tail or delta, True, said.index, said.spoken.message.text, shown, (), whole)
 
 
-def _lost(whole: Rendered, said: Said) -> str:
+def _lost(whole: Rendered, said: Completion) -> str:
     """Why the end of an answer is not found: the template writes nothing of its text or thought, or it is not known."""
     message = said.spoken.message
     if message.content.strip():
@@ -187,7 +187,7 @@ def _opening(segment: Segment, whole: Rendered, delta: Delta | None) -> Verdict:
 
 
 def _otherwise(
-    request: Request, said: Said, messages: Sequence[Mapping[str, Any]], shown: str, prefix: str
+    request: Request, said: Completion, messages: Sequence[Mapping[str, Any]], shown: str, prefix: str
 ) -> str | None:
     """Why the text ``shown`` is another message than the answer; None if it is the same."""
     own = said.spoken.text(request.chat.tokenizer)

@@ -31,7 +31,7 @@ from .bridge import generated, stand_in
 from .compare import compare, same_message
 from .ends import following
 from .marks import Span
-from .parts import Given, Said
+from .parts import Completion, Given
 from .quoted import quoted_markers
 from .request import Model, Request
 from .segment import Lead, Segment, Step
@@ -209,7 +209,7 @@ class Conversation:
         tokenizer = self._request.chat.tokenizer
         segment, stop = None, ""
         if self.turn is not None and not self._wrote and index < len(messages):
-            said = Said(Spoken(self.turn).heard(Chunk.of(wrote, None, None, None), None), index)
+            said = Completion(Spoken(self.turn).heard(Chunk.of(wrote, None, None, None), None), index)
             if not said.spoken.dropped and same_message(said.spoken.message, messages[index]):
                 segment, stop = self._asked(self.turn).answered(said), said.spoken.stop_text(tokenizer)
         after = GrowingIds(tokenizer, spelt(tokenizer, wrote[-1:]).strip())

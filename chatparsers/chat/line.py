@@ -16,7 +16,7 @@ from ..tokens.growing import common_ids
 from .bridge import Delta, History, in_order, stand_in
 from .compare import Break, Difference, Verdict, compare
 from .ends import after_answer, joined_message
-from .parts import Said
+from .parts import Completion
 from .request import Request
 from .segment import Lead, Segment, Step, opened
 from .spoken import Spoken
@@ -77,7 +77,7 @@ class Line:
         self._begin(messages)
 
     def rebased(
-        self, messages: list[Mapping[str, Any]], held: Mapping[int, Said], changes: Mapping[str, Any]
+        self, messages: list[Mapping[str, Any]], held: Mapping[int, Completion], changes: Mapping[str, Any]
     ) -> Line:
         """A line that begins with these messages. ``held``: answers that were sampled, by their index."""
         other = Line.__new__(Line)
@@ -99,7 +99,7 @@ class Line:
         """Makes the answer a message."""
         message = joined_message(self.begun, spoken.message)
         segment = self.segments[-1]
-        self.segments = (*self.segments[:-1], segment.answered(Said(spoken, len(self.messages))))
+        self.segments = (*self.segments[:-1], segment.answered(Completion(spoken, len(self.messages))))
         self.messages = [*self.messages, message]
         self._kind = self._kind.then(message, self.request.asked)
         self.begun, self._pending, self._changed = None, [], False
@@ -120,7 +120,7 @@ class Line:
         self._pending = pending
 
     def _begin(
-        self, messages: list[Mapping[str, Any]], held: Mapping[int, Said] = MappingProxyType({})
+        self, messages: list[Mapping[str, Any]], held: Mapping[int, Completion] = MappingProxyType({})
     ) -> None:
         whole = self.request.traced(messages)
         self.begun = messages[-1] if self.request.options.get("continue_final_message") else None

@@ -95,7 +95,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Completion:
     """An answer. ``index``: of its message. ``context``: it was sampled in an earlier segment, so it is not counted
     here; then it may be ``bare``, without its stop."""
 

@@ -25,7 +25,7 @@ from ..tokens.pieces import encode_after
 from .compare import Break, Difference
 from .ends import joined_message
 from .line import Line
-from .parts import Given, Said
+from .parts import Completion, Given
 from .placeholders import Placeholder
 from .request import Request, plain_messages
 from .same import answer_key, merged_answer, same_thought
@@ -267,11 +267,11 @@ class Rollout(Shown):
         (3, True)
         """
         given = own(plain_messages(messages))
-        found: dict[tuple[Any, ...], list[tuple[Mapping[str, Any], Said]]] = {}
+        found: dict[tuple[Any, ...], list[tuple[Mapping[str, Any], Completion]]] = {}
         for rollout in (self, *others):
             for message, said in rollout._answers():
                 found.setdefault(answer_key(message), []).append((message, said))
-        held: dict[int, Said] = {}
+        held: dict[int, Completion] = {}
         for index, message in enumerate(given):
             if message.get("role") != "assistant":
                 continue
@@ -312,7 +312,7 @@ class Rollout(Shown):
             warn_user(f"samples: {empty} segments are left out, as no id in them counts")
         return found
 
-    def parts(self) -> Iterator[list[Given | Said]]:
+    def parts(self) -> Iterator[list[Given | Completion]]:
         """The parts of each segment, the answer that is being sampled included: what `samples` is made of.
 
         >>> rollout = chat.rollout(messages)
@@ -324,17 +324,17 @@ class Rollout(Shown):
             yield [*segment.parts()]
         yield [*last.parts(), *self.begun()]
 
-    def begun(self) -> list[Said]:
+    def begun(self) -> list[Completion]:
         """The answer that is being sampled; none if there is none.
 
         >>> chat.rollout(messages).begun()
         []
         """
-        return [] if self._spoken is None else [Said(self._spoken, len(self._line.messages))]
+        return [] if self._spoken is None else [Completion(self._spoken, len(self._line.messages))]
 
     # how it is done
 
-    def _answers(self) -> Iterator[tuple[Mapping[str, Any], Said]]:
+    def _answers(self) -> Iterator[tuple[Mapping[str, Any], Completion]]:
         """Each answer that was sampled, as a message and as ids."""
         said = {one.index: one for segment in self._line.segments for one in segment.said()}
         said |= {one.index: one for one in self.begun()}
@@ -360,6 +360,6 @@ class Rollout(Shown):
         return f"<Rollout: {', '.join(parts)}>"
 
 
-def _cut(parts: Sequence[Given | Said]) -> bool:
+def _cut(parts: Sequence[Given | Completion]) -> bool:
     last = parts[-1] if parts else None
-    return isinstance(last, Said) and last.spoken.cut
+    return isinstance(last, Completion) and last.spoken.cut

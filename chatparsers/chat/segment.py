@@ -14,7 +14,7 @@ from ..templates.trace import Trace, part_of
 from .around import Rendered
 from .bridge import generated
 from .marks import Span
-from .parts import Given, Said, given
+from .parts import Completion, Given, given
 from .placeholders import Placeholder
 from .places import Place, Places, find_places
 from .request import Request
@@ -53,14 +53,14 @@ class Segment:
 
     A segment shares the array of its ids with those that it grew from: each has the first ``_held`` of them."""
 
-    opening: tuple[Given | Said, ...]
+    opening: tuple[Given | Completion, ...]
     lead: Lead
-    turns: tuple[Said | Step, ...] = ()
+    turns: tuple[Completion | Step, ...] = ()
     thoughts: frozenset[int] = frozenset()
     _ids: array[int] | None = None
     _held: int = 0
 
-    def answered(self, said: Said) -> Segment:
+    def answered(self, said: Completion) -> Segment:
         """The segment with an answer after it."""
         return self._grown(said, said.ids)
 
@@ -68,7 +68,7 @@ class Segment:
         """The segment with a step after it."""
         return self._grown(step, step.part.ids)
 
-    def _grown(self, turn: Said | Step, ids: Sequence[int]) -> Segment:
+    def _grown(self, turn: Completion | Step, ids: Sequence[int]) -> Segment:
         other = Segment(self.opening, self.lead, (*self.turns, turn), self.thoughts)
         held = self._ids
         if held is not None:
@@ -79,7 +79,7 @@ class Segment:
             other._ids, other._held = held, self._held + len(ids)
         return other
 
-    def parts(self) -> Iterator[Given | Said]:
+    def parts(self) -> Iterator[Given | Completion]:
         """All parts in their order."""
         yield from self.opening
         for turn in self.turns:
@@ -98,8 +98,8 @@ class Segment:
     def expanded(self, place: int, number: int, ids: Sequence[int]) -> Segment:
         """The segment with other ids for a placeholder of the part at a place."""
 
-        def changed(at: int, turn: Said | Step | Given) -> Any:
-            if at != place or isinstance(turn, Said):
+        def changed(at: int, turn: Completion | Step | Given) -> Any:
+            if at != place or isinstance(turn, Completion):
                 return turn
             if isinstance(turn, Step):
                 return turn._replace(part=turn.part.expand(number, ids))
@@ -109,15 +109,15 @@ class Segment:
         turns = tuple(changed(at, turn) for at, turn in enumerate(self.turns, len(opening)))
         return Segment(opening, self.lead, turns, self.thoughts)
 
-    def said(self) -> Iterator[Said]:
+    def said(self) -> Iterator[Completion]:
         """The answers."""
-        return (part for part in self.parts() if isinstance(part, Said))
+        return (part for part in self.parts() if isinstance(part, Completion))
 
     @property
-    def last(self) -> Said:
+    def last(self) -> Completion:
         """The answer that it ends with. Raises ValueError if it ends otherwise."""
         turn = self.turns[-1] if self.turns else None
-        if not isinstance(turn, Said):
+        if not isinstance(turn, Completion):
             raise ValueError("the segment ends with no answer")
         return turn
 
@@ -159,7 +159,7 @@ def opened(
     whole: Rendered,
     messages: Sequence[Mapping[str, Any]],
     begun: bool,
-    held: Mapping[int, Said],
+    held: Mapping[int, Completion],
 ) -> Segment:
     """The segment of a rendering. ``begun``: the last message is the beginning of the answer. ``held``: answers that
     were sampled, by their index; one whose text stands unchanged keeps its ids."""
@@ -178,7 +178,7 @@ def opened(
     if begun:
         places[len(messages) - 1] = [Place(len(text) - len(turn.prefix), len(text), len(text), "")]
     rendered = _Opening(request, whole, messages, places)
-    parts: list[Given | Said] = []
+    parts: list[Given | Completion] = []
     at, first = 0, 0
     stop: str | None = None
     for place, said in kept:
@@ -229,13 +229,15 @@ class _Opening(NamedTuple):
         )
 
 
-def sample_of(tokenizer: Any, parts: Sequence[Given | Said], seen: set[str], *, truncated: bool) -> Sample:
+def sample_of(
+    tokenizer: Any, parts: Sequence[Given | Completion], seen: set[str], *, truncated: bool
+) -> Sample:
     """The sample of these parts. ``seen``: the chunks that were counted before; those that count here are added."""
-    columns = [part.column(seen) if isinstance(part, Said) else part.column() for part in parts]
+    columns = [part.column(seen) if isinstance(part, Completion) else part.column() for part in parts]
     probs: list[float] = []
     versions: list[int] = []
     for part, column in zip(parts, columns, strict=True):
-        chunks = part.chunks() if isinstance(part, Said) else ()
+        chunks = part.chunks() if isinstance(part, Completion) else ()
         for chunk in chunks:
             probs += chunk.logprobs or (nan,) * len(chunk.ids)
             versions += (chunk.version,) * len(chunk.ids)

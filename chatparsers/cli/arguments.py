@@ -46,11 +46,11 @@ def build_parser() -> argparse.ArgumentParser:
     """Makes the parser of the whole command line; it raises `Refused` for unknown arguments."""
     parser = _Parser(prog="chatparsers", description=_DESCRIPTION)
     parser.add_argument(
-        "--version", action=_Told, about="version", help="say the version, and what it runs with"
+        "--version", action=_PrintAndExit, about="version", help="say the version, and what it runs with"
     )
     parser.add_argument(
         "--print-completion",
-        action=_Told,
+        action=_PrintAndExit,
         about="completion",
         choices=("bash", "zsh", "fish"),
         help="write what completes commands and options in this shell",
@@ -78,7 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _Told(argparse.Action):
+class _PrintAndExit(argparse.Action):
     """An option that prints something about the package and ends the command, as ``--help`` does."""
 
     def __init__(self, option_strings: list[str], dest: str, about: str, **options: Any) -> None:

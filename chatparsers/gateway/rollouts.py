@@ -29,7 +29,7 @@ from ..serving.fields import whole_request
 from ..sessions.paths import Message
 from ..sessions.samples import TWINS, rows_of, summary, to_arrow, to_lines
 from ..sessions.session import NextAnswer, Sampled
-from ..sessions.sessions import Entry, Said, Sessions, digest
+from ..sessions.sessions import AnswerDetails, Entry, Sessions, digest
 from .answer import Answer, Answers
 from .apis import Api
 from .engine import Batch, Engine, EngineError
@@ -259,7 +259,7 @@ class Recording:
             sampled.cut = answer.reason in (None, "length")
             sampled.told(answer.versions)
             told = self._told(answer)
-            said = Said(
+            said = AnswerDetails(
                 self._api.name,
                 answer.reason,
                 {**self._request.sampling, **self._entry.head.sampling},

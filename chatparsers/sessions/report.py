@@ -57,7 +57,7 @@ class Witness:
 
 
 @dataclass(slots=True)
-class Told:
+class SessionReport:
     """What is said of one session."""
 
     id: str
@@ -68,10 +68,10 @@ class Told:
     witnesses: list[Witness] = field(default_factory=list)
 
 
-def sessions_of(logs: Logs) -> Iterator[Told]:
+def sessions_of(logs: Logs) -> Iterator[SessionReport]:
     """What is said of each session in a folder."""
     for id in logs.ids():
-        told = Told(id)
+        told = SessionReport(id)
         for line in logs.read(id):
             _read(told, line)
         yield told
@@ -90,7 +90,7 @@ def kind_of(reason: str) -> str:
     return reason.partition("(")[0]
 
 
-def _read(told: Told, line: Mapping[str, Any]) -> None:
+def _read(told: SessionReport, line: Mapping[str, Any]) -> None:
     counts = told.counts
     match line["t"]:
         case "session":

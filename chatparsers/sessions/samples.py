@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
-from ..chat.parts import Given, Said
+from ..chat.parts import Completion, Given
 from ..chat.sample import Sample
 from ..chat.segment import sample_of
 from .session import Answer, Session
@@ -103,12 +103,12 @@ def _rows(leaf: Answer, numbers: Mapping[str, int], seen: set[str]) -> Iterable[
             yield Row(sample, leaf.line, segment, answers, leaf.delivered)
 
 
-def _serials(parts: Sequence[Given | Said]) -> list[str]:
+def _serials(parts: Sequence[Given | Completion]) -> list[str]:
     """The chunks that may count in a segment."""
     return [
         chunk.serial
         for part in parts
-        if isinstance(part, Said) and not part.context
+        if isinstance(part, Completion) and not part.context
         for chunk in part.chunks()
     ]
 
@@ -127,9 +127,9 @@ def _taken(answer: Answer) -> int:
     return len(answer.rollout.begun()[-1].ids)
 
 
-def _cut(parts: Sequence[Given | Said]) -> bool:
+def _cut(parts: Sequence[Given | Completion]) -> bool:
     last = parts[-1] if parts else None
-    return isinstance(last, Said) and last.spoken.cut
+    return isinstance(last, Completion) and last.spoken.cut
 
 
 # rows

@@ -77,7 +77,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerDetails:
     """What else is logged of an answer. ``told``: as the client reads it; None: as its ids are read."""
 
     api: str
@@ -184,7 +184,7 @@ class Sessions:
             self.logs.ready()
             return session.ask(messages, options, previous)
 
-    def record(self, entry: Entry, asked: NextAnswer, sampled: Sampled, said: Said) -> None:
+    def record(self, entry: Entry, asked: NextAnswer, sampled: Sampled, said: AnswerDetails) -> None:
         """Writes down what was sampled, and takes it into the session. Raises OSError if it cannot be written."""
         with self.opened(entry) as session, session.lock:
             if not sampled.ids:  # nothing of it can be trained on, and nothing goes on from it
@@ -341,11 +341,11 @@ def _plain(head: Head) -> dict[str, Any]:
     return {name: getattr(head, name) for name in Head.__slots__}
 
 
-def _head(said: Said) -> dict[str, Any]:
+def _head(said: AnswerDetails) -> dict[str, Any]:
     return {"time": round(time.time(), 3), "api": said.api, "response": said.response}
 
 
-def _line(answer: Answer, asked: NextAnswer, sampled: Sampled, said: Said) -> dict[str, Any]:
+def _line(answer: Answer, asked: NextAnswer, sampled: Sampled, said: AnswerDetails) -> dict[str, Any]:
     return {
         "t": "answer",
         "answer": answer.number,

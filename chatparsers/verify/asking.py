@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ChatParsersError
+from .answer import objects
 from .apis import APIS, Api
 from .client import Client, Response, VerifyError
 from .events import events
 from .exchange import Exchange
 from .probes import MOST, Probe, user
 from .raw import NOTHING, PAIRED, WAYS, Raw, Way, raw_of, raw_of_events
-from .said import objects
 from .server import Server
 from .subject import Subject
 

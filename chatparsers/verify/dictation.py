@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from ..core.format import Turn
 from ..testing.rendering import Inexpressible, render
 from ..testing.scenarios import Scenario, scenarios
+from .answer import Answer, AnswerCall, objects, text
 from .apis import APIS
 from .asking import Asked, can_ask
 from .client import Client, Response
 from .exchange import Exchange
 from .probes import Probe, user
 from .raw import WAYS, Raw, raw_of
-from .said import Said, SaidCall, objects, text
 from .server import Server
 from .subject import Subject
 from .written import without_stop
@@ -55,7 +55,7 @@ class Fed(NamedTuple):
     path: str
     body: dict[str, Any]
     response: Response
-    said: Said | None
+    said: Answer | None
     written: Raw | None = None
 
 
@@ -228,7 +228,7 @@ def _parsers(client: Client) -> Callable[[Client, Server, Dictated], Fed]:
     calls, thoughts = info.get("tool_call_parser"), info.get("reasoning_parser")
 
     def feed(client: Client, server: Server, one: Dictated) -> Fed:
-        said = Said(content=one.text, finish="stop")
+        said = Answer(content=one.text, finish="stop")
         fed = Fed("", {}, Response(200 if calls or thoughts else 404, ""), None)
         if thoughts:
             body = {"text": one.text, "reasoning_parser": thoughts}
@@ -242,7 +242,7 @@ def _parsers(client: Client) -> Callable[[Client, Server, Dictated], Fed]:
             fed = _posted(client, "/parse_function_call", body)
             said.content = text(fed.response.data.get("normal_text"))
             for number, call in enumerate(objects(fed.response.data.get("calls"))):
-                said.calls.append(SaidCall(f"call_{number}", call.get("name"), call.get("parameters", "")))
+                said.calls.append(AnswerCall(f"call_{number}", call.get("name"), call.get("parameters", "")))
             said.finish = "length" if one.cut else "calls" if said.calls else "stop"
         return fed._replace(said=said if fed.response.ok else None)
 

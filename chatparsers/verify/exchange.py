@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.format import Turn
 from ..core.message import Message
+from .answer import Answer
 from .apis import Api
 from .client import Response
 from .forced import whole_calls
@@ -15,7 +16,6 @@ from .literal import literal
 from .probes import Probe, thinking
 from .raw import Raw
 from .rows import Blame, Row, parting
-from .said import Said
 from .subject import Subject
 from .written import open_call, well_formed, without_stop
 
@@ -29,7 +29,7 @@ class Exchange:
     stream: bool
     body: dict[str, Any]
     response: Response
-    said: Said | None
+    said: Answer | None
     raw: Raw
     subject: Subject
     turn: Turn
@@ -43,7 +43,7 @@ class Exchange:
         return f"{self.probe.name}/stream" if self.stream else self.probe.name
 
     @property
-    def answer(self) -> Said:
+    def answer(self) -> Answer:
         """The answer, where there is one."""
         assert self.said is not None
         return self.said

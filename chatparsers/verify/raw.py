@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from .answer import objects
 from .events import Event
-from .said import objects
 
 Source: TypeAlias = Literal["engine", "logprobs", "paired"]
 

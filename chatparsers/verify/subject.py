@@ -14,9 +14,9 @@ from ..core.format import Turn
 from ..core.message import Message
 from ..errors import ChatParsersError
 from ..serving import read_chat
+from .answer import data_of
 from .raw import Raw
 from .rows import first_difference
-from .said import data_of
 from .written import without_stop
 
 _DATE = re.compile(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ..answer import Answer
 from ..events import Event
-from ..said import Said
 from . import chat, messages, responses
 
 __all__ = ["APIS", "Api"]
@@ -20,8 +20,8 @@ class Api(NamedTuple):
     path: str
     request: Callable[[Mapping[str, Any]], dict[str, Any]]
     streamed: Callable[[Mapping[str, Any]], dict[str, Any]]
-    read: Callable[[Mapping[str, Any]], Said]
-    read_events: Callable[[Iterable[Event]], Said]
+    read: Callable[[Mapping[str, Any]], Answer]
+    read_events: Callable[[Iterable[Event]], Answer]
     stops: bool = True
 
 

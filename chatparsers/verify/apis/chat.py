@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..answer import Answer, AnswerCall, Finish, count, objects, text
 from ..events import DONE, Event
-from ..said import Finish, Said, SaidCall, count, objects, text
 
 PATH = "/v1/chat/completions"
 _FINISH: dict[object, Finish] = {"stop": "stop", "length": "length", "tool_calls": "calls"}
@@ -22,9 +22,9 @@ def streamed(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
-def read(data: Mapping[str, Any]) -> Said:
+def read(data: Mapping[str, Any]) -> Answer:
     """A whole answer."""
-    said = Said()
+    said = Answer()
     _head(said, data)
     choice = next(objects(data.get("choices")), None)
     if choice is None or not isinstance(choice.get("message"), dict):
@@ -35,13 +35,13 @@ def read(data: Mapping[str, Any]) -> Said:
     _ended(said, choice.get("finish_reason"))
     for call in objects(message.get("tool_calls")):
         function = call.get("function") or {}
-        said.calls.append(SaidCall(call.get("id"), function.get("name"), function.get("arguments", "")))
+        said.calls.append(AnswerCall(call.get("id"), function.get("name"), function.get("arguments", "")))
     return said
 
 
-def read_events(events: Iterable[Event]) -> Said:
+def read_events(events: Iterable[Event]) -> Answer:
     """An answer joined from its deltas, with what no client can read."""
-    said, calls = Said(), dict[object, SaidCall]()
+    said, calls = Answer(), dict[object, AnswerCall]()
     ends, done = 0, False
     for event in events:
         if event.data == DONE:
@@ -79,14 +79,14 @@ def read_events(events: Iterable[Event]) -> Said:
     return said
 
 
-def _delta(said: Said, calls: dict[object, SaidCall], delta: Mapping[str, Any]) -> None:
+def _delta(said: Answer, calls: dict[object, AnswerCall], delta: Mapping[str, Any]) -> None:
     index, function = delta.get("index"), delta.get("function") or {}
     if index is None:
         said.fault("a delta of a call without its index", dict(delta))
         index = len(calls) if function.get("name") else max(len(calls) - 1, 0)
     known = calls.get(index)
     if known is None:
-        known = calls[index] = SaidCall(delta.get("id"), function.get("name"))
+        known = calls[index] = AnswerCall(delta.get("id"), function.get("name"))
         if not delta.get("id") or not function.get("name"):
             said.fault("the first delta of a call has no id or no name", dict(delta))
     elif function.get("name"):
@@ -98,7 +98,7 @@ def _delta(said: Said, calls: dict[object, SaidCall], delta: Mapping[str, Any]) 
         known.arguments = piece
 
 
-def _head(said: Said, data: Mapping[str, Any]) -> None:
+def _head(said: Answer, data: Mapping[str, Any]) -> None:
     said.id = said.id or (text(data.get("id")) or None)
     usage = data.get("usage")
     if isinstance(usage, dict):
@@ -108,7 +108,7 @@ def _head(said: Said, data: Mapping[str, Any]) -> None:
         )
 
 
-def _ended(said: Said, reason: object) -> None:
+def _ended(said: Answer, reason: object) -> None:
     said.reason = reason
     said.finish = _FINISH.get(reason) if isinstance(reason, str) else None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..answer import Answer, AnswerCall, Finish, count, data_of, objects, text
 from ..events import Event
-from ..said import Finish, Said, SaidCall, count, data_of, objects, text
 
 PATH = "/v1/messages"
 _FINISH: dict[object, Finish] = {
@@ -80,9 +80,9 @@ def streamed(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "stream": True}
 
 
-def read(data: Mapping[str, Any]) -> Said:
+def read(data: Mapping[str, Any]) -> Answer:
     """A whole answer."""
-    said = Said(id=text(data.get("id")) or None)
+    said = Answer(id=text(data.get("id")) or None)
     _usage(said, data.get("usage"))
     _ended(said, data.get("stop_reason"))
     if not isinstance(data.get("content"), list):
@@ -94,9 +94,9 @@ def read(data: Mapping[str, Any]) -> Said:
     return said
 
 
-def read_events(events: Iterable[Event]) -> Said:
+def read_events(events: Iterable[Event]) -> Answer:
     """An answer joined from its events, with what breaks their order."""
-    said, started, stopped = Said(), False, False
+    said, started, stopped = Answer(), False, False
     kind, index = "", -1  # of the block that is open
     for event in events:
         data = event.data
@@ -142,17 +142,17 @@ def read_events(events: Iterable[Event]) -> Said:
     return said
 
 
-def _begun(said: Said, block: Mapping[str, Any]) -> None:
+def _begun(said: Answer, block: Mapping[str, Any]) -> None:
     kind = block.get("type")
     if kind == "text":
         said.content += text(block.get("text"))
     elif kind == "thinking":
         said.reasoning += text(block.get("thinking"))
     elif kind == "tool_use":
-        said.calls.append(SaidCall(block.get("id"), block.get("name")))
+        said.calls.append(AnswerCall(block.get("id"), block.get("name")))
 
 
-def _delta(said: Said, kind: str, data: Mapping[str, Any]) -> None:
+def _delta(said: Answer, kind: str, data: Mapping[str, Any]) -> None:
     delta = data.get("delta") or {}
     if delta.get("type") == "signature_delta":
         return
@@ -166,7 +166,7 @@ def _delta(said: Said, kind: str, data: Mapping[str, Any]) -> None:
         said.calls[-1].arguments += text(delta.get("partial_json"))
 
 
-def _usage(said: Said, usage: object) -> None:
+def _usage(said: Answer, usage: object) -> None:
     if isinstance(usage, dict):
         cached = [count(usage.get(f"cache_{each}_input_tokens")) or 0 for each in ("read", "creation")]
         given = count(usage.get("input_tokens"))
@@ -176,6 +176,6 @@ def _usage(said: Said, usage: object) -> None:
             said.completion = count(usage["output_tokens"])
 
 
-def _ended(said: Said, reason: object) -> None:
+def _ended(said: Answer, reason: object) -> None:
     said.reason = reason
     said.finish = _FINISH.get(reason) if isinstance(reason, str) else None

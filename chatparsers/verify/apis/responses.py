@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..answer import Answer, AnswerCall, count, objects, text
 from ..events import DONE, Event
-from ..said import Said, SaidCall, count, objects, text
 
 PATH = "/v1/responses"
 _NOT_OURS = ("messages", "tools", "tool_choice", "stop", "response_format", "max_tokens", "seed")
@@ -54,9 +54,9 @@ def streamed(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "stream": True}
 
 
-def read(data: Mapping[str, Any]) -> Said:
+def read(data: Mapping[str, Any]) -> Answer:
     """A whole answer."""
-    said = Said(id=text(data.get("id")) or None, reason=data.get("status"))
+    said = Answer(id=text(data.get("id")) or None, reason=data.get("status"))
     usage = data.get("usage")
     if isinstance(usage, dict):
         said.prompt, said.completion = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
@@ -69,7 +69,7 @@ def read(data: Mapping[str, Any]) -> Said:
             parts = [*objects(item.get("content"))] or [*objects(item.get("summary"))]
             said.reasoning += "".join(text(part.get("text")) for part in parts)
         elif item.get("type") == "function_call":
-            said.calls.append(SaidCall(item.get("call_id"), item.get("name"), item.get("arguments", "")))
+            said.calls.append(AnswerCall(item.get("call_id"), item.get("name"), item.get("arguments", "")))
     if data.get("status") == "incomplete":
         said.finish = "length"
     elif data.get("status") == "completed":
@@ -77,11 +77,11 @@ def read(data: Mapping[str, Any]) -> Said:
     return said
 
 
-def read_events(events: Iterable[Event]) -> Said:
+def read_events(events: Iterable[Event]) -> Answer:
     """The answer of the last event; what the deltas before it add up to must be the same."""
-    joined, last, before = Said(), None, -1
-    faults = Said()
-    calls: dict[object, SaidCall] = {}
+    joined, last, before = Answer(), None, -1
+    faults = Answer()
+    calls: dict[object, AnswerCall] = {}
     for event in events:
         data = event.data
         if data == DONE:
@@ -114,7 +114,7 @@ def read_events(events: Iterable[Event]) -> Said:
     return said
 
 
-def _joined(said: Said, calls: dict[object, SaidCall], name: str, data: Mapping[str, Any]) -> None:
+def _joined(said: Answer, calls: dict[object, AnswerCall], name: str, data: Mapping[str, Any]) -> None:
     if name == "response.output_text.delta":
         said.content += text(data.get("delta"))
     elif name in ("response.reasoning_text.delta", "response.reasoning_summary_text.delta"):
@@ -122,7 +122,7 @@ def _joined(said: Said, calls: dict[object, SaidCall], name: str, data: Mapping[
     elif name == "response.output_item.added":
         item = data.get("item") or {}
         if item.get("type") == "function_call":
-            calls[item.get("id")] = SaidCall(item.get("call_id"), item.get("name"))
+            calls[item.get("id")] = AnswerCall(item.get("call_id"), item.get("name"))
     elif name == "response.function_call_arguments.delta":
         call = calls.get(data.get("item_id"))
         if call is None:

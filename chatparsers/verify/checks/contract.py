@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..answer import NOT_JSON, data_of
 from ..exchange import Exchange
 from ..rows import Blame, Row
-from ..said import NOT_JSON, data_of
 from .check import answered, judges
 from .shape import follows
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.message import Message
+from ..answer import NOT_JSON
 from ..exchange import Exchange
 from ..forced import begins_at
 from ..rows import Blame, Row
-from ..said import NOT_JSON
 from .check import answered, judges
 from .contract import fits
 

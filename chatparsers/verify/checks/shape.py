@@ -7,11 +7,11 @@ from typing import Any
 
 import jsonschema
 
+from ..answer import NOT_JSON, AnswerCall
 from ..client import TRIES
 from ..exchange import Exchange
 from ..probes import SENT_BACK, with_short_ids
 from ..rows import Blame, Row
-from ..said import NOT_JSON, SaidCall
 from .check import answered, judges
 
 
@@ -80,7 +80,7 @@ def schema(exchange: Exchange) -> Iterator[Row]:
             yield exchange.row("arguments-schema", wrong[:200], [call.name, value], blame=blame)
 
 
-def _wrote(exchange: Exchange, call: SaidCall) -> Blame:
+def _wrote(exchange: Exchange, call: AnswerCall) -> Blame:
     """Whose fault wrong arguments are: the model's if its own text has them, and the request does not force a call."""
     if exchange.probe.forced:
         return "server"

@@ -11,7 +11,7 @@ Finish: TypeAlias = Literal["stop", "length", "calls"]
 
 
 @dataclass(slots=True)
-class SaidCall:
+class AnswerCall:
     """A call as the client got it. ``arguments`` should be JSON text, and may be anything."""
 
     id: object = None
@@ -47,13 +47,13 @@ class Fault:
 
 
 @dataclass(slots=True)
-class Said:
+class Answer:
     """The answer. ``finish``: why it ended, ``reason`` as the API spells it. ``completion`` and ``prompt``: the counts
     of tokens. ``faults``: what was wrong in the shape."""
 
     content: str = ""
     reasoning: str = ""
-    calls: list[SaidCall] = field(default_factory=list)
+    calls: list[AnswerCall] = field(default_factory=list)
     finish: Finish | None = None
     reason: object = None
     id: str | None = None
