@@ -175,8 +175,10 @@ class Search:
                 if left and -len(new) > left[0][0]:  # others may reach more
                     heappush(left, (-len(new), length, place))
                 elif new:
-                    found.append(self.shortened(one, reaches, new))
-                    reached |= reaches(found[-1].ways)
+                    short = self.shortened(one, reaches, new)
+                    reached |= reaches(short.ways)
+                    if all((short.turn, short.text) != (other.turn, other.text) for other in found):
+                        found.append(short)
         return found
 
     def shortened(self, one: Text, reaches: Callable[[Any], frozenset[Any]], new: frozenset[Any]) -> Text:

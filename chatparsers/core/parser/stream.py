@@ -717,7 +717,9 @@ class Stream:
     def _catch_up(self) -> None:
         """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
-            line = self._pieces[-1].endswith("\n") if self._pieces else self._transcript.ends_line()
+            line = not m.CONTENT <= self._kind <= m.REASONING or (
+                self._pieces[-1].endswith("\n") if self._pieces else self._transcript.ends_line()
+            )
             self._machine.skip_to(self._fed - len(self._held), self._held, line)
             self._note_region()
             self._plain = _no_shortcut
