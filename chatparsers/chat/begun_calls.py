@@ -100,8 +100,11 @@ class _Begun:
             return wire
         end = self._parting(wire, other)
         calls = self.turn.parse(wire[:end]).tool_calls
-        ended = len(calls) > len(self.calls) and calls[-1].complete
-        return wire[:end] if ended else wire[: common(wire, other)]
+        if len(calls) > len(self.calls) and calls[-1].complete:
+            return wire[:end]
+        end = common(wire, other)
+        calls = self.turn.parse(wire[:end]).tool_calls
+        return wire[:end] if len(calls) > len(self.calls) else wire  # one alone is written otherwise
 
     def _parting(self, *ways: str) -> int:
         """How far two texts agree, without dividing a text of the format."""
