@@ -696,7 +696,12 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "a token without text",
             lambda p: p.body(p.token("") + p.json_call(name="name", args="arguments")),
-            "p.token(''): a token has a text; give the token's text, or leave it out",
+            "p.token(''): a token is more than white space; give the token's text, or leave it out",
+        ),
+        (
+            "a token of white space",
+            lambda p: p.body(p.token("<c>") + p.json_call(name="name", args="arguments") + p.token("\n")),
+            "p.token('\\n'): a token is more than white space; give the token's text, or leave it out",
         ),
         (
             "None for a node",

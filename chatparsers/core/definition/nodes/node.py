@@ -406,8 +406,8 @@ class Token(Leaf, commits=False):
         return f"p.token({', '.join(map(repr, self.names))})"
 
     def check(self, reader: Reader) -> None:
-        if not all(self.names):
-            wrong(self, "a token has a text", "give the token's text, or leave it out")
+        if not all(map(str.strip, self.names)):
+            wrong(self, "a token is more than white space", "give the token's text, or leave it out")
         check_characters(self, *self.names)
 
 
