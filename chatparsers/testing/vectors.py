@@ -12,6 +12,7 @@ from typing import Any
 from ..core.events import CallArguments, CallStart, Content, Event, Reasoning
 from ..core.format import Format, Turn
 from ..core.message import Message
+from ..core.parser.transcript import joined_events
 from .splicing import TRIES, Search
 
 
@@ -68,15 +69,7 @@ def said(turn: Turn, message: Message) -> dict[str, Any]:
 
 def joined(events: Iterable[Event], turn: Turn) -> list[dict[str, Any]]:
     """The events as data; those that follow each other and only add text are one."""
-    found: list[dict[str, Any]] = []
-    for event in events:
-        one = _event(event, turn)
-        last = found[-1] if found else {}
-        if "text" in one and {**last, "text": ""} == {**one, "text": ""}:
-            last["text"] += one["text"]
-        else:
-            found.append(one)
-    return found
+    return [_event(event, turn) for event in joined_events(events)]
 
 
 def _event(event: Event, turn: Turn) -> dict[str, Any]:
