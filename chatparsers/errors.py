@@ -25,6 +25,13 @@ def lacks_tokenizers() -> str:
     return "" if installed("tokenizers") else "; a file's needs tokenizers: pip install tokenizers"
 
 
+def check_limit(name: str, number: object, least: int = 1) -> None:
+    """Raises `RequestError` if ``number``, the keyword ``name``, is neither None nor a whole number from ``least``
+    on."""
+    if number is not None and (type(number) is not int or number < least):
+        raise RequestError(f"{name}: expected a number from {least} on, or None, found {number!r:.60}")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for a misspelt ``name``: near names, or all ``known`` names if no name is near."""
     names = sorted(known)

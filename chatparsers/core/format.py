@@ -12,7 +12,7 @@ from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..errors import RequestError, warn_user
+from ..errors import RequestError, check_limit, warn_user
 from ..kept import cached
 from ..lazy import load_reference
 from ..public import made_by, public
@@ -238,12 +238,10 @@ class Format(Shown):
             raise RequestError(
                 f"parallel_tool_calls: expected True or False, found {type(parallel_tool_calls).__name__}"
             )
-        if max_calls is not None and (type(max_calls) is not int or max_calls < 1):
-            raise RequestError(f"max_calls: expected a number from 1 on, or None, found {max_calls!r:.60}")
-        if call_within is not None and (type(call_within) is not int or call_within < 1):
-            raise RequestError(
-                f"call_within: expected a number from 1 on, or None, found {call_within!r:.60}"
-            )
+        if max_calls is not None:
+            check_limit("max_calls", max_calls)
+        if call_within is not None:
+            check_limit("call_within", call_within)
         if not isinstance(lenient_calls, bool):
             raise RequestError(f"lenient_calls: expected True or False, found {type(lenient_calls).__name__}")
         known = read_tools(tools)

@@ -17,7 +17,7 @@ from sys import getsizeof
 from typing import Any
 
 from ..core.shown import Shown
-from ..errors import RequestError, SchemaError, did_you_mean, warn_user
+from ..errors import RequestError, SchemaError, check_limit, did_you_mean, warn_user
 from ..kept import Kept
 from ..public import public
 from .budget import MAX_SIZE, MAX_WORK, Budget
@@ -125,8 +125,7 @@ def write(
             f"engine: expected an xgrammar that reads references to tokens (0.1.34 or later), found {engine!r}: give "
             "token_references=False, and feed the stream text"
         )
-    if max_calls is not None and (type(max_calls) is not int or max_calls < 1):
-        raise RequestError(f"max_calls: expected a number from 1 on, or None, found {max_calls!r:.60}")
+    check_limit("max_calls", max_calls)
     request = Request.of(turn, ids, max_calls, call_within, spent, call_next, anew)
     check_call_within(turn, request.call_within)
     if request.call_within is not None and not target.tokens:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.message import Message
 from ..core.parser.stream import Stream
-from ..errors import RequestError, lacks_tokenizers
+from ..errors import RequestError, check_limit, lacks_tokenizers
 from ..grammar import Grammar, write
 from ..grammar.reading.request import check_call_within
 from .closing import message_ids, sections, without_texts
@@ -57,10 +57,7 @@ class Plan:
                 "guide: expected a token that ends the turn, found none in the tokenizer: name it with load(…, "
                 "eos_token=…)"
             )
-        if thinking_tokens is not None and (type(thinking_tokens) is not int or thinking_tokens < 0):
-            raise RequestError(
-                f"thinking_tokens: expected a number from 0 on, or None, found {thinking_tokens!r:.60}"
-            )
+        check_limit("thinking_tokens", thinking_tokens, least=0)
         if call_within is None:
             call_within = turn.call_within
         check_call_within(turn, call_within)

@@ -12,7 +12,7 @@ from ...core.definition.idioms import Options
 from ...core.definition.nodes import Body, Node, Token
 from ...core.definition.tree import once, tokens, walk
 from ...core.parser.readable import unreadable
-from ...errors import RequestError
+from ...errors import RequestError, check_limit
 from ...schema.tools import Tool, Toolset
 from ..ir import Ir
 from ..schemas import Weakened
@@ -120,8 +120,7 @@ def check_call_within(turn: Any, number: int | None) -> None:
     """Raises `RequestError` if ``number`` is no limit, or if no call may follow text in the turn."""
     if number is None:
         return
-    if type(number) is not int or number < 1:
-        raise RequestError(f"call_within: expected a number from 1 on, or None, found {number!r:.60}")
+    check_limit("call_within", number)
     options, given = turn.options, turn.response_format or {}
     free = (
         options.tools and options.mode == "auto" and options.schema is None and given.get("type") != "grammar"
