@@ -98,13 +98,11 @@ class _Begun:
             other = self._wire(self.given, self.call)
         except RequestError:  # the format writes one
             return wire
-        end = self._parting(wire, other)
-        calls = self.turn.parse(wire[:end]).tool_calls
-        if len(calls) > len(self.calls) and calls[-1].complete:
-            return wire[:end]
-        end = common(wire, other)
-        calls = self.turn.parse(wire[:end]).tool_calls
-        return wire[:end] if len(calls) > len(self.calls) else wire  # one alone is written otherwise
+        for end, whole in ((self._parting(wire, other), True), (common(wire, other), False)):
+            calls = self.turn.parse(wire[:end]).tool_calls
+            if len(calls) > len(self.calls) and (calls[-1].complete or not whole):
+                return wire[:end]
+        return wire  # one call alone is written otherwise
 
     def _parting(self, *ways: str) -> int:
         """How far two texts agree, without dividing a text of the format."""
