@@ -9,7 +9,6 @@ from typing import Any
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body, Node
 from ..core.definition.tree import first, walk
-from ..core.definition.write import write
 from ..core.format import Format
 from ..detection.detect import Detection
 from ..errors import DefinitionError
@@ -18,6 +17,7 @@ from ..schema.tools import Toolset
 from ..templates import Template
 from ..templates.probe.roles import ANY, role_headers
 from ..tokens import ModelFiles, SpecialTokens
+from ..writer.turn import write
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,8 @@ from .definition.check import check_model
 from .definition.features import Features, features_of, late_ids, preserved_tokens, tree_of
 from .definition.idioms import Builder, Options
 from .definition.nodes import Node
-from .definition.write import calls_of, names_of, write
 from .definition.wrong import check_texts
 from .message import Message
-from .parser.readable import check_names, check_values
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
 from .parser.start import start
 from .parser.stream import Piece, Start, Stream, opened
@@ -45,6 +43,7 @@ _GRAMMAR = "chatparsers.grammar:write"
 _GUIDE = "chatparsers.guide:open_guide"
 _ID_START = "chatparsers.tokens.feed:id_start"
 _MARKER_IDS = "chatparsers.tokens.feed:marker_ids"
+_RENDER = "chatparsers.writer:render"
 _TEXT = "chatparsers.tokens.feed:text_of"
 _STOP_IDS = "chatparsers.tokens.feed:stop_ids"
 
@@ -166,11 +165,7 @@ class Format(Shown):
         '<think>\\nHm.\\n</think>\\n\\nHi'
         """
         plain = message.to_openai() if isinstance(message, Message) else message
-        known = read_tools(tools)
-        text = write(self, self.tree(Options(tools=True)), plain, known)
-        check_names(self, names_of(plain), known)
-        if read_back:
-            check_values(self, text, calls_of(plain), known)
+        text: str = load_reference(_RENDER)(self, plain, tools, read_back)
         return text
 
     def parse(self, output: Piece, *, tools: Tools | None = None, prefix: str = "") -> Message:

@@ -9,11 +9,11 @@ from ..core.definition.features import Definition, reasoning_spans
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body, Node, Span
 from ..core.definition.tree import begins, once
-from ..core.definition.write import fixed_text
 from ..core.message import Message
 from ..errors import RequestError
 from ..grammar.ir import literals
 from ..tokens import Vocabulary
+from ..writer.turn import fixed_text
 from .turn import Guided
 
 

@@ -17,7 +17,7 @@ from functools import lru_cache
 from ..core.definition import nodes as n
 from ..core.definition.nodes import Node, Span, Tag
 from ..core.definition.tree import children, once
-from ..core.definition.write import value_text
+from ..writer.turn import value_text
 
 Call = tuple[str, str]
 """The name of a tool, and its arguments as JSON."""

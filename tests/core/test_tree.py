@@ -16,7 +16,7 @@ import chatparsers
 from chatparsers import DefinitionError, core, values
 from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Gemma, Node, Raw
 from chatparsers.core.definition import nodes as n
-from chatparsers.core.definition import paths, write
+from chatparsers.core.definition import paths
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes.node import Leaf
 from chatparsers.core.definition.tree import first, head, walk
@@ -31,6 +31,7 @@ from chatparsers.grammar.reading import read, triggers
 from chatparsers.grammar.syntaxes import _WRITERS
 from chatparsers.schema.tools import Toolset
 from chatparsers.values import Json, Syntax
+from chatparsers.writer import turn
 
 pytestmark = pytest.mark.one_in(1)
 
@@ -38,7 +39,7 @@ KINDS = n.kinds()
 READERS = {
     "core/parser/compile.py": compiler._COMPILERS,
     "core/definition/paths.py": paths._FOLLOWED,
-    "core/definition/write.py": write._WRITTEN,
+    "writer/turn.py": turn._WRITTEN,
     "grammar/reading/read.py": read._READ,
     "grammar/reading/triggers.py": triggers._PIECES,
 }
@@ -176,7 +177,7 @@ def test_another_node_is_refused() -> None:
     readers: list[Callable[[], Any]] = [
         lambda: list(walk(other)),
         lambda: triggers.parsed_beginnings(other),
-        lambda: write.write(chatparsers.get_format("qwen3"), other, {}, Toolset()),
+        lambda: turn.write(chatparsers.get_format("qwen3"), other, {}, Toolset()),
     ]
     for read_other in readers:
         with pytest.raises(DefinitionError, match="int is no kind of node"):
@@ -191,7 +192,7 @@ def kinds(module: object, base: type) -> list[type]:
 def test_who_writes_values_has_a_row_for_each_syntax() -> None:
     """A module with such a table cannot be imported without one of its rows; `core/__init__.py` exports the records."""
     syntaxes = set(kinds(values, Syntax))
-    assert syntaxes == set(kinds(core, Syntax)) == set(write._VALUES) == {*_WRITERS, Raw}
+    assert syntaxes == set(kinds(core, Syntax)) == set(turn._VALUES) == {*_WRITERS, Raw}
     with pytest.raises(
         DefinitionError, match="here: expected a row for each value syntax, and that of Elements is"
     ):

@@ -21,9 +21,9 @@ from chatparsers import Format, RequestError, SchemaError, get_format, list_form
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import EachTool
 from chatparsers.core.definition.tree import walk
-from chatparsers.core.parser.readable import unreadable
 from chatparsers.detection.analysis.accepted import accepts
 from chatparsers.schema.tools import Tool
+from chatparsers.writer.readable import unreadable
 
 FORMATS = [info.name for info in list_formats()]
 UNUSUAL = (
@@ -106,6 +106,6 @@ def test_ordinary_names_cost_no_check(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object) -> None:
         raise AssertionError("an ordinary name was tried")
 
-    monkeypatch.setattr("chatparsers.core.parser.readable._reads", fail)
+    monkeypatch.setattr("chatparsers.writer.readable._reads", fail)
     turn = get_format("qwen3-coder").bind(tools=[tool("get_weather", {"city_name": {"type": "string"}}, [])])
     assert turn.grammar()

@@ -11,9 +11,9 @@ from ...core.definition.features import reasoning_spans
 from ...core.definition.idioms import Options
 from ...core.definition.nodes import Body, Node, Token
 from ...core.definition.tree import once, tokens, walk
-from ...core.parser.readable import unreadable
 from ...errors import RequestError, check_limit
 from ...schema.tools import Tool, Toolset
+from ...writer.readable import unreadable
 from ..ir import Ir
 from ..schemas import Weakened
 from .triggers import Trigger

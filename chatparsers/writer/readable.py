@@ -13,15 +13,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ...errors import RequestError
-from ...schema.tools import Tool, Toolset, read_tools
-from ..definition.features import Definition
-from ..definition.idioms import Options
-from ..definition.nodes import SameName
-from ..definition.tree import walk
-from ..definition.write import write
-from .start import start
-from .stream import Stream, begun
+from ..core.definition.features import Definition
+from ..core.definition.idioms import Options
+from ..core.definition.nodes import SameName
+from ..core.definition.tree import walk
+from ..core.parser.start import start
+from ..core.parser.stream import Stream, begun
+from ..errors import RequestError
+from ..schema.tools import Tool, Toolset, read_tools
+from .turn import write
 
 _usual = re.compile(r"[A-Za-z0-9_-]{1,256}").fullmatch
 

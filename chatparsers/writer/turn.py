@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import DefinitionError, RequestError
-from ...schema.document import is_of
-from ...schema.tools import Argument, Tool, Toolset
-from ...values import Elements, Gemma, Json, Python, Raw, Syntax, of_every_syntax
-from ...values.gemma import gemma_key
-from . import nodes as n
-from .features import Definition
-from .nodes import Node, Span, Tag, of_every_kind
-from .tree import walk
-from .wrong import spelt
+from ..core.definition import nodes as n
+from ..core.definition.features import Definition
+from ..core.definition.nodes import Node, Span, Tag, of_every_kind
+from ..core.definition.tree import walk
+from ..core.definition.wrong import spelt
+from ..errors import DefinitionError, RequestError
+from ..schema.document import is_of
+from ..schema.tools import Argument, Tool, Toolset
+from ..values import Elements, Gemma, Json, Python, Raw, Syntax, of_every_syntax
+from ..values.gemma import gemma_key
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
@@ -244,7 +244,7 @@ class _Writer:
 
 
 _WRITTEN: Mapping[type[Node], Callable[[_Writer, Any], str]] = of_every_kind(
-    "core/definition/write.py",
+    "writer/turn.py",
     {
         **dict.fromkeys((n.Literal, n.Token, n.Space), lambda writer, node: node.text),
         # what no text stands for, and text that may be empty
@@ -385,7 +385,7 @@ def _gemma(syntax: Gemma, value: str) -> str:
 
 
 _VALUES: Mapping[type[Syntax], Callable[[Any, str], str]] = of_every_syntax(
-    "core/definition/write.py",
+    "writer/turn.py",
     {
         Json: lambda syntax, value: value,
         Python: _python,
