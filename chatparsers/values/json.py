@@ -31,6 +31,9 @@ _word_run = re.compile(r"-?[A-Za-z_]*").match
 _escape_begun = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
 _members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{WS},)+').match
 _items = re.compile(rf"(?:{WS}{SCALAR}{WS},)+").match
+_member = rf'"{STRING}"{WS}:{WS}{SCALAR}{WS}'
+_flat = re.compile(rf"\{{{WS}(?:{_member}(?:,{WS}{_member})*)?\}}").match
+"""A whole object of scalars: nearly all arguments of a call."""
 
 _MENDED = {"None": "null", "True": "true", "False": "false"}
 _MENDED |= {word: f'"{word}"' for word in ("NaN", "Infinity", "-Infinity")}
@@ -39,6 +42,8 @@ _LONGEST_WORD = 9
 _AFTER_SIGN = (("", "I"), ("I",))
 """What a minus sign before a word is followed by: without and with the end of the text."""
 _BULK = 64
+_FLAT = 256
+"""The longest object that is tried as a flat one: a try that fails costs no more than this."""
 _PART = 4096
 
 # the states: what may come next; the first two follow a comma
@@ -118,6 +123,10 @@ class JsonScanner(Transcoder):
         stack = self.stack
         if self.notes:
             self.notes = []
+        if not stack and state == _VALUE and (match := _flat(text, i, i + _FLAT)):
+            self.done = True
+            self.out = match[0]
+            return match.end()
         while (i < n or (final and state == _NUM)) and not self.error:
             if state == _STRING_VALUE or state == _STRING_KEY:
                 match = _run(text, i)
