@@ -92,8 +92,8 @@ class Answer:
             if batch.ids is None and batch.text:
                 raise EngineError("the engine sent text without the ids of its tokens, which it gave before")
             piece = batch.ids or []
-            ended = next((place for place, id in enumerate(piece) if id in self._ends), None)
-            if ended is not None:
+            if not self._ends.isdisjoint(piece):
+                ended = next(place for place, id in enumerate(piece) if id in self._ends)
                 piece = piece[: ended + 1]
                 self.done = True
             self._fed += len(piece)
@@ -105,7 +105,10 @@ class Answer:
                 self._ids += piece
         if self._probable is not None:
             self._probable.take(batch, len(piece))
-        frames = self._written(self._stream.feed(piece)) if piece else ""
+        if not piece:
+            return ""
+        alone = self._by_ids and len(piece) == 1  # which a stream reads faster
+        frames = self._written(self._stream.feed(piece[0] if alone else piece))
         if self._most is not None and self._fed > self._most and not self.done:
             raise EngineError("the engine sent more tokens than it was asked for")
         return frames
@@ -150,15 +153,14 @@ class Answer:
 
     def _written(self, events: list[Event], last: bool = False, length: bool = False) -> str:
         if events:
-            events = list(self._calls.take(events, length))
+            events = self._calls.take(events, length)
         if self._stops is not None:
             events = list(self._stops.take(events, last))
             self.done = self.done or self._stops.found is not None
         if self._probable is None and self._ids is None:
             if self._framed:
                 return self.writer.frames(events) if events else ""
-            for event in events:
-                self.writer.event(event)
+            self.writer.take(events)
             return ""
         chunks = self._told(events, last)
         if self._ids and chunks:

@@ -14,6 +14,7 @@ A stream begins with the engine's first batch, or with the first comment. Until 
 
 from __future__ import annotations
 
+import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
@@ -110,7 +111,7 @@ class Responding:
         """Whether the client was sent all of a whole answer."""
         self._begun = begun
         """Whether the head of the response has been sent."""
-        self._filled = anyio.Event()
+        self._filled = asyncio.Event()
         self._some = False
         """Whether something of the engine was read."""
         self._quiet = False
@@ -194,7 +195,7 @@ class Responding:
         frames = answers.start()
         while True:
             await self._filled.wait()
-            self._filled = anyio.Event()
+            self._filled.clear()
             try:
                 for reader in self._readers:
                     frames += self._taken(reader)

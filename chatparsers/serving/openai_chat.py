@@ -5,20 +5,18 @@ Reasoning goes out under two names, because clients are divided between ``reason
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypedDict
 from uuid import uuid4
 
-from ..core.events import Event
 from ..core.message import RegionKind
 from .errors import ApiError
 from .logprobs import FIELDS, TokenLogprob
 from .parts import Part, PartKind
 from .tools import Toolkit
 from .usage import Usage
-from .writer import Writer, to_data
+from .writer import Writer
 
-_HERE: Any = {"here": "delta"}
 ChatFinish = Literal["stop", "length", "tool_calls"]
 
 
@@ -153,8 +151,6 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         self._index = index
         self.include_usage = include_usage
         self._toolkit = toolkit or Toolkit()
-        self._around: tuple[str, ...] = ()
-        """What comes before and after the delta in the frame of a chunk."""
 
     @staticmethod
     def new_id() -> str:
@@ -166,27 +162,19 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             first["prompt_token_ids"] = self.prompt_token_ids
         return [first]
 
-    def event(self, event: Event) -> list[ChatChunk]:
-        return [self._chunk(delta) for delta in self._changes(event)]
-
-    def frames(self, events: Iterable[Event]) -> str:
-        # All chunks of a stream are alike but for their deltas, so the rest is made once.
-        if not self._around:
-            head, tail = to_data(self._chunk(_HERE)).split(to_data(_HERE))
-            self._around = f"data: {head}", f"{tail}\n\n"
-        head, tail = self._around
-        return "".join(
-            [f"{head}{to_data(delta)}{tail}" for event in events for delta in self._changes(event)]
-        )
-
-    def _begun(self, part: Part) -> list[Delta]:
+    def _begun(self, part: Part) -> list[ChatChunk]:
         if not part.is_call:
             return []
-        empty = "input" if part.kind == "custom" else "arguments"
-        return [_call(part, {"name": part.name, empty: ""}, id=part.id, type=_FIELD[part.kind])]
+        field = _FIELD[part.kind]
+        call = _call(part, {"name": part.name, _TEXT[part.kind]: ""}, id=part.id, type=field)
+        return [self._chunk(call)]
 
-    def _added(self, part: Part, text: str) -> Delta:
-        return _ADDED[part.kind](part, text)
+    def _added(self, part: Part, text: str) -> ChatChunk:
+        if part.is_call:
+            return self._chunk(_call(part, {_TEXT[part.kind]: text}))
+        if part.kind == "content":
+            return self._chunk({"content": text})
+        return self._chunk({"reasoning": text, "reasoning_content": text})
 
     def _last(self) -> list[ChatChunk]:
         last = self._chunk({})
@@ -292,15 +280,11 @@ def _call(part: Part, more: Mapping[str, str], **first: str) -> Delta:
 
 
 _FIELD: Mapping[PartKind, str] = {"call": "function", "custom": "custom"}
-_ADDED: Mapping[PartKind, Callable[[Part, str], Delta]] = {
-    "content": lambda part, text: {"content": text},
-    "reasoning": lambda part, text: {"reasoning": text, "reasoning_content": text},
-    "call": lambda part, text: {"tool_calls": [{"index": part.index, "function": {"arguments": text}}]},
-    "custom": lambda part, text: _call(part, {"input": text}),
-}
+_TEXT: Mapping[PartKind, str] = {"call": "arguments", "custom": "input"}
+"""What has the text of a call."""
 
 
 def _whole_call(part: Part) -> ChatToolCall:
     field = _FIELD[part.kind]
-    more = {"name": part.name, "input" if part.kind == "custom" else "arguments": part.text}
+    more = {"name": part.name, _TEXT[part.kind]: part.text}
     return {"id": part.id, "type": field, field: more}  # type: ignore[misc]

@@ -9,23 +9,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
+from ..core.events import CallArguments, Content, Event, Reasoning
 from .logprobs import TokenLogprob
 
 PartKind = Literal["reasoning", "content", "call", "custom"]
+_ADDS: Mapping[PartKind, type[Event]] = {
+    "reasoning": Reasoning,
+    "content": Content,
+    "call": CallArguments,
+    "custom": CallArguments,
+}
 
 
 class Part:
     """A run of reasoning or of content, or a call. A ``custom`` part is the call of a freeform tool.
 
     ``index``, ``id`` and ``name``: of a call. ``key``: by what the API calls the part, where it has such names.
+    ``adds``: the class of the events that add text to it.
     """
 
-    __slots__ = ("complete", "id", "index", "is_call", "key", "kind", "name", "pieces", "tokens")
+    __slots__ = ("adds", "complete", "id", "index", "is_call", "key", "kind", "name", "pieces", "tokens")
 
     def __init__(self, kind: PartKind, index: int = 0, id: str = "", name: str = "") -> None:
         self.kind = kind
+        self.adds = _ADDS[kind]
         self.is_call = kind in ("call", "custom")
         self.index = index
         self.id = id

@@ -127,6 +127,8 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         self._apart: Logprobs = {}
         """What it says of tokens that no item has a place for."""
         self._number = 0
+        self._head = ""
+        """What comes before the number in the frames that add text to the open part."""
         self._error: dict[str, Any] | None = None
 
     @staticmethod
@@ -151,6 +153,18 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         if part.kind == "content":
             event["logprobs"] = []
         return event
+
+    def _around(self, part: Part) -> list[str]:
+        number = self._number
+        head, *rest = super()._around(part)
+        self._number = number  # none was sent
+        self._head, _, head = head.partition(f'"sequence_number":{number}')
+        return [head, *rest]
+
+    def _frame(self, part: Part, text: str) -> str:
+        frame = super()._frame(part, text)
+        self._number += 1
+        return f'{self._head}"sequence_number":{self._number - 1}{frame}'
 
     def _ended(self, part: Part) -> list[ResponseEvent]:
         item = self._item(part)

@@ -6,7 +6,7 @@ goes out as text: the client runs nothing, and the model sees in the next reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event
 
@@ -41,29 +41,37 @@ class WholeCalls:
         self._brace = ""
         """The end of the arguments that waits."""
 
-    def take(self, events: Iterable[Event], length: bool = False) -> Iterator[Event]:
+    def take(self, events: Iterable[Event], length: bool = False) -> list[Event]:
         """The events that may go out. ``length``: the answer was cut off, and these are its last events."""
-        for event in events:
+        given = [*events]
+        for event in given:
+            if type(event) in _OF_CALLS:
+                break
+        else:
+            return given
+        found: list[Event] = []
+        for event in given:
             match event:
                 case CallStart():
                     self._held, self._open, self._brace = [event], False, ""
                 case CallArguments() if self._open:
-                    yield from self._argued(event)
+                    self._argued(event, found)
                 case CallArguments():
                     self._held.append(event)
                     if self._early and _is_object(self._held):
-                        self._open, held = True, self._held
-                        yield held[0]
-                        for waited in held[1:]:
-                            yield from self._argued(waited)
+                        self._open = True
+                        found.append(self._held[0])
+                        for waited in self._held[1:]:
+                            self._argued(waited, found)
                 case CallEnd(index=index, complete=complete):
-                    yield from self._ended(index, complete or (length and self._cut))
+                    self._ended(index, complete or (length and self._cut), found)
                     if self._open:
-                        yield event
+                        found.append(event)
                 case _:
-                    yield event
+                    found.append(event)
+        return found
 
-    def _argued(self, event: Event) -> Iterator[Event]:
+    def _argued(self, event: Event, found: list[Event]) -> None:
         """More arguments, but for the brace with which they may end."""
         if isinstance(event, CallArguments):
             text = self._brace + event.text
@@ -71,16 +79,19 @@ class WholeCalls:
             end = len(bare) - 1 if bare.endswith("}") else len(text)
             self._brace = text[end:]
             if end:
-                yield CallArguments(event.index, text[:end])
+                found.append(CallArguments(event.index, text[:end]))
 
-    def _ended(self, index: int, whole: bool) -> Iterator[Event]:
+    def _ended(self, index: int, whole: bool, found: list[Event]) -> None:
         if whole and self._open and self._brace:
-            yield CallArguments(index, self._brace)
+            found.append(CallArguments(index, self._brace))
         elif whole and not self._open:
             self._open = True
-            yield from self._held
+            found += self._held
         elif not self._open:
-            yield Content(self._text(index))
+            found.append(Content(self._text(index)))
+
+
+_OF_CALLS = frozenset((CallStart, CallArguments, CallEnd))
 
 
 def _is_object(events: list[Event]) -> bool:

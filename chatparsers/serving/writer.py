@@ -22,11 +22,13 @@ from .errors import ApiError
 from .freeform import FreeText
 from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .partial import ArgumentsFilter
-from .parts import Part, PartKind
+from .parts import Part
 from .tools import Toolkit
 from .usage import Usage
 from .whole_calls import WholeCalls
 
+_HERE: Any = {"here": "text"}
+"""Where the text goes in the frame of a part. As JSON it has quotes, so that no text of a client spells it."""
 Chunk = TypeVar("Chunk", bound=Mapping[str, Any])
 Answer = TypeVar("Answer", bound=Mapping[str, Any])
 
@@ -85,6 +87,8 @@ class Writer(ABC, Generic[Chunk, Answer]):
         """The last part, if more of it may come."""
         self._arguments: FreeText | ArgumentsFilter | None = None
         """What reads the arguments of the open call; None: they go out as they are."""
+        self._framed: tuple[Part | None, list[str]] = None, []
+        """A part, and what is around its text in the frames that add to it."""
         self._called = False
         """Whether a call is complete."""
         self._finished = False
@@ -103,11 +107,27 @@ class Writer(ABC, Generic[Chunk, Answer]):
 
     def event(self, event: Event) -> list[Chunk]:
         """Writes one event of the stream."""
-        return self._changes(event)
+        part, text = self._open, self._goes_on(event)
+        if text is None:
+            return self._changes(event)
+        return [self._added(part, text)] if part is not None and text else []
 
     def frames(self, events: Iterable[Event]) -> str:
         """Writes events of the stream as frames: the same as `sse` of what `event` gives."""
-        return sse([chunk for event in events for chunk in self.event(event)], named=self.named)
+        frames = []
+        for event in events:
+            part, text = self._open, self._goes_on(event)
+            if text is None:
+                frames.append(sse(self._changes(event), named=self.named))
+            elif text and part is not None:
+                frames.append(self._frame(part, text))
+        return "".join(frames)
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Takes events of an answer that is not streamed."""
+        for event in events:
+            if self._goes_on(event) is None:
+                self._changes(event)
 
     def tokens(self, kind: RegionKind, found: list[TokenLogprob], chunks: list[Chunk]) -> list[Chunk]:
         """Writes what the engine says of tokens of one kind. ``chunks``: what their event became; [] if they have none.
@@ -155,8 +175,7 @@ class Writer(ABC, Generic[Chunk, Answer]):
         """
         self.start(usage.prompt if usage is not None else 0)
         calls = WholeCalls(partial(_call_text, message), cut=self.cut_calls)
-        for event in calls.take(_events_of(message), reason == "length"):
-            self.event(event)
+        self.take(calls.take(_events_of(message), reason == "length"))
         self.finish(reason, usage)
         return self.answer
 
@@ -164,18 +183,18 @@ class Writer(ABC, Generic[Chunk, Answer]):
         """The whole answer as JSON text, the numbers of calls as the model wrote them."""
         return to_json(self.answer)
 
-    # What an API says of a part: changes of the answer, which it streams.
+    # What an API says of a part.
 
     @abstractmethod
-    def _begun(self, part: Part) -> list[Any]:
-        """The changes with which a part begins."""
+    def _begun(self, part: Part) -> list[Chunk]:
+        """The chunks with which a part begins."""
 
     @abstractmethod
-    def _added(self, part: Part, text: str) -> Any:
-        """The change that more text of a part is."""
+    def _added(self, part: Part, text: str) -> Chunk:
+        """The chunk of more text of a part."""
 
-    def _ended(self, part: Part) -> list[Any]:
-        """The changes with which a part ends."""
+    def _ended(self, part: Part) -> list[Chunk]:
+        """The chunks with which a part ends."""
         return []
 
     @abstractmethod
@@ -184,48 +203,62 @@ class Writer(ABC, Generic[Chunk, Answer]):
 
     # events
 
-    def _changes(self, event: Event) -> list[Any]:
-        """The changes of the answer that an event makes."""
+    def _goes_on(self, event: Event) -> str | None:
+        """The text that an event adds to the open part, which has it now; None if it does something else."""
+        part = self._open
+        if part is None or type(event) is not part.adds:
+            return None
+        text = event.text  # type: ignore[union-attr]
+        if self._arguments is not None:
+            text = self._arguments.take(text)
+        if text:
+            part.pieces.append(text)
+        return text
+
+    def _frame(self, part: Part, text: str) -> str:
+        """The frame of more text of a part. All of a part are alike but for their texts, so the rest is made once."""
+        of, around = self._framed
+        if of is not part:
+            around = self._around(part)
+            self._framed = part, around
+        return to_data(text).join(around)
+
+    def _around(self, part: Part) -> list[str]:
+        """What is around the text of a part in a frame. A frame may have the text several times."""
+        return sse([self._added(part, _HERE)], named=self.named).split(to_data(_HERE))
+
+    def _changes(self, event: Event) -> list[Chunk]:
+        """The chunks of an event that does not just add to the open part."""
         match event:
             case Content(text=text):
-                return self._text("content", text)
+                return [*self._begin(Part("content")), *self._more(text)]
             case Reasoning(text=text):
-                return self._text("reasoning", text)
+                return [*self._begin(Part("reasoning")), *self._more(text)]
             case CallStart(index=index, name=name):
                 custom = self._toolkit.spelling(name).custom
                 begun = self._begin(Part("custom" if custom else "call", index, self._call_id(event), name))
                 self._arguments = FreeText() if custom else self._reader()
                 return begun
-            case CallArguments(text=text):
-                return self._more(text if self._arguments is None else self._arguments.take(text))
             case CallEnd(complete=complete):
                 self._called = self._called or complete
                 left = self._more(self._arguments.finish()) if self._arguments is not None else []
                 return [*left, *self._close(complete)]
         return []
 
-    def _text(self, kind: PartKind, text: str) -> list[Any]:
-        """Text goes on in the open part, if that is of its kind."""
-        part = self._open
-        if part is None or part.kind != kind:
-            return [*self._begin(Part(kind)), *self._more(text)]
-        part.pieces.append(text)
-        return [self._added(part, text)]
-
-    def _begin(self, part: Part) -> list[Any]:
+    def _begin(self, part: Part) -> list[Chunk]:
         closed = self._close()
         self._open = part
         self._parts.append(part)
         return [*closed, *self._begun(part)]
 
-    def _more(self, text: str) -> list[Any]:
+    def _more(self, text: str) -> list[Chunk]:
         part = self._open
         if part is None or not text:
             return []
         part.pieces.append(text)
         return [self._added(part, text)]
 
-    def _close(self, complete: bool = True) -> list[Any]:
+    def _close(self, complete: bool = True) -> list[Chunk]:
         """Ends the open part, if there is one. ``complete``: whether it is whole."""
         part, self._open, self._arguments = self._open, None, None
         if part is None:
@@ -264,8 +297,8 @@ def sse(chunks: Iterable[Mapping[str, Any]], *, named: bool) -> str:
     return "".join(frames)
 
 
-def to_data(chunk: Mapping[str, Any]) -> str:
-    """A chunk as JSON on one line."""
+def to_data(chunk: Mapping[str, Any] | str) -> str:
+    """A chunk, or a text of it, as JSON on one line."""
     data = _dumps(chunk)
     if not data.isascii():
         try:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -115,20 +116,28 @@ def test_strict_models_take_log_probabilities_and_ids(api: str) -> None:
     takes(APIS["chat"][1], [OpenAIChat.together(several, Usage(3, 4))])
 
 
+_LIKE_OURS = '{"here":"text"} "sequence_number":2'
+"""What frames have where the text of a piece goes, and their number."""
+
+
+@pytest.mark.parametrize("make", [OpenAIChat, OpenAIResponses, AnthropicMessages])
 @pytest.mark.parametrize(
-    "text", [*TEXTS.values(), TEXTS["all"].replace('"f"', '"free"'), "☃ \ud83d and more"]
+    "text", [*TEXTS.values(), TEXTS["all"].replace('"f"', '"free"'), "☃ \ud83d and more", _LIKE_OURS]
 )
-def test_frames_are_those_of_the_chunks(text: str) -> None:
+def test_frames_are_those_of_the_chunks(
+    text: str, make: type[Writer[Any, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What all chunks share is written once, and nothing is different by it."""
-    one, other = (
-        OpenAIChat('{"here":"delta"}', id="a", created=1, call_id=str, toolkit=KIT) for _ in range(2)
-    )
+    monkeypatch.setattr("chatparsers.serving.responses.uuid4", lambda: UUID(int=1))
+    kit = {} if make is AnthropicMessages else {"toolkit": KIT}
+    one, other = (make(_LIKE_OURS, id=_LIKE_OURS, created=1, call_id=str, **kit) for _ in range(2))
     stream = get_format("qwen3").bind(tools=TOOLS).stream()
+    assert one.start() == other.start()
     for place in range(len(text) + 1):
         events = stream.feed(text[place]) if place < len(text) else stream.finish("stop")
-        assert one.frames(events) == sse(
-            [chunk for event in events for chunk in other.event(event)], named=False
-        )
+        chunks = [chunk for event in events for chunk in other.event(event)]
+        assert one.frames(events) == sse(chunks, named=other.named)
+    assert one.finish("stop") == other.finish("stop")
     assert one.answer == other.answer
 
 
