@@ -74,6 +74,16 @@ def test_white_space_after_the_last_call_is_no_content(format: Format) -> None:
 
 
 @pytest.mark.one_in(4)
+def test_white_space_beside_the_arguments_is_no_part_of_them(format: Format) -> None:
+    """Where they are one object. It is markup, wherever the format itself writes none."""
+    if not format.features.tools:
+        return
+    before, object, after = written(format).partition('{"city": "Oslo"}')
+    message = read(format, f"{before} \n {object} {after}")
+    assert not object or [call.arguments for call in message.tool_calls] == [object], (before, after)
+
+
+@pytest.mark.one_in(4)
 def test_white_space_before_the_first_call_is_no_content(format: Format) -> None:
     """Models write a space or a line break there, and the grammars allow it."""
     if not format.features.tools:

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -115,6 +116,21 @@ def test_nothing_is_taken_out_of_a_call_that_is_not_read(
         message = turn.parse(text)
         if not message.tool_calls and not any(note.code == "malformed" for note in message.diagnostics):
             assert not list(taken_out(format, message)), (text, message.content)
+
+
+@pytest.mark.one_in(4)
+def test_only_white_space_is_in_an_empty_section(format: Format) -> None:
+    """A bracket too many, which is read after a call, is no part of a section without one."""
+    if not format.features.tools:
+        return
+    written = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
+    marks = [found.span() for found in re.finditer(r"<[^<>]+>", written)]
+    turn = format.bind(tools=TOOLS)
+    for (_, end), (start, _) in product(marks[:2], marks[-2:]):
+        for bracket in "}]" if end <= start else "":
+            text = f"So. {written[:end]} {bracket} {written[start:]} So."
+            message = turn.parse(text)
+            assert bracket in message.content or message.tool_calls or message.diagnostics, text
 
 
 INNER = {"ministral-3": "[ARGS]", "deepseek-v3-2": "｜DSML｜", "pythonic": "<|python_end|>"}

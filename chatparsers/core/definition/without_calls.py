@@ -74,6 +74,15 @@ def _blank(node: Node) -> bool:
         return True
 
 
+def _items(node: Node) -> tuple[Node, ...]:
+    return node.items if isinstance(node, Sequence) else (node,)
+
+
+def _repeats(node: Node) -> bool:
+    """Whether ``node``, after a call, reads more calls or more of its brackets: it repeats what is no marker."""
+    return isinstance(node, Many) and not tokens(node)
+
+
 def _emptied_sequence(node: Sequence, kind: type[Node]) -> list[_Emptied]:
     ways = [_Emptied(Sequence(()))]
     for item in node.items:
@@ -90,8 +99,10 @@ def _followed(way: _Emptied, part: _Emptied, item: Node) -> _Emptied:
         return way  # it looks at the calls
     if way.holed and not way.closed and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
         item = item.node  # models may leave out this closer; without a call it must be there
-    if way.closed and isinstance(item, Many) and not tokens(item):
-        return way  # what may come after the closer and is no marker repeats the calls
+    if way.holed and _repeats(item):
+        return way
+    if way.holed and isinstance(item, Choice):
+        item = Choice.of(*(option for option in item.options if not any(map(_repeats, _items(option)))))
     closed = way.closed or (way.holed and not nullable(item))
     opened = way.opened or not (way.holed or nullable(item) or _blank(item))
     return _Emptied(Sequence.of(way.node, item), way.holed, opened, closed)

@@ -339,6 +339,7 @@ class _Compiler:
         ends = [text for text in _begun(at.after) if text[0] not in '{"n']
         if ends:
             code.follows(absent, ends)
+        self.emit(m.SPAN, at.region, _white)  # no part of the arguments, whatever is before them
         read = node.syntax.object(code.alphabet.spellings)
         self.emit(m.VALUE, m.ARGUMENT, ArgumentsValue(read), True)
         if ends:
