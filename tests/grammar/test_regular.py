@@ -357,6 +357,9 @@ def test_numbers_within_bounds() -> None:
             inside = (number != bound and (number > bound) is lower) or (number == bound and not strict)
             for text in {f"{number:f}", f"{number.normalize():f}"}:
                 assert matcher.matches(text) is inside, (bound, strict, lower, text)
+        whole = f"{bound:f}".partition(".")[0]
+        for text in ("", "-", ".", "-.5", ".5", whole + ".", whole + ".e1", "0" + whole.strip("-"), "--1"):
+            assert not matcher.matches(text), (bound, strict, lower, text)
     for divisor in (2, 7, 30):
         found = build(ir.Lang((ir.Part(integer_range(-99, 400)), ir.Part(ir.EMPTY, divisor=divisor))))
         for number in range(-120, 420):
