@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatparsers.values.cut import cut_json
 from chatparsers.values.json import JsonScanner, StringScanner
 
 Read = Callable[..., Any]
@@ -263,3 +264,31 @@ def test_bad_escapes_cost_no_copy_of_the_rest() -> None:
         return Counted.taken
 
     assert count(2000) < 11 * count(200)
+
+
+def _read(text: str) -> Any:
+    """The value of a JSON text; None if it is none, or if half of a pair of surrogates is alone in it."""
+    try:
+        found = json.loads(text)
+        json.dumps(found, ensure_ascii=False).encode()
+    except ValueError:
+        return None
+    return found
+
+
+def test_what_is_cut_off_is_closed_after_all_that_is_whole() -> None:
+    """At every place: after the last whole value, and inside a string after its last whole character."""
+    for whole in (
+        '{"a": [1, {"b": "x, }"}, []], "c": {}, "": null}',
+        r'{"a\"": "\\\" \u00e9\ud83d\ude00\n", "b": ["\\\\", "\u0041x"]}',
+        r'["\\ud83d", "\ud83d\ude00", "}", "é😀"]',
+    ):
+        for end in range(1, len(whole) + 1):
+            text, cut = whole[:end], cut_json(whole[:end])
+            assert cut.open is (end < len(whole))
+            assert _read(text[: cut.whole] + cut.closers) is not None, text
+            strings = [
+                place for place in range(end + 1) if _read(text[:place] + '"' + cut.closers) is not None
+            ]
+            if cut.open:
+                assert cut.inside == max((place for place in strings if place > cut.whole), default=-1), text
