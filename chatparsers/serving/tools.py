@@ -80,7 +80,8 @@ def chat_tools(value: object, drops: Drops) -> Toolkit:
         if kind in ("function", None):
             function = mapping(tool.get("function"), f"{at}.function")
             string(function.get("name"), f"{at}.function.name")
-            functions.append({"type": "function", "function": dict(function)})
+            given = {name: value for name, value in function.items() if value is not None}
+            functions.append({"type": "function", "function": given})
         elif kind == "custom":
             made = _custom(mapping(tool.get("custom"), f"{at}.custom"), f"{at}.custom", drops)
             functions.append(made)

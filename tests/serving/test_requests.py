@@ -82,6 +82,13 @@ def test_the_same_request_of_all_apis_is_the_same() -> None:
         ),
     ]
     assert asked[0].prepare == asked[1].prepare == asked[2].prepare
+    null = dict.fromkeys(("strict", "defer_loading"))  # as clients write what they leave out
+    nulls = [
+        chat(tools=[{**TOOL, **null, "function": {**F, **null}}]),
+        responses(tools=[{"type": "function", **F, **null}]),
+        messages(tools=[{"name": "f", "description": "Does f.", "input_schema": {"type": "object"}, **null}]),
+    ]
+    assert [request.tools for request in nulls] == [asked[0].tools] * 3
     assert asked[0].thinking is False and asked[0].tools == [TOOL]
     assert [request.max_tokens for request in asked] == [9, 9, 9]
 
