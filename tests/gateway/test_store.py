@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -215,6 +216,36 @@ def test_what_cannot_be_kept_is_said(gateway: Callable[..., Any], stream: bool, 
     db.execute(f"PRAGMA max_page_count = {pages + 1000}")
     again = httpx2.post(f"{server.url}/v1/responses", json={"input": "Hi"}, timeout=20).json()
     assert again["store"] and httpx2.get(f"{server.url}/v1/responses/{again['id']}").json() == again
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size on this system")
+def test_what_cannot_be_deleted_stays(gateway: Callable[..., Any], tmp_path: Path) -> None:
+    """On a full disk it is said, and the store is as it was; once there is room, it goes."""
+    import resource
+
+    server = gateway(str(tmp_path))
+    with httpx2.Client(base_url=f"{server.url}/v1", timeout=20) as client:
+        item = {"role": "user", "content": "Hi", "type": "message"}
+        named = client.post("/conversations", json={"items": [item]}).json()["id"]
+        listed = f"/conversations/{named}/items"
+        paths = [f"{listed}/{client.get(listed).json()['data'][0]['id']}", f"/conversations/{named}"]
+        paths.append(f"/responses/{client.post('/responses', json={'input': 'Hi'}).json()['id']}")
+        before = [client.get(path).json() for path in paths]
+        usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+        ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, usual[1]))
+        try:
+            refused = [client.delete(path) for path in paths]
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+            signal.signal(signal.SIGXFSZ, ignored)
+        found = [(one.status_code, one.json()["error"]["code"]) for one in refused]
+        assert found == [(503, "store_full")] * 3
+        assert [client.get(path).json() for path in paths] == before
+        checked = server.app.state.keeping.store._db.execute("PRAGMA integrity_check").fetchall()
+        assert checked == [("ok",)]
+        for path in paths:
+            assert client.delete(path).status_code == 200 and client.get(path).status_code == 404
 
 
 # the store by itself
