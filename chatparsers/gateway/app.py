@@ -281,7 +281,7 @@ class _Gateway:
         recording: Recording | None = None
         try:
             owner = self.guard.check_key(http.headers)
-            entry = None if self.rollouts is None else self.rollouts.entry(http)
+            entry = None if self.rollouts is None else await self.rollouts.entry(http)
 
             def admit(body: bytearray) -> None:
                 if repeated is not None and entry is not None:

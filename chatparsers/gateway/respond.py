@@ -134,11 +134,13 @@ class Responding:
                     await failed(scope, receive, send)
                 tasks.cancel_scope.cancel()
         finally:
-            self._running.discard(self)
             self._over()
-            if self._recording is not None:
-                self._recording.over(self._answers, sent=self._sent_all, error=self._error)
             self._record.end(LEFT)
+            try:
+                if self._recording is not None:
+                    await self._recording.over(self._answers, sent=self._sent_all, error=self._error)
+            finally:
+                self._running.discard(self)
 
     @property
     def answer(self) -> Answer:

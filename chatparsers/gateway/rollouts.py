@@ -16,6 +16,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
+import anyio
 from anyio.to_thread import run_sync
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
@@ -76,13 +77,17 @@ class Rollouts:
 
     # who asks
 
-    def entry(self, http: HttpRequest) -> Entry:
-        """The session of a request. Raises `ApiError` if there are too many, or if its key is of another session."""
+    async def entry(self, http: HttpRequest) -> Entry:
+        """The session of a request, which begins if there is none.
+
+        Raises `ApiError` if there are too many, or if its key is of another session."""
         key = given_key(http.headers)
         named, own = _named(http), self.sessions.of_key(key)
         if own is not None and named not in (None, own):
             raise ApiError(f"this key is of another session than {str(named)[:99]!r}", status=403)
-        return self.sessions.named(own or named or (f"key-{digest(key)[:16]}" if key else _SHARED))
+        id = own or named or (f"key-{digest(key)[:16]}" if key else _SHARED)
+        found = self.sessions.known(id)
+        return found if found is not None else await run_sync(self.sessions.named, id)
 
     def ask(self, entry: Entry, request: Request, *, lenient_calls: bool) -> NextAnswer:
         """What a request asks the engine."""
@@ -239,13 +244,21 @@ class Recording:
         """Writes the answers down, before the client has them whole."""
         await run_sync(self._record, answers, None)
 
-    def over(self, answers: Answers, *, sent: bool, error: ApiError | None) -> None:
+    async def over(self, answers: Answers, *, sent: bool, error: ApiError | None) -> None:
         """The request is over. ``sent``: the client has all of it."""
-        self._entry.running -= 1
+        try:
+            if self._pending or not sent:
+                with anyio.CancelScope(shield=True):  # its client may have left
+                    await run_sync(self._not_sent, answers, error)
+        finally:
+            self._entry.running -= 1
+
+    def _not_sent(self, answers: Answers, error: ApiError | None) -> None:
+        """Writes down that the client has not all of the answers, and those that are not in the log."""
         try:
             if self._pending:
                 self._record(answers, error or ApiError("the client left", code=_LEFT))
-            elif not sent:
+            else:
                 for asked in self._asked:
                     self._sessions.undelivered(self._entry, asked.number)
         except OSError as wrong:

@@ -146,6 +146,10 @@ class Sessions:
             found = self._entries.get(id)
             return found if found is not None else self.begin(id, keyed=False)[0]
 
+    def known(self, id: str) -> Entry | None:
+        """The session of that name; None if there is none. It waits for nothing."""
+        return self._entries.get(id)
+
     def get(self, id: str) -> Entry:
         """The session of that name. Raises `ApiError` if there is none."""
         found = self._entries.get(id)

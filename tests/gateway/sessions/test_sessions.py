@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from test_behaviours import check_rows, rows, script
 from chatparsers import Sample
 from chatparsers.cli.main import main
 from chatparsers.gateway import EngineError, Settings, create_app
+from chatparsers.sessions.log import Logs
 from chatparsers.sessions.session import Limits
 from chatparsers.sessions.sessions import Rules
 from chatparsers.templates.builtins import builtin_source
@@ -272,9 +274,19 @@ def test_an_engine_without_ids_records_nothing(tmp_path: Path) -> None:
     app.state.rollouts.sessions.close()
 
 
-def test_a_client_that_leaves_is_seen(gateway: Callable[..., Gateway]) -> None:
-    """Its answer is context: a retry is what counts."""
+def test_a_client_that_leaves_is_seen(
+    gateway: Callable[..., Gateway], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer is context: a retry is what counts. No line is written in the event loop, where the others wait."""
     made = gateway()
+    write, waited = Logs.write, []
+
+    def seen(logs: Logs, id: str, line: dict[str, Any]) -> None:
+        with suppress(RuntimeError):
+            waited.append(asyncio.get_running_loop())
+        write(logs, id, line)
+
+    monkeypatch.setattr(Logs, "write", seen)
     made.model.pause = 0.02
     client = made.talk(stream=True).client
     body = {"model": "m", "stream": True, **client.body(SYSTEM, made.talk().begin(), TOOLS)}
@@ -285,6 +297,7 @@ def test_a_client_that_leaves_is_seen(gateway: Callable[..., Gateway]) -> None:
     turns(made.talk(), 1)
     first, second = (line for line in made.lines("s") if line["t"] == "answer")
     assert (first["delivered"], first["cut"], second["delivered"]) == (False, True, True)
+    assert not waited
     told = made.get("/sessions/s").json()
     assert told["left_out"] == {"undelivered": len(first["sampled"])}
     assert [row["answers"] for row in rows(made.server, "s", twins="drop")] == [[2]]
