@@ -1,9 +1,10 @@
 """A budget for thoughts, before an engine that knows none.
 
-Strategy: a stream of the turn counts the ids of thoughts while they come. When none is left, the engine is stopped, the
-format's shortest closer comes in the model's place, and the same engine goes on after it, by a second request: prompt
-and answer so far are its prompt, and its grammar is that of the rest, in which no further thought may begin. A thought
-that begins all the same, where no grammar holds, is ended at once in the same way. So the reader sees one answer.
+Strategy: a guide of the turn counts the ids of thoughts while they come, and says when none is left and how the thought
+can be ended (`chatparsers.guide.counting`). Then the engine is stopped, the shortest closer comes in the model's place,
+and the same engine goes on after it, by a second request: prompt and answer so far are its prompt, and its grammar is
+that of the rest, in which no further thought may begin. A thought that begins all the same, where no grammar holds, is
+ended at once in the same way. So the reader sees one answer.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ from anyio.to_thread import run_sync
 from ..core.message import Message
 from ..errors import RequestError
 from ..grammar import Grammar
-from ..guide.closing import endings, sections, without_texts
+from ..guide import counting
+from ..guide.closing import without_texts
 from .engine import Batch, End, Engine, Job
 
-_CHARACTER = 3
-"""So many more ids a thought may take to end the character that it is in."""
 _CLOSED = 32
 """So many thoughts of one answer are closed. Each costs a request, and a model may open them without end."""
 
 
 def within_budget(engine: Engine, job: Job) -> AsyncGenerator[Batch, None]:
     """`Engine.generate`, with thoughts of at most ``job.thinking_tokens`` ids."""
-    return engine.generate(job) if job.thinking_tokens is None else _parts(_Budget(engine, job))
+    if job.thinking_tokens is None:
+        return engine.generate(job)
+    return _parts(_Budget(engine, job, job.thinking_tokens))
 
 
 async def _parts(budget: _Budget) -> AsyncGenerator[Batch, None]:
@@ -39,7 +41,7 @@ async def _parts(budget: _Budget) -> AsyncGenerator[Batch, None]:
         if forced:
             yield Batch(ids=forced)
         if not budget.room:
-            yield Batch(end=End("length", completion=len(budget.ids)))
+            yield Batch(end=End("length", completion=budget.count))
             return
         async with aclosing(budget.engine.generate(budget.job)) as batches:
             async for batch in batches:
@@ -52,24 +54,22 @@ async def _parts(budget: _Budget) -> AsyncGenerator[Batch, None]:
 
 
 class _Budget:
-    """One answer. ``ids``: of all that came, and of what was forced. ``job``: what the engine is asked next."""
+    """One answer. ``count``: how many ids came, or were forced. ``job``: what the engine is asked next."""
 
-    def __init__(self, engine: Engine, job: Job) -> None:
-        assert job.thinking_tokens is not None
+    def __init__(self, engine: Engine, job: Job, thinking_tokens: int) -> None:
         self.engine = engine
         self.job = self._first = job
-        self.ids: list[int] = []
+        self.count = 0
         self._closed = 0
         """How many thoughts were closed."""
         self._before = 0
         """How many ids there were when the engine was asked last."""
-        self._left = job.thinking_tokens
-        self._sections = sections(job.turn)
-        self._stream = job.turn.stream()
-        self._stream.feed([])
-        self._thinks = self._stream._stands()[0] == "reasoning"
-        self._in_section = False
-        """Whether a section has ended the thought. The parser takes it for one when its call has a name."""
+        self._ways: list[list[int]] = []
+        """How the thought can be ended, once it must end."""
+        self._guide = counting(job.turn, thinking_tokens, self._due)
+
+    def _due(self, ways: list[list[int]]) -> None:
+        self._ways = ways
 
     @property
     def room(self) -> bool:
@@ -79,7 +79,6 @@ class _Budget:
     async def take(self, batch: Batch) -> tuple[Batch, list[int]]:
         """A batch up to where the budget ends, and the ids that end the thought there."""
         for place, id in enumerate(batch.ids or ()):
-            self._left -= self._thinks
             self._feed(id)
             if forced := await self.closer():
                 return Batch(ids=(batch.ids or [])[: place + 1]), forced
@@ -87,37 +86,23 @@ class _Budget:
 
     async def closer(self) -> list[int]:
         """The ids that end a thought that has taken all its tokens; empty if it has not, or if none ends it here."""
-        if (
-            not self._thinks
-            or self._left > 0
-            or (self._stream._inside_character and self._left > -_CHARACTER)
-        ):
+        ways, most = self._ways, self._first.max_tokens
+        if not ways or (most is not None and self.count >= most):  # there the engine ends
             return []
-        return await run_sync(self._close)  # to write a grammar takes a while
+        return await run_sync(self._close, ways)  # to write a grammar takes a while
 
     def _feed(self, id: int) -> None:
-        self.ids.append(id)
-        self._stream.feed([id])
-        kind = self._stream._stands()[0]
-        if kind not in ("reasoning", "between"):
-            self._in_section = False
-        elif self._thinks and id in self._sections:
-            self._in_section = True
-        self._thinks = kind == "reasoning" and not self._in_section
+        self._ways = []
+        self.count += 1
+        self._guide.feed(id)
 
-    def _close(self) -> list[int]:
-        turn, most = self._first.turn, self._first.max_tokens
-        if most is not None and len(self.ids) >= most:
-            return []  # the engine ends here
-        found = [*endings(turn, "reasoning", turn.prefix + self._stream.message.text)]
+    def _close(self, ways: list[list[int]]) -> list[int]:
         # Rather one that the format writes here than one of another kind of thought, which the parser would read too.
-        for anew, ids in product((False, True), found):
-            if any(other[: len(ids)] == ids for other in found if len(other) > len(ids)):
+        for anew, ids in product((False, True), ways):
+            if any(other[: len(ids)] == ids for other in ways if len(other) > len(ids)):
                 continue  # only the beginning of a closer: nothing may hold the engine to its rest
-            stream = self._stream.fork()
+            stream = self._guide.stream.fork()
             stream.feed(ids)
-            if stream._stands()[0] == "reasoning" and ids[-1] not in self._sections:
-                continue
             try:
                 grammar = self._grammar(stream.message, anew)
             except RequestError:  # it may not come here
@@ -128,21 +113,22 @@ class _Budget:
     def _go_on(self, ids: list[int], grammar: Grammar | None) -> list[int]:
         """Sets what the engine is asked after ``ids``. Returns these, as far as the answer may have them."""
         first, most = self._first, self._first.max_tokens
-        ids = ids if most is None else ids[: most - len(self.ids)]
+        ids = ids if most is None else ids[: most - self.count]
         for id in ids:
             self._feed(id)
+        self._ways = []
         sampling = dict(first.sampling)
         if "min_tokens" in sampling:
-            sampling["min_tokens"] = max(sampling["min_tokens"] - len(self.ids), 0)
+            sampling["min_tokens"] = max(sampling["min_tokens"] - self.count, 0)
         self._closed += 1
-        self._before = len(self.ids)
+        self._before = self.count
         prompt = first.prompt
-        prompt = prompt + self._stream.message.text if isinstance(prompt, str) else [*prompt, *self.ids]
+        prompt = prompt + self._guide.message.text if isinstance(prompt, str) else [*prompt, *self._guide.ids]
         self.job = replace(
             first,
             prompt=prompt,
             grammar=grammar,
-            max_tokens=None if most is None else most - len(self.ids),
+            max_tokens=None if most is None else most - self.count,
             sampling=sampling,
         )
         return ids

@@ -7,6 +7,6 @@ one object what may come next, what must come next, and what has come.
 from __future__ import annotations
 
 from .batch import Guides
-from .guide import Guide, GuideState, open_guide
+from .guide import Guide, GuideState, counting, open_guide
 
-__all__ = ["Guide", "GuideState", "Guides", "open_guide"]
+__all__ = ["Guide", "GuideState", "Guides", "counting", "open_guide"]

@@ -27,7 +27,7 @@ from ..public import made_by, public
 from .bitmask import allow, allow_all, allow_none, row_of
 from .closing import content_is_open, endings
 from .engines import EngineName, Matcher
-from .plan import Plan
+from .plan import Due, Plan
 from .turn import Guided
 
 Ids: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
@@ -538,10 +538,13 @@ class Guide:
         text = turn.prefix + self._stream.message.text
         if kind == "content" and not content_is_open(turn, text):
             return False
-        for ids in endings(turn, kind, text, message):
-            if self._closes(ids):
-                self._run = _Run(self._count, ids, self._run)
-                return True
+        ways = (ids for ids in endings(turn, kind, text, message) if self._closes(ids))
+        if self._plan.due is not None:
+            self._plan.due([*ways])
+            return False
+        for ids in ways:
+            self._run = _Run(self._count, ids, self._run)
+            return True
         return False
 
     def _closes(self, ids: list[int]) -> bool:
@@ -576,6 +579,12 @@ def open_guide(
 ) -> Guide:
     """`Turn.guide`."""
     return _begun(Plan.of(turn, engine, thinking_tokens, thinking_message, max_calls, call_within))
+
+
+def counting(turn: Guided, thinking_tokens: int, due: Due) -> Guide:
+    """A guide that enforces nothing, for an engine that is steered from elsewhere. It counts thoughts as every guide
+    does. ``due``: called with each id at which one has taken all its tokens, with the ways to end it."""
+    return _begun(Plan.counting(turn, thinking_tokens, due))
 
 
 def _begun(plan: Plan) -> Guide:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.message import Message
 from ..core.parser.stream import Stream
@@ -14,6 +15,8 @@ from .closing import message_ids, sections, without_texts
 from .engines import Compiled, EngineName, Matcher, engine_for
 from .turn import Guided
 
+Due: TypeAlias = "Callable[[list[list[int]]], object]"
+"""Is called where an open thought has taken all its tokens, with the ways to end it: ids each, the best first."""
 _KEPT = 256
 """So many of the last ids can be taken back at once; to take back more, the stream reads again what is left."""
 
@@ -23,7 +26,8 @@ class Plan:
     """The turn, what the engine made of it, and the limits."""
 
     turn: Guided
-    compiled: Compiled
+    compiled: Compiled | None
+    """None: nothing is enforced here."""
     grammar: Grammar | None
     size: int
     """How many ids a mask has."""
@@ -34,6 +38,14 @@ class Plan:
     """The ids that end a thought because they begin a section."""
     max_calls: int | None
     call_within: int | None
+    due: Due | None = None
+    """Who chooses how a thought is ended, and ends it; None: the guide does."""
+
+    @classmethod
+    def counting(cls, turn: Guided, thinking_tokens: int, due: Due) -> Plan:
+        """The plan of a guide that enforces nothing, and only counts thoughts."""
+        ends = frozenset(turn.stop_ids)
+        return cls(turn, None, None, 0, ends, thinking_tokens, (), sections(turn), None, None, due)
 
     @classmethod
     def of(
@@ -90,7 +102,7 @@ class Plan:
 
     def stream(self) -> Stream:
         """A new stream of ids."""
-        stream = self.turn.stream(rollback=_KEPT)
+        stream = self.turn.stream(rollback=0 if self.compiled is None else _KEPT)
         stream.feed([])
         return stream
 
@@ -99,23 +111,26 @@ class Plan:
         return self._matcher(self.grammar)
 
     def _matcher(self, grammar: Grammar | None) -> Matcher | None:
-        return None if grammar is None else self.compiled.matcher(str(grammar))
+        return None if grammar is None or self.compiled is None else self.compiled.matcher(str(grammar))
 
-    @property
-    def _options(self) -> dict[str, Any]:
+    def _narrower(self, turn: Guided, **how: Any) -> Matcher | None:
+        """A matcher of a narrower grammar; None if nothing is enforced."""
+        if self.compiled is None:
+            return None
         engine = self.compiled.engine
-        return {"dialect": engine.dialect, "max_calls": self.max_calls, **engine.options}
+        grammar = write(turn, engine.dialect, max_calls=self.max_calls, **engine.options, **how)
+        return self._matcher(grammar)
 
     def spent(self, message: Message) -> Matcher | None:
         """A matcher of what may follow ``message`` if no further thought may begin. None if the present one has none
         either."""
         turn = self.turn._replace(prefix=self.turn.prefix + without_texts(message))
         try:
-            return self._matcher(write(turn, **self._options, spent=True))
+            return self._narrower(turn, spent=True)
         except RequestError:  # no text tells what the ids say; a thought that begins is ended at once
             return None
 
     def call_next(self, spent: bool) -> Matcher | None:
         """A matcher of what may follow text if a call must come first. ``spent``: no thought may begin."""
         turn = self.turn._replace(prefix="")
-        return self._matcher(write(turn, **self._options, spent=spent, call_next=True))
+        return self._narrower(turn, spent=spent, call_next=True)
