@@ -31,6 +31,8 @@ _EMPTY = "(?:)"
 _NEVER = r"[^\s\S]"
 _INDENT = 64
 _BLANK = rf"/ |\r?\n[ \t]{{0,{_INDENT}}}/"
+_MARKS = frozenset(":,]}")
+"""The white space before them is part of their terminal."""
 
 
 def _literal(text: str) -> str:
@@ -174,6 +176,21 @@ def _cut_after_repeats(items: tuple[Ir, ...]) -> tuple[Ir, ...]:
     return tuple(found)
 
 
+def _is_blank(node: Ir) -> bool:
+    """Whether a node is white space of which nothing was written before."""
+    return type(node) is ir.Blank and node.written < 0
+
+
+def _takes_before(node: Ir) -> bool:
+    """Whether the white space before a node belongs to its terminal."""
+    return type(node) is ir.Text and node.text[:1] in _MARKS
+
+
+def _takes_after(node: Ir) -> bool:
+    """Whether the white space after a node belongs to its terminal, if the node after that does not take it."""
+    return type(node) is ir.Text or (type(node) is ir.Lang and bool(node.end))
+
+
 def _one_character(node: Ir) -> bool:
     """Whether a node is one character of a set. Repeated, such a node is one terminal. With a longer node, the lexer
     could begin one repetition too many, and it does not go back."""
@@ -220,24 +237,36 @@ class _Writer(RuleWriter):
         return super().body(node)
 
     def atoms(self, items: tuple[Ir, ...]) -> list[str]:
-        """The elements of a sequence. White space after a literal or a key belongs to its terminal, because fewer
-        terminals are faster.
+        """The elements of a sequence. White space is in one terminal with the literal beside it, because fewer
+        terminals are faster: with a punctuation mark after it, else with a literal or key before it.
 
-        This holds for every literal and key: if two terminals match, the lexer keeps the one that takes the space.
+        This holds everywhere: if two terminals match, the lexer keeps the one that takes the space.
         """
+        listed = self.closed(_cut_after_repeats(items))
+        if ir.Blank not in map(type, listed):
+            return [self.names.get(id(item)) or self.atom(item) for item in listed]
         out: list[str] = []
-        before: Ir | None = None
-        for item in self.closed(_cut_after_repeats(items)):
-            if (
-                type(item) is ir.Blank
-                and item.written < 0
-                and (type(before) is ir.Text or (type(before) is ir.Lang and before.end))
-            ):
-                out[-1] = self.terminal("LIT", f"{out[-1]} {_BLANK}?")
-            else:
-                out.append(self.names.get(id(item)) or self.atom(item))
-            before = item
+        for before, item, after, second in zip(
+            (ir.EMPTY, *listed),
+            listed,
+            (*listed[1:], ir.EMPTY),
+            (*listed[2:], ir.EMPTY, ir.EMPTY),
+            strict=False,
+        ):
+            if _is_blank(item):
+                if not (_takes_before(after) or _takes_after(before)):
+                    out.append(f"{self.blank()}?")
+                continue
+            lead = f"{self.blank()}? " if _is_blank(before) and _takes_before(item) else ""
+            taken = _is_blank(after) and _takes_after(item) and not _takes_before(second)
+            tail = f" {self.blank()}?" if taken else ""
+            name = self.names.get(id(item)) or self.atom(item)
+            out.append(self.terminal("LIT", lead + name + tail) if lead or tail else name)
         return out
+
+    def blank(self) -> str:
+        """The name of white space."""
+        return self.terminal("WS", _BLANK)
 
     def closed(self, items: tuple[Ir, ...]) -> list[Ir]:
         """The items, where a rule that may end in text takes in the marker after it. Without the marker, the lexer
@@ -273,8 +302,9 @@ class _Writer(RuleWriter):
             return self.terminal("CHAR", f"/{_class(node.ranges)}/")
         if isinstance(node, ir.Blank):
             left = _INDENT - node.written
-            blank = _BLANK if node.written < 0 else f"/[ \\t]{{1,{left}}}/"
-            return self.terminal("WS", blank) + "?" if left > 0 else '""'
+            if node.written < 0:
+                return f"{self.blank()}?"
+            return self.terminal("WS", f"/[ \\t]{{1,{left}}}/") + "?" if left > 0 else '""'
         if isinstance(node, ir.Ref):
             return self.ref(node.name)
         if isinstance(node, ir.TokenRef):
@@ -285,7 +315,8 @@ class _Writer(RuleWriter):
         if isinstance(node, ir.Free):
             return self.free(node)
         if isinstance(node, ir.Order):
-            return f"({self.order(node)})"
+            order = self.order(node)
+            return f"({order})" if " " in order else order
         if isinstance(node, ir.Alt) and len(node.options) != 1:
             inner = self.body(node)
             return inner if inner.isidentifier() else f"({inner})"
@@ -321,36 +352,31 @@ class _Writer(RuleWriter):
     # orders
 
     def order(self, node: ir.Order) -> str:
-        """The right side that begins an order. Its states are one rule, whose parameter has a bit for each member that
-        was written: a line a member, where a rule for each state would be one for each set of members or pair of
-        places."""
-        if node.way is None or not 3 <= len(node.members) <= _MOST_BITS:
+        """The right side that begins an order. Its states are two rules, one before a member and one after it. Their
+        parameter says which members were written: a line a member, where a rule for each state would be one for each
+        set of members or pair of places."""
+        if node.way is None or not 2 <= len(node.members) + (node.extra is not None) <= _MOST_BITS:
             return super().order(node)
-        members = [*map(self.shared, node.members)]
+        members = [self.names.get(id(member)) or self.choice(member.node) for member in node.members]
         lead = self.choice(node.separator)
         lead = "" if lead == '""' else f"{lead} "
         extra = "" if node.extra is None else self.atom(node.extra)
         key = (lead, extra, node.way, node.required, tuple(members))
         conditions, end = _conditions(node.way, node.required)
-        rest = self.orders.get(key)
-        if rest is None:
-            rest = self.orders[key] = self.parametric()
-            options = [f'""{end and f" %if {end}"}']
-            for bit, (member, condition) in enumerate(zip(members, conditions, strict=True)):
-                options.append(f"{lead}{member} {rest}::set_bit({bit}) %if {condition}")
-            body = " | ".join(options)
-            if extra:
-                then = self.parametric()
-                self.out[f"{then}::_"] = body
-                body = f"({lead}{extra})* {then}::_"
-            self.out[f"{rest}::_"] = body
-        first = [
-            f"{member} {rest}::{1 << bit}"
-            for bit, (member, condition) in enumerate(zip(members, conditions, strict=True))
-            if "bit_set" not in condition  # it needs another one before it
-        ]
-        first += [f"{extra} {rest}::0"] if extra else []
-        return " | ".join(first if end else [*first, '""'])
+        name = self.orders.get(key)
+        if name is None:
+            name = self.orders[key] = self.parametric()
+            rest = self.parametric()
+            options = [
+                f"{member} {rest}::set_bit({bit}) %if {condition}"
+                for bit, (member, condition) in enumerate(zip(members, conditions, strict=True))
+            ]
+            options += [f"{extra} {rest}::_"] if extra else []
+            self.out[f"{name}::_"] = " | ".join(options)
+            more = "" if extra else f" %if {_more(node.way, node.required)}"
+            self.out[f"{rest}::_"] = f'""{end and f" %if {end}"} | {lead}{name}::_{more}'
+        # One rule names the first state: llguidance panics if a rule gives itself a parameter that is a number.
+        return self.rule("o", f"{name}::0" if end else f'{name}::0 | ""')
 
     def parametric(self) -> str:
         """The name of a rule with a parameter, which is defined by another one."""
@@ -546,6 +572,16 @@ def _conditions(way: ir.Way, required: tuple[bool, ...]) -> tuple[list[str], str
         if must:
             before = [*([] if in_order else before), f"bit_set({bit})"]
     return found, _all(before) if before else ""
+
+
+def _more(way: ir.Way, required: tuple[bool, ...]) -> str:
+    """When another member may come, by the members that were written."""
+    count, first = len(required), len(required) if way == "free" else sum(required)
+    last = f"[0:{first}]"
+    """The members of which each may come last; the last of all too, if it is not among them."""
+    if way == "declared" or not first or (way == "merged" and first == count):
+        return f"bit_clear({count - 1})"
+    return f"not(is_ones({last}))" if first == count else f"not(and(is_ones({last}), bit_set({count - 1})))"
 
 
 def _all(conditions: list[str]) -> str:
