@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ from conversations import SHAPES, Shape, lost
 
 import chatparsers
 from chatparsers import Chat, RequestError, TemplateError
+from chatparsers.templates.rewrite import plan as plan_module
+from chatparsers.templates.rewrite.outline import Survey
+from chatparsers.templates.rewrite.plan import Plan
+from chatparsers.templates.rewrite.polyfills import POLYFILLS
 
 # Classifiers: their templates show only the last turn, between texts of their own.
 CLASSIFIERS = {"granite3-guardian_2b", "shieldgemma_27b"}
@@ -101,6 +106,26 @@ def test_templates_as_people_have_them(real_template: Path) -> None:
     ]
     for path in others[mine.index(real_template) :: len(mine)]:
         check(path)
+
+
+@pytest.mark.one_in(32)
+def test_no_cheaper_polyfills_would_do(any_template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan is found without trying what cannot save a lost part: it is that of a search through all."""
+
+    def plans() -> list[Plan]:
+        chat = chatparsers.load(any_template, bos_token="<BOS>", eos_token="<EOS>")
+        found = []
+        for shape in SHAPES.values():
+            renderer = chat.renderer(bool(shape.tools))
+            outline = Survey(shape.messages).outline()
+            plan = renderer._planner.plan(outline, bool(shape.tools), renderer.allowed)
+            found.append(replace(plan, out=()))
+        return found
+
+    guided = plans()
+    monkeypatch.setattr(plan_module, "_CHANGES", dict.fromkeys(plan_module._CHANGES, frozenset(POLYFILLS)))
+    monkeypatch.setattr(plan_module, "_BEGINNINGS", 0)
+    assert guided == plans()
 
 
 def test_polyfills_are_named_and_can_be_switched_off(own_folder: Path) -> None:

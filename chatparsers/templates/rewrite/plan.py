@@ -4,7 +4,10 @@
    by outline, and most requests find theirs.
 2. The outline is written out as a conversation of stand-ins and rendered with more and more polyfills, the cheapest
    first. The first rendering whose trace shows every text names the plan. Mostly it is the one without any polyfill.
-3. If no rendering shows every text, the plan says what is lost, so that the caller gets an error.
+3. A rendering that fails rules out others. Its trace says which part is lost: other polyfills are tried only if they
+   may change how this part is shown. A refusal does not say why, so the beginning of the conversation is planned, and
+   what fails there fails here.
+4. If no rendering shows every text, the plan says what is lost, so that the caller gets an error.
 
 So no polyfill is chosen by a flag that could be wrong in some combination: the template was seen to show all of these
 messages in this order.
@@ -16,11 +19,11 @@ prompt that the engine holds. Then `round` joins the plan.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, pairwise, product
 from operator import lt
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...errors import ChatParsersError
 from ...kept import cached
@@ -45,16 +48,37 @@ from .outline import Kind, Outline
 from .polyfills import POLYFILLS, Message, Syntax, apply, flat_tools
 
 _KEPT = 32_768
-"""The kinds in the outlines for which plans are kept, about 4 MB."""
+"""The kinds in the outlines for which plans are kept, about 4 MB; what was ruled out counts as eight."""
+_BEGINNINGS = 4
+"""How many beginnings of a conversation are planned where it is refused: a stranger's may have many."""
+_SYSTEMS = frozenset({"developer_role", "several_systems", "late_system", "system_role"})
+_CALLS = frozenset({"text_before_calls", "text_beside_calls", "parallel_calls", "tool_calls"})
+_AROUND = frozenset({"round", "alternation"})
+_CHANGES = {
+    "tools": _SYSTEMS | {"tools", "flat"},
+    "a call": _CALLS | {"tools", "flat", "alternation"},
+    "system": _SYSTEMS | _AROUND | {"tools"},
+    "developer": _SYSTEMS | _AROUND | {"tools"},
+    "user": _SYSTEMS | _AROUND | {"tool_role"},
+    "assistant": _CALLS | _AROUND,
+    "tool": _CALLS | _AROUND | {"tool_role"},
+}
+"""The polyfills that may change how a part is shown: the tools, a call, or the text of a role."""
+
+Lost = Sequence[tuple[Kind, str]]
+"""The kinds of messages of which a part is not shown, with the part."""
+Ruled = tuple[frozenset[str], frozenset[str]]
+"""Some polyfills, and those of them with which a rendering fails, whatever the other polyfills are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The polyfills that a conversation needs. ``lost``: the places in the outline, and their parts that no polyfill
-    could save."""
+    could save. ``out``: what was ruled out on the way."""
 
     names: tuple[str, ...]
-    lost: tuple[tuple[Kind, str], ...] = ()
+    lost: Lost = ()
+    out: tuple[Ruled, ...] = ()
 
 
 class Show(Protocol):
@@ -68,6 +92,15 @@ class Show(Protocol):
         rewrite: Rewrite | None,
         thinking: bool,
     ) -> Trace: ...
+
+
+class _Way(NamedTuple):
+    """A conversation as some polyfills write it. ``key``: the same for two that write the same."""
+
+    messages: list[Message]
+    tools: Sequence[Message] | None
+    rewrite: Rewrite | None
+    key: bytes
 
 
 class Planner:
@@ -104,35 +137,66 @@ class Planner:
         found = self._plans.get(key)
         if found is None:
             found = self._find(shape, tools, allowed)
-            self._kinds += len(shape) + 8
+            size = len(shape) + 8 * (1 + len(found.out))
+            self._kinds += size
             if self._kinds > _KEPT:
-                self._plans, self._kinds = {}, len(shape) + 8
+                self._plans, self._kinds = {}, size
             self._plans[key] = found
         return found
 
     def _find(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
         messages = written(shape)
+        candidates = list(self._candidates(shape, tools, allowed))
+        every = frozenset(name for names in candidates for name in names)
+        known: dict[bytes, Lost | None] = {}  # what each conversation loses; None if it is refused
         best: Plan | None = None
-        seen: set[bytes] = set()
-        for names in self._candidates(shape, tools, allowed):
-            if "tool_calls" in names and not self._reads_back():
-                continue
-            found = self._try(names, messages, tools, seen)
-            if found is None:
-                continue
-            lost = list(self._lost(found, shape))
-            if tools and not all(word in found.own for word in (NAME, KEY, DESCRIPTION)):
-                lost.append((Kind("tools"), "tools"))
-            if not lost:
-                if "round" not in names and self._breaks_round(names, shape, tools, allowed):
-                    together = tuple(name for name in POLYFILLS if name in {*names, "round"})
-                    found = self._try(together, messages, tools, set())
-                    if found is not None and not any(self._lost(found, shape)):
-                        return Plan(together)
-                return Plan(names)
-            if best is None or len(lost) < len(best.lost):
-                best = Plan(names, tuple(lost))
+        out: list[Ruled] = []
+        for guided in (True, False):  # if nothing saves all, the least loss is looked for everywhere
+            for names in candidates:
+                chosen = frozenset(names)
+                if guided and any(chosen & some == same for some, same in out):
+                    continue
+                way = self._way(names, messages, tools)
+                if way is None or ("tool_calls" in names and not self._reads_back()):
+                    continue
+                if way.key not in known:
+                    found = self._rendered(way)
+                    lost = None if found is None else self._lost(found, shape, tools)
+                    if not known and lost != []:
+                        out += self._ruled_before(shape, tools, allowed)
+                    known[way.key] = lost
+                lost = known[way.key]
+                if lost is None:
+                    out.append((every, chosen))
+                    continue
+                if not lost:
+                    names = self._with_round(names, shape, tools, allowed)
+                    return Plan(names, (), tuple(out) if guided else ())
+                if not guided and (best is None or len(lost) < len(best.lost)):
+                    best = Plan(names, tuple(lost))
+                parts = (every & _changing(*part, names) for part in lost)
+                out += ((some, chosen & some) for some in parts)
         return best or Plan(())  # refused in every way: the rendering itself says why
+
+    def _ruled_before(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Iterable[Ruled]:
+        """What is ruled out by beginnings of the conversation, each up to a question or a result that an answer
+        follows. The shortest is planned first, as it helps to plan the next."""
+        pairs = enumerate(pairwise(shape), 1)
+        places = (place for place, (asked, said) in pairs if said.role == "assistant" != asked.role)
+        out: Iterable[Ruled] = ()
+        for place in islice(places, _BEGINNINGS):
+            out = self.plan(shape[:place], tools, allowed).out
+        return out
+
+    def _with_round(
+        self, names: tuple[str, ...], shape: Outline, tools: bool, allowed: frozenset[str]
+    ) -> tuple[str, ...]:
+        """The polyfills of a plan, with `round` if it keeps more of the round and loses nothing."""
+        if "round" in names or not self._breaks_round(names, shape, tools, allowed):
+            return names
+        together = tuple(name for name in POLYFILLS if name in {*names, "round"})
+        found = self._try(together, written(shape), tools)
+        return together if found is not None and not self._lost(found, shape, tools) else names
 
     def _breaks_round(
         self, names: tuple[str, ...], shape: Outline, tools: bool, allowed: frozenset[str]
@@ -158,21 +222,24 @@ class Planner:
         kept: list[int] = []
         for thinking in (False, True):
             earlier, later = (
-                self._try(names, some, tools, set(), thinking) for some in (messages[: -len(step)], messages)
+                self._try(names, some, tools, thinking) for some in (messages[: -len(step)], messages)
             )
             thoughts = {span.message for span in later.spans if span.field == "reasoning"} if later else ()
             held = earlier is not None and later is not None and later.text.startswith(earlier.text)
             kept += [len(thoughts), held]
         return kept
 
-    def _lost(self, found: Trace, shape: Outline) -> Iterator[tuple[Kind, str]]:
+    def _lost(self, found: Trace, shape: Outline, tools: bool) -> Lost:
         """The parts of an outline's messages that a rendering does not show as they are."""
+        lost: list[tuple[Kind, str]] = []
         for place, kind in enumerate(shape):
             if kind.text and not shows(found, place, _words(kind)):
-                yield kind, "text"
-            for number in range(kind.calls):
-                if not shows_call(found, place, number, self._printed):
-                    yield kind, "a call"
+                lost.append((kind, "text"))
+            calls = (shows_call(found, place, number, self._printed) for number in range(kind.calls))
+            lost += ((kind, "a call") for shown in calls if not shown)
+        if tools and not all(word in found.own for word in (NAME, KEY, DESCRIPTION)):
+            lost.append((Kind("tools"), "tools"))
+        return lost
 
     @cached
     def _printed(self) -> tuple[str, ...]:
@@ -183,16 +250,8 @@ class Planner:
             written = ""
         return tuple(text for text in PRINTED if text not in written)
 
-    def _try(
-        self,
-        names: tuple[str, ...],
-        messages: list[Message],
-        tools: bool,
-        seen: set[bytes],
-        thinking: bool = False,
-    ) -> Trace | None:
-        """The rendering with these polyfills; None if the template refuses it, or if other polyfills wrote the same
-        conversation before (``seen``)."""
+    def _way(self, names: tuple[str, ...], messages: list[Message], tools: bool) -> _Way | None:
+        """The conversation that these polyfills write; None if one of them cannot write it."""
         definitions: Sequence[Message] = TOOLS if tools else ()
         if "flat" in names:
             definitions = flat_tools(definitions)
@@ -200,16 +259,25 @@ class Planner:
         def rewrite(given: Sequence[Message]) -> Sequence[Message]:
             return apply(names, given, definitions, self._syntax, self._tools_as)
 
+        shown = None if "tools" in names else definitions or None
         try:
-            shown = None if "tools" in names else definitions or None
             given: Any = rewrite(messages), shown
-            key = marshal.dumps(given, 2)
-            if key in seen:
-                return None
-            seen.add(key)
-            return self._show(messages, shown, rewrite if names else None, thinking)
         except ChatParsersError:
             return None
+        return _Way(messages, shown, rewrite if names else None, marshal.dumps(given, 2))
+
+    def _rendered(self, way: _Way, thinking: bool = False) -> Trace | None:
+        """Its rendering; None if the template refuses it."""
+        try:
+            return self._show(way.messages, way.tools, way.rewrite, thinking)
+        except ChatParsersError:
+            return None
+
+    def _try(
+        self, names: tuple[str, ...], messages: list[Message], tools: bool, thinking: bool = False
+    ) -> Trace | None:
+        way = self._way(names, messages, tools)
+        return None if way is None else self._rendered(way, thinking)
 
     def _candidates(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Iterable[tuple[str, ...]]:
         """Sets of polyfills, those first that change least."""
@@ -243,6 +311,13 @@ class Planner:
         for _, names in ranked:
             if allowed.issuperset(names):
                 yield tuple(name for name in POLYFILLS if name in names)
+
+
+def _changing(kind: Kind, what: str, names: tuple[str, ...]) -> frozenset[str]:
+    """The polyfills that may change how a part is shown, which a rendering with ``names`` has lost."""
+    if what == "tools" and "tools" in names:  # a system message describes them
+        return _CHANGES["system"]
+    return _CHANGES.get(kind.role if what == "text" else what, frozenset(POLYFILLS))
 
 
 def _words(kind: Kind) -> str:
