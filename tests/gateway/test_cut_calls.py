@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from servers import Server, tiny_model
+from tool_schemas import WRITE_FILE
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -22,18 +23,7 @@ from chatparsers.gateway import Batch, End, Engine, Job, Settings, create_app
 FORMATS = [
     one.name for one in list_formats() if one.origin == "chatparsers" and get_format(one.name).features.tools
 ]
-PARAMETERS = {
-    "type": "object",
-    "properties": {
-        "path": {"type": "string"},
-        "lines": {"type": "integer"},
-        "text": {"type": "string"},
-        "tags": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["path"],
-}
-TOOL = {"name": "write_file", "parameters": PARAMETERS}
-TOOLS = [{"type": "function", "function": TOOL}]
+TOOLS = [{"type": "function", "function": WRITE_FILE}]
 ARGUMENTS = [
     {"path": "a.py"},
     {"path": "b.py", "lines": 12, "text": 'def f():\n    return "é 😀"\n', "tags": ["x y", "z"]},
@@ -147,7 +137,7 @@ def events(answer: httpx2.Response) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line != "[DONE]"]
 
 
-ITEMS = {"tools": [{"type": "function", **TOOL}]}
+ITEMS = {"tools": [{"type": "function", **WRITE_FILE}]}
 
 
 def responses(url: str, begun: Any, most: int | None, stream: bool) -> Answer:
@@ -180,7 +170,11 @@ def calls_of(response: dict[str, Any]) -> list[Call]:
 
 def messages(url: str, begun: Any, most: int | None, stream: bool) -> Answer:
     """Arguments that come as they are written, whole or not; sent back as the API's pages say."""
-    tool = {"name": TOOL["name"], "input_schema": PARAMETERS, "eager_input_streaming": True}
+    tool = {
+        "name": WRITE_FILE["name"],
+        "input_schema": WRITE_FILE["parameters"],
+        "eager_input_streaming": True,
+    }
     body = {"messages": [*ASK, *(begun or ())], "tools": [tool], "max_tokens": most or 999, "stream": True}
     answer = httpx2.post(f"{url}/v1/messages", json=body, timeout=20)
     assert answer.status_code == 200, answer.text

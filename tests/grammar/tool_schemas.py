@@ -21,6 +21,13 @@ def obj(properties: dict[str, Any], *required: str, **more: Any) -> dict[str, An
     return {"type": "object", "properties": properties, "required": list(required), **more}
 
 
+WRITE_FILE = {
+    "name": "write_file",
+    "parameters": obj({"path": STR, "lines": INT, "text": STR, "tags": STRS}, "path"),
+}
+"""A tool with arguments of several types, of which one is required."""
+
+
 def zod(properties: dict[str, Any], *required: str, **more: Any) -> dict[str, Any]:
     """As zod writes it."""
     found = {"type": "object", "properties": properties, "additionalProperties": False, **DRAFT7, **more}

@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from test_nothing_lost import folders
+from tool_schemas import WRITE_FILE
 
 import chatparsers
 from chatparsers import Chat, TemplateError
@@ -94,17 +95,7 @@ def test_content_where_the_template_leaves_its_thought_open() -> None:
     assert turn.parse("ning.").content == "ning."
 
 
-PARAMETERS = {
-    "type": "object",
-    "properties": {
-        "path": {"type": "string"},
-        "lines": {"type": "integer"},
-        "text": {"type": "string"},
-        "tags": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["path"],
-}
-WRITE = {"type": "function", "function": {"name": "write_file", "parameters": PARAMETERS}}
+WRITE = {"type": "function", "function": WRITE_FILE}
 ARGUMENTS = {"path": "a.py", "lines": 12, "text": 'def f():\n    return "x"\n', "tags": ["p", "q r"]}
 
 

@@ -4,9 +4,12 @@ import pickle
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from chatparsers.tokens import SpecialTokens, Vocabulary
+from chatparsers.tokens.markers import marker_pattern
 
 
 def id_of(tokenizer: Tokenizer, token: str) -> int:
@@ -124,3 +127,12 @@ def test_think_of_qwen3_is_shown(qwen3: Tokenizer) -> None:
     assert not think.special
     assert special.is_special(think.id) and special.should_stream(think.id)
     assert [token.text for token in special.eos] == ["<|im_end|>", "<|endoftext|>"]
+
+
+@given(st.lists(st.text("<ab", max_size=4), max_size=6), st.text("<ab", max_size=8))
+def test_of_markers_that_begin_alike_the_longest_counts(markers: list[str], text: str) -> None:
+    pattern = marker_pattern(markers)
+    for place in range(len(text)):
+        here = [marker for marker in markers if marker and text.startswith(marker, place)]
+        found = None if pattern is None else pattern.match(text, place)
+        assert (found[0] if found else "") == max(here, key=len, default="")
