@@ -11,7 +11,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,6 +34,7 @@ from chatparsers import Sample
 from chatparsers.cli.main import main
 from chatparsers.gateway import EngineError, Settings, create_app
 from chatparsers.sessions.log import Logs
+from chatparsers.sessions.samples import unwanted
 from chatparsers.sessions.session import Limits
 from chatparsers.sessions.sessions import Rules
 from chatparsers.templates.builtins import builtin_source
@@ -180,6 +183,20 @@ def test_a_restart_goes_on_with_the_same_ids(gateway: Callable[..., Gateway]) ->
     assert all(line["t"] for line in made.lines("s"))
     counted, gap = check_rows(made.model, rows(made.server, "s", twins="keep"))
     assert counted == made.model.sampled and gap < 1e-9
+
+
+def test_of_answers_to_one_request_one_is_taken() -> None:
+    """Those that a later request went on from; without one, the last that came whole to the client."""
+    states = list(product((None, "upstream"), (True, False), ((), (1,))))
+    for given in product(states, repeat=3):
+        asked = SimpleNamespace(asked=[])
+        for error, delivered, children in given:
+            one = {"error": error, "delivered": delivered, "children": children}
+            asked.asked.append(SimpleNamespace(asked=asked, parent=None, **one))
+        wanted = {place for place, one in enumerate(asked.asked) if unwanted(one) is None}
+        taken = {place for place, one in enumerate(asked.asked) if one.children}
+        whole = [place for place, one in enumerate(asked.asked) if one.delivered and not one.error]
+        assert wanted == taken | (set() if taken.intersection(whole) else set(whole[-1:])), given
 
 
 def test_twins_and_rewards(gateway: Callable[..., Gateway]) -> None:
