@@ -332,7 +332,7 @@ ROWS = [
             )
         ),
         "<c>t={}",
-        "|||||<c>t={|}|",
+        "||||<c>t=|{|}|",
         '"<c>f.t={" ws "}"',
         "stray-marker at character 0: expected the name of a call, found '<c>t={}'",
     ),
@@ -344,7 +344,7 @@ ROWS = [
             )
         ),
         "<c>u={}",
-        "|||||<c>u={|}|",
+        "||||<c>u=|{|}|",
         '"<c>t={" ws "}"',
         "stray-marker at character 0: expected the name of a call, found '<c>u={}'",
     ),

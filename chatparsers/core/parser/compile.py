@@ -32,10 +32,9 @@ from .arguments import ArgumentsValue, ArgumentValue
 from .body import UNDECLARED, BodyCompiler, Outline, outline
 from .code import WHITE, BrokenEnds, Code, Label, Place, stop_finder
 from .instructions import Item, Program
-from .names import Names, Parts
+from .names import JSON_INSIDE, Names, Parts
 from .recovery import Recovery
-from .usual.steps import usual
-from .usual.texts import JSON_INSIDE
+from .usual import usual
 
 
 @lru_cache(maxsize=1024)

@@ -212,7 +212,7 @@ class Program:
     ``code[0]`` is `FAIL`. The parser begins at ``start``. At ``fallback`` it reads the rest of the text as content.
     ``lines``: the parser asks whether running text ends a line (`LINE`). ``late_ids``: it may read a call's id after
     the call's arguments. ``unwanted``: the request wants no calls. ``recipe`` is the function that makes the program,
-    and its arguments: a pickle holds only these.
+    and its arguments: a pickle holds only these. A program without one is pickled by nobody.
     """
 
     __slots__ = ("code", "fallback", "late_ids", "lines", "recipe", "start", "unwanted")
@@ -224,7 +224,7 @@ class Program:
         fallback: int,
         late_ids: bool,
         unwanted: bool,
-        recipe: tuple[Callable[..., Program], tuple[Any, ...]],
+        recipe: tuple[Callable[..., Program], tuple[Any, ...]] | None = None,
     ) -> None:
         self.code = code
         self.start = start
@@ -235,4 +235,5 @@ class Program:
         self.recipe = recipe
 
     def __reduce__(self) -> tuple[Any, ...]:
+        assert self.recipe is not None
         return self.recipe

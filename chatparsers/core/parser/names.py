@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Run = Callable[..., "re.Match[str] | None"]
 """Matches the longest run of a class of characters."""
+JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.|\\\Z)'
+"""One character of the inside of a JSON string, or an escape; the text may end after the escape's backslash."""
+
 Parts = Callable[[str], "list[Item] | None"]
 """The trail items of a run; None if it is no header."""
 Spelt = tuple[tuple[str, str], ...]

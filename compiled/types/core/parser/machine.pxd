@@ -2,7 +2,7 @@ cimport cython
 from ...values.base cimport Transcoder
 from .instructions cimport Program
 from .names cimport Names
-from .usual.steps cimport Steps
+from .usual cimport Steps
 cdef object _white
 cdef class Machine:
     cdef public object arg, left, tool

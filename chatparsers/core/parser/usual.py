@@ -1,0 +1,449 @@
+"""What usually follows in a call, read in one step: `USUAL` of the machine's table.
+
+A call's markup is nearly always what its template writes: the opener, the way to the name, to the next value, the end.
+Read one by one, these are a hundred small instructions. `USUAL` compares the window with such a text and does at once
+what they did in a trial; if the window holds only its beginning, the machine waits. No event is made of such a text
+before its end, so none comes later for that.
+
+Strategy: `_texts` reads the texts off the tree: what comes between two values or ends of calls. A trial is a run
+of the machine over one of them. What a machine does with a text does not depend on the pieces in which it comes, so
+what the trial did is what each run does that has the text before it. All else is unknown to the trial: the frames on
+the stack are stand-ins, which nothing can go back to, and an instruction that asks for more than the text stops it. The
+steps of a place are made when a machine first comes there, so a format whose calls nobody reads costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from itertools import groupby, product
+from typing import Any, NamedTuple
+
+from ...schema.tools import Toolset
+from ...values.base import WS
+from ...values.raw import StopFinder
+from ..definition import nodes as n
+from ..definition.tree import once
+from . import instructions as m
+from .alphabet import Alphabet
+from .code import stop_finder
+from .instructions import Instruction, Item, Program
+from .machine import Machine
+from .names import JSON_INSIDE, Names, Parts
+
+_START, _VALUE, _ARGUMENTS, _CALL, _UNKNOWN = "", "value", "arguments", "call", "unknown"
+"""What may come before a text: nothing, a value, the begin of the arguments, the end of a call, or what no template
+tells."""
+_ANY = "\ue000"
+"""In the text of a trial, a name."""
+_MOST_NAME = 99
+_PLAIN = string.ascii_letters + string.digits + "_-."
+"""The usual characters of names. A name that has others is left to the instructions."""
+
+Match = Callable[[str, int], "re.Match[str] | None"]
+
+
+class Step:
+    """What the machine does where a text comes next, of which it reads all but the last ``ahead`` characters.
+
+    ``text``: the text up to its first name. ``match`` matches all of it, and each name as a group; None: it has no
+    name. ``more``: the texts after its names, each with what matches all before it. ``names``: of each name, the last
+    one first, where its items are, its group, what finds its items, and its declared names (`Names`).
+
+    ``items``: those of the trail. ``pushed``: the frames that come onto the stack, after ``popped`` were taken off.
+    ``ip``: the next instruction; -1: that of the last frame taken off. ``cut``: it ends with a cut. ``begins``: the
+    arguments of a call begin. ``calling``: whether a call is open, None: as before. ``top``: the region of running text
+    is content from here on. ``first``: no section comes before it.
+    """
+
+    __slots__ = (
+        "ahead", "begins", "calling", "cut", "first", "ip", "items", "match", "more", "names", "popped",
+        "pushed", "text", "top",
+    )  # fmt: skip
+
+    text: str
+    ahead: int
+    match: Match | None
+    more: list[tuple[str, Match]]
+    names: list[tuple[int, int, Parts, Names | None]]
+    items: list[Item]
+    popped: int
+    pushed: list[tuple[int, int, int, bool]]
+    ip: int
+    cut: bool
+    begins: bool
+    calling: bool | None
+    top: bool
+    first: bool
+
+    def begun(self, machine: Machine, text: str, i: int) -> bool:
+        """Whether the window ends within the text, after a first name."""
+        for literal, before in self.more:
+            found = before(text, i)
+            if found is None:
+                return False
+            at = found.end()
+            if len(text) - at <= len(literal) and literal.startswith(text[at:]):
+                machine.rest = literal[len(text) - at :]
+                return True
+        return False
+
+
+class Steps:
+    """The steps of one place of the program, those of longer texts first; ``make`` finds them."""
+
+    __slots__ = ("make", "steps")
+
+    def __init__(self, make: Callable[[], list[Step]]) -> None:
+        self.make = make
+        self.steps: list[Step] | None = None
+
+    def read(self, machine: Machine, text: str, i: int) -> int:
+        """Does what the instructions would do with the text at ``i``, and returns where it ends; -1 if the window holds
+        only the beginning of such a text, 0 if the instructions must read it."""
+        steps = self.steps
+        if steps is None:
+            steps = self.steps = self.make()
+        match = None
+        for step in steps:
+            if text.startswith(step.text, i):
+                if step.match is None:
+                    end = i + len(step.text) - step.ahead
+                    break
+                match = step.match(text, i)
+                if match is not None:
+                    end = match.end() - step.ahead
+                    break
+                if not machine.final and step.begun(machine, text, i):
+                    return -1
+            elif len(text) - i < len(step.text) and not machine.final and step.text.startswith(text[i:]):
+                machine.rest = step.text[len(text) - i :]
+                return -1
+        else:
+            return 0
+        if step.cut and machine.flags & m.HELD:
+            return 0
+        items = step.items
+        if match is not None:
+            items = items[:]
+            for place, group, parts, names in step.names:
+                if names is not None and names.declared(machine):
+                    return 0
+                found = parts(match[group])
+                if found is None:
+                    return 0
+                items[place : place + 1] = machine.named(found)
+        stack, ip = machine.stack, step.ip
+        machine.trail += items
+        if step.popped:
+            height = len(stack) - step.popped
+            if ip < 0:
+                ip = stack[height][1]
+            del stack[height:]
+            if machine.floor > height:
+                machine.floor = height
+        stack += step.pushed
+        if step.cut:
+            machine.floor = len(stack)
+        if step.begins:
+            machine.nth = 0
+        if step.top:
+            machine.text_region = m.CONTENT
+        if step.first:
+            machine.section = -1
+        if step.calling is not None:
+            machine.calling = step.calling
+        machine.ip = ip
+        return end
+
+
+def usual(code: list[Instruction], entry: int, tree: n.Node, alphabet: Alphabet) -> None:
+    """Puts `USUAL` into the code where something usual may follow: where a call may begin, after each value, after
+    the begin of the arguments and after the end of a call."""
+    if not any(isinstance(node, n.Body) and node.calls is not None for node in once(tree)):
+        return
+    texts = cache(partial(_texts, tree, alphabet))
+    trial = cache(partial(_Trial, code, alphabet.no_token))
+    points = {entry: _START}
+    points |= {ip + 1: place for ip, ins in enumerate(code) if (place := _place_after(ins)) is not None}
+    for ip, place in points.items():
+        if code[ip][0] != m.RECOVER:  # a frame names its place
+            # The instruction that stood here moves to the end of the code, and the code goes on after it.
+            code += [code[ip], (m.JUMP, ip + 1)]
+            moved = len(code) - 2
+            code[ip] = m.USUAL, Steps(partial(_steps, trial, moved, place, texts)), moved
+
+
+def _place_after(ins: Instruction) -> str | None:
+    """What comes before a text that comes after this instruction; None if no usual text comes there."""
+    if ins[0] == m.VALUE:
+        return _VALUE if ins[3] else None
+    if ins[0] == m.MARK:
+        return {m.CALL_END: _CALL, m.ARGS_BEGIN: _ARGUMENTS}.get(ins[1])
+    return _START if ins[0] == m.TOP else None
+
+
+# the texts
+
+
+class _Text(NamedTuple):
+    """A text, what comes before it, and how what comes after it begins, as far as that is known. ``parts``: texts, and
+    between them the classes of names."""
+
+    after: str
+    parts: tuple[str, ...]
+    ahead: str
+
+
+class _Place(NamedTuple):
+    """A place between two texts: what is there, and how that begins; None: nothing is, so that the text begins."""
+
+    after: str
+    begins: str | None = None
+
+
+class _Name(NamedTuple):
+    """A run of a class of characters."""
+
+    chars: str
+
+
+def _texts(tree: n.Node, alphabet: Alphabet) -> list[_Text]:
+    """The texts of the calls of the tree."""
+    found: dict[_Text, None] = {}
+    for body in once(tree):
+        if not isinstance(body, n.Body) or body.calls is None:
+            continue
+        for arguments, start in product((2, 0), range(len(body.lead) + 1)):
+            places, texts = [_Place(_START)], [[body.lead[start:]]]
+            for part in _parts(body.calls, alphabet, arguments):
+                if isinstance(part, str):
+                    texts[-1][-1] += part
+                elif isinstance(part, _Name):
+                    texts[-1] += part.chars, ""
+                else:
+                    places.append(part)
+                    texts.append([""])
+            texts[-1][-1] = texts[-1][-1].rstrip()  # the turn may end before white space
+            following = zip([*places[1:], _Place("")], [*texts[1:], [""]], strict=True)
+            for place, text, (then, ahead) in zip(places, texts, following, strict=True):
+                known = ahead[0] if then.begins is None else then.begins
+                if text != [""] and _UNKNOWN not in (place.after, then.after):
+                    found[_Text(place.after, tuple(text), known)] = None
+    return list(found)
+
+
+def _parts(node: n.Node, alphabet: Alphabet, arguments: int) -> Iterator[str | _Name | _Place]:
+    """The node as its template writes it, with ``arguments`` arguments, and two calls where several may come: texts,
+    and the places between them."""
+    parts: Iterable[n.Node] = ()
+    if isinstance(node, (n.Literal, n.Token)):
+        yield alphabet.spellings(node.text)[0]
+    elif isinstance(node, n.Space):
+        yield node.text
+    elif isinstance(node, (n.JsonName, n.Name, n.Header)):
+        yield _Name(JSON_INSIDE if isinstance(node, n.JsonName) else node.chars)
+    elif isinstance(node, (n.Args, n.Value)):
+        yield _Place(_VALUE, "{" if isinstance(node, n.Args) else "")
+    elif isinstance(node, n.EachArg):
+        yield _Place(_ARGUMENTS)
+        between = [] if node.separator is None else [node.separator]
+        parts = [node.any, *([*between, node.any] * (arguments - 1))] if arguments else []
+    elif isinstance(node, n.Many):
+        parts = [node.node] * node.least
+    elif isinstance(node, n.Calls):
+        parts = [node.item, node.separator, node.item]
+    elif isinstance(node, n.Choice):
+        parts = node.options[:1]
+    elif isinstance(node, n.Sequence):
+        parts = node.items
+    elif isinstance(node, n.Inner):
+        parts = [node.inner(True)]
+    elif not isinstance(node, (n.Peek, n.Not, n.Cut, n.Implied, n.Declared, n.LineStart)):
+        yield _Place(_UNKNOWN, "")
+    for part in parts:
+        yield from _parts(part, alphabet, arguments)
+    if isinstance(node, n.Tagged) and node.tag is n.Tag.CALL:
+        yield _Place(_CALL)
+
+
+# the trial
+
+_FRAMES = 8
+"""The stand-ins on the stack: how many frames a step may take off."""
+_STOP: Instruction = (m.CAPTURE, re.compile("(?s:.*)").match, None, "", None, False)
+"""Waits for more, whatever comes."""
+_SURE = {
+    m.BACK, m.BETWEEN, m.BLANK, m.CALLSUB, m.CHOICE, m.COMMIT, m.DISARM, m.FAIL, m.FAILTWICE, m.FOLLOWS, m.JUMP, m.LIT,
+    m.MARK, m.RECOVER, m.RETURN, m.SPAN, m.TOP, m.UNLESS, m.WORDS,
+}  # fmt: skip
+"""The instructions that ask for nothing but the text and what the trial itself put on the stack."""
+_CUT = -1
+"""The item of a cut. Those of names are less: each is of one `CAPTURE`."""
+_EVENTLESS = {m.MARKUP, m.CALL, m.CALL_BEGIN}
+"""The items that make no event."""
+_LAST = {*_EVENTLESS, m.ARGS_BEGIN, m.CALL_END}
+"""The items that the last one of a step may be."""
+
+
+class _Trial:
+    """The program of the trials. It stops at each instruction that is not sure, after what a step must end with, and at
+    the stand-ins. ``goes_on``: where the machine goes on, of each stop that is not in its place. ``literals``: what the
+    program compares the text with."""
+
+    def __init__(self, code: list[Instruction], no_token: str) -> None:
+        self.code = code
+        self.no_token = no_token
+        self.literals = {text for ins in code for text in _compared(ins)}
+        self.goes_on: dict[int, int] = {}
+        trial = [_sure(ins) for ins in code]
+        for ip, ins in enumerate(code):
+            if ins[0] == m.CAPTURE:
+                trial[ip] = m.JUMP, len(trial)
+                self._stop(trial, ip, (m.FOLLOWS, len(trial) + 2, stop_finder(_ANY)))
+                trial += [(m.LIT, _CUT - 1 - ip, _ANY, ""), (m.JUMP, ip + 1)]
+            elif _ends(ins):
+                trial[ip] = m.JUMP, len(trial)
+                if ins[0] == m.CUT:
+                    trial.append((m.MARK, _CUT, None))
+                    ip += 1
+                if _ends(code[ip]) and code[ip][0] == m.MARK:
+                    trial.append(code[ip])
+                    ip += 1
+                self._stop(trial, ip)
+        self.stand_ins = len(trial)
+        self.program = Program([*trial, *[_STOP] * _FRAMES], 0, self.stand_ins, False, False)
+
+    def _stop(self, trial: list[Instruction], ip: int, *before: Instruction) -> None:
+        for ins in (*before, _STOP):
+            self.goes_on[len(trial)] = ip
+            trial.append(ins)
+
+    def run(self, ip: int, text: str, calling: bool) -> tuple[Machine, list[Item]] | None:
+        """The machine after a run from ``ip`` on, and the items that it made; None if it cannot tell them."""
+        machine = Machine(self.program, Toolset())
+        # The length of a stand-in is no number: going back to it is an error.
+        stack: list[Any] = [(m.RETURN_ADDRESS, self.stand_ins + at, "", False) for at in range(_FRAMES)]
+        machine.stack, machine.floor = stack, _FRAMES
+        machine.ip, machine.calling, machine.text_region, machine.section = ip, calling, -1, -2
+        try:
+            items = machine.feed(text)
+        except TypeError:
+            return None
+        return (machine, items + machine.trail) if stack else None
+
+    def step(self, ip: int, text: _Text) -> Step | None:
+        """The step that leads to what no template tells: with as little of what comes after the text as tells that,
+        because the machine waits for all of it. Else the step that reads the text alone."""
+        alone = None
+        for end in range(len(text.ahead) + 1):
+            step, stopped = self._step(ip, text.parts, text.ahead[:end])
+            if stopped:
+                return step
+            alone = step if not end else alone
+        return alone
+
+    def _step(self, ip: int, parts: tuple[str, ...], ahead: str) -> tuple[Step | None, bool]:
+        """The step of a run, None if the run cannot tell what is done; and whether the run came to a stop."""
+        whole = "".join([*(part if at % 2 == 0 else _ANY for at, part in enumerate(parts)), ahead])
+        found = self.run(ip, whole, False)
+        if found is None:
+            return None, False
+        machine, made = found
+        step = Step()
+        step.cut = (_CUT, "", None) in made
+        step.items = [*_merged(item for item in made if item[0] != _CUT)]
+        kinds = [item[0] for item in step.items]
+        captured = [self.code[_CUT - 1 - kind] for kind in kinds if kind < _CUT]
+        step.ahead = len(whole) - machine.i
+        if (
+            step.ahead > len(ahead)
+            or len(captured) != len(parts) // 2
+            or machine.section >= 0
+            or not all(kind < _CUT or kind in _EVENTLESS for kind in kinds[:-1])
+            or not (kinds[-1] < _CUT or kinds[-1] in _LAST)
+            or not self._matches(step, parts, ahead, captured)
+            or (inside := self.run(ip, whole, True)) is None
+        ):
+            return None, False
+        step.names = [
+            (place, 1 + at, captured[at][2], captured[at][4])
+            for at, place in enumerate(place for place, kind in enumerate(kinds) if kind < _CUT)
+        ][::-1]
+        kept = sum(frame[1] >= self.stand_ins for frame in machine.stack)
+        step.popped = _FRAMES - kept
+        step.pushed = machine.stack[kept:]
+        step.ip = -1 if machine.ip >= self.stand_ins else self.goes_on.get(machine.ip, machine.ip)
+        step.begins = kinds[-1] == m.ARGS_BEGIN
+        step.calling = machine.calling if machine.calling == inside[0].calling else None
+        step.top = machine.text_region == m.CONTENT
+        step.first = machine.section == -1
+        if not step.cut and any(frame[0] == m.CHOICE_POINT for frame in step.pushed):
+            return None, False  # what the frame says of trail and call would not be true
+        return step, self.program.code[machine.ip] is _STOP
+
+    def _matches(self, step: Step, parts: tuple[str, ...], ahead: str, captured: list[Instruction]) -> bool:
+        """Finds what matches the step's text. Whether the names in it are read as they were in the trial: they are of
+        the class that was asked for, end where it ends, and begin with nothing that the program compares them with."""
+        *texts, last = parts[::2]
+        texts.append(last + ahead)
+        step.text, step.match, step.more = texts[0], None, []
+        pattern = ""
+        for text, chars, then, ins in zip(texts[:-1], parts[1::2], texts[1:], captured, strict=True):
+            inside = re.compile(self.no_token + chars, re.DOTALL).match
+            if ins[1].__self__.pattern != f"(?:{self.no_token}{chars})*" or not then or inside(then):
+                return False
+            plain = "".join(filter(inside, _PLAIN))
+            compared = {
+                literal[at:]
+                for literal in self.literals
+                for at in range(len(literal))
+                if literal[at] in plain and (not at or text.endswith(literal[:at]))
+            }
+            begins = "|".join(map(re.escape, sorted(compared))) or "(?!)"
+            pattern += f"{re.escape(text)}(?!{begins})([{re.escape(plain)}]{{1,{_MOST_NAME}}})"
+            step.more.append((then, re.compile(pattern, re.DOTALL).match))
+        if pattern:
+            step.match = re.compile(pattern + re.escape(texts[-1]), re.DOTALL).match
+        return True
+
+
+def _merged(items: Iterable[Item]) -> Iterator[Item]:
+    """The items; neighbouring texts of one region are one."""
+    for kind, run in groupby(items, lambda item: item[0] if item[1] else item):
+        yield (kind, "".join(item[1] for item in run), None) if isinstance(kind, int) else kind
+
+
+def _sure(ins: Instruction) -> Instruction:
+    """The instruction in a trial."""
+    if ins[0] == m.USUAL:
+        return m.JUMP, ins[2]
+    sure = ins[0] in _SURE and (
+        ins[0] != m.SPAN or ins[2].__self__.pattern == WS
+    )  # others may be within a name
+    return ins if sure else _STOP
+
+
+def _compared(ins: Instruction) -> Iterable[str]:
+    """The texts with which a sure instruction compares what comes next."""
+    if ins[0] == m.LIT:
+        return (ins[2],)
+    if ins[0] == m.WORDS:
+        return [text for text, _ in ins[2]]
+    return [text for operand in ins if isinstance(operand, StopFinder) for text in operand.stops]
+
+
+def _ends(ins: Instruction) -> bool:
+    """Whether a step ends after this instruction, as events may be made then."""
+    return ins[0] == m.CUT or (ins[0] == m.MARK and ins[1] in (m.ARGS_BEGIN, m.CALL_END))
+
+
+def _steps(trial: Callable[[], _Trial], ip: int, place: str, texts: Callable[[], list[_Text]]) -> list[Step]:
+    """The steps for the texts that come after the place; ``ip``: where the code goes on."""
+    found: dict[tuple[str, tuple[str, ...]], Step] = {}
+    for text in sorted(texts(), key=lambda text: -len("".join(text.parts))):
+        if text.after == place and (step := trial().step(ip, text)) is not None:
+            found.setdefault((step.text, text.parts[1:]), step)
+    return [*found.values()]

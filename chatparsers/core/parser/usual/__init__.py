@@ -1,1 +1,0 @@
-"""What usually follows in a call, read in one step."""

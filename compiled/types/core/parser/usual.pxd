@@ -1,0 +1,16 @@
+cimport cython
+from .machine cimport Machine
+from .names cimport Names
+cdef class Step:
+    cdef public bint begins, cut, first, top
+    cdef public object calling, match
+    cdef public str text
+    cdef public Py_ssize_t ahead, ip, popped
+    cdef public list items, more, names, pushed
+    @cython.locals(literal=str, at=Py_ssize_t)
+    cpdef bint begun(self, Machine machine, str text, Py_ssize_t i) except -1
+cdef class Steps:
+    cdef public object make
+    cdef public list steps
+    @cython.locals(steps=list, step=Step, end=Py_ssize_t, place=Py_ssize_t, names=Names, items=list, found=list, stack=list, height=Py_ssize_t, ip=Py_ssize_t)
+    cpdef Py_ssize_t read(self, Machine machine, str text, Py_ssize_t i) except -2
