@@ -12,7 +12,8 @@ from chatparsers.core import Builder, Format, Node
 from chatparsers.errors import DefinitionError, RequestError
 from chatparsers.registry import get_format, list_formats
 from chatparsers.templates.probe.stand_ins import NAME, THOUGHT, TOOLS, VALUE, answer, question
-from chatparsers.testing.rendering import exact
+from chatparsers.testing import Entry
+from chatparsers.testing.rendering import Inexpressible, exact, render
 from chatparsers.testing.scenarios import Scenario, raw_stops, scenarios
 
 FORMATS = [info.name for info in list_formats()]
@@ -69,6 +70,19 @@ def _call(arguments: Any, **more: Any) -> dict[str, Any]:
         "content": None,
         "tool_calls": [{**more, "function": {"name": "f", "arguments": arguments}}],
     }
+
+
+def test_around_an_answer_are_the_markers_that_the_template_writes(own_entry: Entry) -> None:
+    format = own_entry.format
+    name = "content-with-reasoning" if format.features.reasoning else "content-no-tools"
+    scenario = next(one for one in scenarios(format) if one.name == name)
+    try:
+        case = render(format, own_entry.template(), scenario)
+        written = format.render(scenario.message())
+    except (Inexpressible, RequestError):
+        return
+    markers = [text for text in format.preserved_tokens if text in written]
+    assert [text for text in markers if text not in case.prefix + case.text] == [], case.text
 
 
 # The writer spells the value otherwise, or the prompt writes the beginning of the calls.
