@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -312,6 +313,28 @@ def test_modules_are_imported_by_name_nowhere_else() -> None:
         and found.importer not in allowed | lazy_packages
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_what_the_page_of_the_architecture_names_exists() -> None:
+    """Its files, its folders and the methods of classes: the stations of a walk, the places to add something."""
+    root = PACKAGE.parent
+    page = root / "docs/architecture.md"
+    if not page.exists():
+        pytest.skip("the package is installed, without its pages")
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in MODULES.values())
+
+    def there(name: str) -> bool:
+        owner, _, member = name.rpartition(".")
+        if member == "py" or name.endswith("/"):
+            alone = any(path.name == name for path in MODULES.values())
+            return alone or (PACKAGE / name).exists() or (root / name).exists()
+        known = f"\nclass {owner}" in sources
+        return not known or f" def {member}(" in sources or f"\n    {member}" in sources
+
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    named = dict.fromkeys(re.findall(r"`([\w./]+(?:\.py|/)|[A-Z]\w+\.\w+)(?:\([^`]*\))?`", text))
+    wrong = [name for name in named if not there(name)]
+    assert len(named) > 100 and not wrong, wrong
 
 
 def test_every_all_is_exact() -> None:
