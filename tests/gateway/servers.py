@@ -36,9 +36,9 @@ class Prompt:
 
 
 class Server:
-    """An ASGI application on a port, in a thread."""
+    """An ASGI application on a port, in a thread. ``patience``: how many seconds it may take to start."""
 
-    def __init__(self, app: Any, **options: Any) -> None:
+    def __init__(self, app: Any, patience: float = 20, **options: Any) -> None:
         import uvicorn
 
         server: Any = uvicorn.server
@@ -49,7 +49,7 @@ class Server:
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
-        until = time.monotonic() + 20
+        until = time.monotonic() + patience
         while not self._server.started and self._thread.is_alive() and time.monotonic() < until:
             time.sleep(0.005)
         assert self._server.started, "the server did not start"

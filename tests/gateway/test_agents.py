@@ -18,7 +18,7 @@ import httpx2
 from chatparsers.gateway import LlamaServer, Settings, create_app
 
 SENT = sorted((Path(__file__).parent / "agents").glob("*.json"))
-
+REAL = sorted((Path(__file__).parent / "agents" / "real").glob("*.json"))
 
 CHANGES = {"claude": "Edit", "cline": "editor", "codex": "exec_command", "opencode": "edit", "qwen": "edit"}
 """The tool by which an agent changes a file. Aider has none: it reads the answer's text."""
@@ -30,8 +30,9 @@ def said_of(path: str, text: str) -> tuple[str, str | None, str]:
     content, name, arguments = "", None, ""
     for event in events:
         if path == "/v1/responses" and event["type"] == "response.completed":
-            (item,) = event["response"]["output"]
-            name, arguments = item["name"], item["arguments"]
+            for item in event["response"]["output"]:
+                name, arguments = item.get("name"), item.get("arguments", "")
+                content += "".join(part["text"] for part in item.get("content", ()))
         elif path == "/v1/messages":
             block, delta = event.get("content_block", {}), event.get("delta", {})
             name, arguments = block.get("name", name), arguments + delta.get("partial_json", "")
@@ -74,10 +75,43 @@ def test_what_agents_send(
     assert httpx2.post(plain.url + path, json=body, timeout=30).status_code == 200, "and no flag is needed"
 
 
+@pytest.mark.filterwarnings("ignore:template_kwargs.*reasoning_effort")
+@pytest.mark.parametrize("file", REAL, ids=lambda file: file.stem)
+def test_what_a_real_model_wrote_for_them(
+    file: Path, upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any]
+) -> None:
+    """A call that it wrote in a fence or bare is the agent's call; what is no whole call is content."""
+    model = tiny_model("qwen3")
+    script = Llama((), model.tokenizer, gives_ids=False)
+    settings = Settings(drop_unsupported=True, lenient_calls=True)
+    server = serve(create_app(model.chat, LlamaServer(upstream(script).url), settings))
+    found = json.loads(file.read_text(encoding="utf-8"))
+    for sent, wrote in zip(found["sent"], found["written"], strict=True):
+        text, body = wrote["text"], sent["body"]
+        script.pieces = [text[start : start + 5] for start in range(0, len(text), 5)]
+        answer = httpx2.post(server.url + sent["path"], json=body, timeout=30)
+        assert answer.status_code == 200, answer.text
+        call = called(text)
+        content, name, arguments = said_of(sent["path"], answer.text)
+        if call is None or not body.get("tools"):
+            assert (content.strip(), name) == (text.strip(), None)
+        else:
+            assert (content, name, json.loads(arguments)) == ("", call["name"], call["arguments"])
+
+
+def called(text: str) -> Any:
+    """The call that a text is, in a fence or bare."""
+    try:
+        call = json.loads(text.strip().removeprefix("```json").removeprefix("```").removesuffix("```"))
+    except ValueError:
+        return None
+    return call if isinstance(call, dict) and "name" in call and "arguments" in call else None
+
+
 def test_six_agents_are_kept() -> None:
     """And nothing in what they sent tells of whoever recorded it."""
     assert len(SENT) >= 6
-    for file in SENT:
+    for file in (*SENT, *REAL):
         text = file.read_text(encoding="utf-8")
         assert (
             ('"tools"' in text or file.stem == "aider")

@@ -5,10 +5,11 @@
 
     python tests/gateway/agents/play.py codex --prefix DIR --engine http://127.0.0.1:8080 --model model.gguf
 
-With ``--engine`` a real llama-server writes the answers; then nothing is kept.
-
 The task: read a file, change it by a call, run a command, say done. What the agent sent is kept beside this file, with
 its long texts cut and its paths replaced; `test_agents.py` sends it again.
+
+With ``--engine`` a real llama-server writes the answers. Then the task is `HELLO`, and the agent is told to send a
+small prompt, as `small` says. What it sent is kept in the folder ``real``, with each text that the model wrote.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.testing.tiny import tiny_model
 
 ASK = "Change hello to goodbye in note.txt, show it, and say done."
+HELLO = "Write the file hello.py. It has one line, which prints the word hello."
 LONGEST = 200
 AGENTS = ("aider", "claude", "cline", "codex", "opencode", "qwen")
 
@@ -127,7 +130,59 @@ class Records:
         await self.app(scope, heard, said)
 
 
-def command(agent: str, prefix: Path, home: Path, url: str) -> tuple[list[str], dict[str, str]]:
+class Heard(LlamaServer):
+    """A real llama-server. ``said`` has the length of each prompt and the text that the model wrote, as they come."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, stall=3600)
+        self.said: list[dict[str, Any]] = []
+
+    def reading(self) -> Any:
+        read = super().reading()
+        one: dict[str, Any] = {"prompt": 0, "cached": 0, "completion": 0, "text": ""}
+        self.said.append(one)
+
+        def heard(data: Any) -> Any:
+            batch = read(data)
+            if batch is not None:
+                one["text"] += batch.text
+                if batch.end is not None:
+                    counts = {name: getattr(batch.end, name) for name in ("prompt", "cached", "completion")}
+                    one.update(counts)
+                    print(one, flush=True)
+            return batch
+
+        return heard
+
+
+BRIEF = "You are a coding agent. Do what the user asks with your tools: call one."
+
+
+def small(agent: str, words: list[str], env: dict[str, str]) -> None:
+    """Changes how an agent is started, by its own options: a short system prompt, and the tools that a task needs."""
+    if agent == "aider":
+        words[words.index("--edit-format") + 1] = "whole"
+        words += ["--map-tokens", "0", "--no-suggest-shell-commands"]
+    elif agent == "claude":
+        words[1:1] = ["--disable-slash-commands", "--system-prompt", BRIEF, "--tools", "Write"]
+    elif agent == "codex":
+        given = Path(env["HOME"]) / "brief.md"
+        given.write_text(BRIEF, encoding="utf-8")
+        off = ["apps", "multi_agent", "plugins", "goals", "image_generation", "tool_suggest", "hooks"]
+        said = [f'model_instructions_file="{given}"', 'web_search="disabled"', "tools.view_image=false"]
+        said += [f"features.{name}=false" for name in off]
+        words[2:2] = [word for one in said for word in ("-c", one)]
+    elif agent == "opencode":
+        config = json.loads(env["OPENCODE_CONFIG_CONTENT"])
+        mode = {"prompt": BRIEF, "tools": {"*": False, "write": True}}
+        env["OPENCODE_CONFIG_CONTENT"] = json.dumps({**config, "agent": {"build": mode}})
+    elif agent == "qwen":
+        words[1:1] = ["--bare", "--system-prompt", BRIEF, "--core-tools", "write_file"]
+
+
+def command(
+    agent: str, prefix: Path, home: Path, url: str, ask: str = ASK
+) -> tuple[list[str], dict[str, str]]:
     """How an agent is started, with settings in a home of its own."""
     env = {
         "PATH": os.environ["PATH"],
@@ -142,7 +197,7 @@ def command(agent: str, prefix: Path, home: Path, url: str) -> tuple[list[str], 
         (config / "config.toml").write_text(
             "\n".join([*lines, f'base_url = "{url}/v1"', 'wire_api = "responses"\n'])
         )
-        full = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", ASK]
+        full = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", ask]
         return [str(prefix / "node_modules/.bin/codex"), "exec", *full], env
     if agent == "opencode":
         options = {"baseURL": f"{url}/v1", "apiKey": "none"}
@@ -154,38 +209,38 @@ def command(agent: str, prefix: Path, home: Path, url: str) -> tuple[list[str], 
             "autoupdate": False,
         }
         env["OPENCODE_CONFIG_CONTENT"] = json.dumps({**given, "permission": "allow"})
-        return [str(prefix / "node_modules/.bin/opencode"), "run", ASK], env
+        return [str(prefix / "node_modules/.bin/opencode"), "run", ask], env
     if agent == "claude":
         env |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_AUTH_TOKEN": "none", "ANTHROPIC_MODEL": "mine"}
         env |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1"}
-        return [str(prefix / "node_modules/.bin/claude"), "--dangerously-skip-permissions", "-p", ASK], env
+        return [str(prefix / "node_modules/.bin/claude"), "--dangerously-skip-permissions", "-p", ask], env
     env |= {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "mine"}
     if agent == "aider":
         quiet = ["--yes", "--no-git", "--no-check-update", "--analytics-disable", "--no-show-model-warnings"]
-        ask = ["--edit-format", "diff", "--message", ASK, "note.txt"]
+        edit = ["--edit-format", "diff", "--message", ask, "hello.py" if ask == HELLO else "note.txt"]
         env["OPENAI_API_BASE"] = f"{url}/v1"
-        return [str(prefix / "bin/aider"), "--model", "openai/mine", *quiet, *ask], env
+        return [str(prefix / "bin/aider"), "--model", "openai/mine", *quiet, *edit], env
     if agent == "cline":
         program = str(prefix / "node_modules/.bin/cline")
         named = ["-p", "openai", "-k", "none", "-m", "mine", "-b", f"{url}/v1"]
         subprocess.run([program, "auth", *named], env=env, check=True, timeout=60)
-        return [program, "-P", "openai", "-m", "mine", ASK], env
-    return [str(prefix / "node_modules/.bin/qwen"), "--yolo", "--auth-type", "openai", "-p", ASK], env
+        return [program, "-P", "openai", "-m", "mine", ask], env
+    return [str(prefix / "node_modules/.bin/qwen"), "--yolo", "--auth-type", "openai", "-p", ask], env
 
 
-def shortened(value: Any, paths: dict[str, str]) -> Any:
+def shortened(value: Any, paths: dict[str, str], longest: int = LONGEST) -> Any:
     """A body whose long texts are cut and whose paths are replaced."""
     if isinstance(value, dict):
-        return {key: shortened(inner, paths) for key, inner in value.items()}
+        return {key: shortened(inner, paths, longest) for key, inner in value.items()}
     if isinstance(value, list):
-        return [shortened(inner, paths) for inner in value]
+        return [shortened(inner, paths, longest) for inner in value]
     if isinstance(value, str):
         for path, name in paths.items():
             value = value.replace(path, name)
         value = re.sub(
             r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32,}", "id", value
         )
-        return value if len(value) <= LONGEST or value.startswith("{") else f"{value[:LONGEST]}…"
+        return value if len(value) <= longest or value.startswith("{") else f"{value[:longest]}…"
     return value
 
 
@@ -201,45 +256,82 @@ def main() -> None:
         home, work = Path(place) / "home", Path(place) / "work"
         home.mkdir()
         work.mkdir()
-        note = work / "note.txt"
-        note.write_text("hello\n")
         subprocess.run(["git", "init", "-q", str(work)], check=False)
-        tiny = tiny_model("qwen3")
-        plays = Plays(steps(given.agent, str(note)), tiny.tokenizer)
-        engine = Upstream(plays, context=200_000)
-        chat = tiny.chat if given.model is None else chatparsers.load(given.model)
-        settings = Settings(drop_unsupported=True, lenient_calls=given.engine is not None)
-        app = Records(create_app(chat, LlamaServer(given.engine or engine.url), settings))
-        plays.sent = app.sent
-        server = Server(app)
-        words, env = command(given.agent, given.prefix, home, server.url)
-        try:
-            done = subprocess.run(
-                words,
-                env=env,
-                cwd=work,
-                timeout=given.seconds,
-                text=True,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-            )
-            print(done.stdout[-1500:], done.stderr[-1500:])
-        except subprocess.TimeoutExpired as late:
-            print("late", (late.stdout or b"")[-1500:], (late.stderr or b"")[-1500:])
-        finally:
-            server.close()
-            engine.close()
-        ran = any("ran" in json.dumps(body) and "goodbye" in json.dumps(body) for _, body in app.sent)
-        print("file:", note.read_text().strip(), "| command seen:", ran, "| requests:", len(app.sent))
         paths = {str(work): "/work", str(home): "/home/user", place: "/tmp/place"}
-        kept = [{"path": path, "body": shortened(body, paths)} for path, body in app.sent]
-        kept = [one for one in kept if one["body"].get("tools") or given.agent == "aider"]
-        if (
-            given.engine is None and (ran or given.agent == "aider") and note.read_text() == "goodbye\n"
-        ):  # aider runs no command
-            target = HERE / f"{given.agent}.json"
-            ends = [kept[0], kept[-1]][: len(kept)]
-            target.write_text(json.dumps(ends, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        if given.engine is None:
+            scripted(given.agent, given, home, work, paths)
+        else:
+            real(given.agent, given, home, work, paths)
+
+
+def scripted(agent: str, given: Any, home: Path, work: Path, paths: dict[str, str]) -> None:
+    """The task by a script, and what was sent, if it was done."""
+    note = work / "note.txt"
+    note.write_text("hello\n")
+    tiny = tiny_model("qwen3")
+    plays = Plays(steps(agent, str(note)), tiny.tokenizer)
+    engine = Upstream(plays, context=200_000)
+    app = Records(create_app(tiny.chat, LlamaServer(engine.url), Settings(drop_unsupported=True)))
+    plays.sent = app.sent
+    server = Server(app)
+    run(*command(agent, given.prefix, home, server.url), work, given.seconds)
+    server.close()
+    engine.close()
+    ran = any("ran" in json.dumps(body) and "goodbye" in json.dumps(body) for _, body in app.sent)
+    print("file:", note.read_text().strip(), "| command seen:", ran, "| requests:", len(app.sent))
+    kept = [{"path": path, "body": shortened(body, paths)} for path, body in app.sent]
+    kept = [one for one in kept if one["body"].get("tools") or agent == "aider"]
+    if (ran or agent == "aider") and note.read_text() == "goodbye\n":  # aider runs no command
+        write(HERE / f"{agent}.json", [kept[0], kept[-1]][: len(kept)])
+
+
+def real(agent: str, given: Any, home: Path, work: Path, paths: dict[str, str]) -> None:
+    """The small task by a real model, and what was sent and written, done or not."""
+    heard = Heard(given.engine)
+    settings = Settings(drop_unsupported=True, lenient_calls=True, max_tokens=400)
+    app = Records(create_app(chatparsers.load(given.model), heard, settings))
+    server = Server(app, patience=600)
+    words, env = command(agent, given.prefix, home, server.url, HELLO)
+    small(agent, words, env)
+    begin = time.monotonic()
+    run(words, env, work, given.seconds)
+    took = time.monotonic() - begin
+    server.close()
+    made = work / "hello.py"
+    printed = ""
+    if made.exists():
+        ran = subprocess.run([sys.executable, made], capture_output=True, text=True, timeout=20)
+        printed = ran.stdout
+        print(made.read_text(), ran.stdout, ran.stderr)
+    print("prints:", repr(printed), "| seconds:", round(took), "| requests:", len(app.sent))
+    sent = [{"path": path, "body": shortened(body, paths)} for path, body in app.sent]
+    written = shortened(
+        [one for one in heard.said if one["prompt"] != 1], paths, 10_000
+    )  # without the probes
+    done = printed.strip().lower().startswith("hello")
+    result = {"model": Path(given.model).name, "done": done, "seconds": round(took)}
+    write(HERE / "real" / f"{agent}.json", {**result, "sent": sent, "written": written})
+
+
+def run(words: list[str], env: dict[str, str], work: Path, seconds: int) -> None:
+    try:
+        done = subprocess.run(
+            words,
+            env=env,
+            cwd=work,
+            timeout=seconds,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
+        print(done.stdout[-1500:], done.stderr[-1500:])
+    except subprocess.TimeoutExpired as late:
+        print("late", (late.stdout or b"")[-1500:], (late.stderr or b"")[-1500:])
+
+
+def write(file: Path, found: Any) -> None:
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
