@@ -13,6 +13,7 @@ import anyio
 import httpx2
 
 from ..chat.chat import Chat
+from .connections import Connections
 from .engine import Batch, End, Engine, EngineError, Job, control_markers, joined, marker_texts
 from .lines import Lines, read_data
 from .turns import Share, Turns
@@ -61,19 +62,25 @@ class HttpEngine(Engine):
         self.url = url.rstrip("/").removesuffix("/v1")
         self.model = model
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = client or httpx2.AsyncClient(
-            base_url=self.url,
-            trust_env=not _on_this_machine(self.url),  # no proxy of the environment leads back to it
-            headers=headers,
-            timeout=httpx2.Timeout(stall, connect=_CONNECT, pool=None),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256),
-        )
+        context = httpx2.create_ssl_context()  # which takes long to make
+
+        def make(kept: int) -> httpx2.AsyncClient:
+            return httpx2.AsyncClient(
+                base_url=self.url,
+                verify=context,
+                trust_env=not _on_this_machine(self.url),  # no proxy of the environment leads back to it
+                headers=headers,
+                timeout=httpx2.Timeout(stall, connect=_CONNECT, pool=None),
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=kept),
+            )
+
+        self._connections = Connections(make, client)
         self._stall = stall
         self._turns = Turns()
         self._address = httpx2.URL(f"{self.url}{self.path}")  # which would be put together for each request
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._connections.close()
 
     @abstractmethod
     def body(self, job: Job) -> dict[str, Any]:
@@ -99,9 +106,10 @@ class HttpEngine(Engine):
     async def get(self, path: str) -> dict[str, Any]:
         """The JSON object at a path; an empty one if there is none. Raises `EngineError` if nothing answers."""
         try:
-            async with self._client.stream("GET", path) as response:
-                raw = await _bounded(response, _LARGEST_ANSWER)
-                found = json.loads(raw) if response.status_code == 200 else {}
+            with self._connections.client() as client:
+                async with client.stream("GET", path) as response:
+                    raw = await _bounded(response, _LARGEST_ANSWER)
+                    found = json.loads(raw) if response.status_code == 200 else {}
         except (ValueError, RecursionError):
             return {}
         except httpx2.HTTPError as error:
@@ -112,11 +120,8 @@ class HttpEngine(Engine):
         """The JSON object that answers a body; an empty one if there is none. Raises `EngineError` as `get` does."""
         raw = json.dumps(body, ensure_ascii=False).encode()
         try:
-            response = await self.send(path, raw, {"content-type": "application/json"})
-            try:
+            async with self.sent(path, raw, {"content-type": "application/json"}) as response:
                 data = await _bounded(response, _LARGEST_ANSWER)
-            finally:
-                await response.aclose()
             found = json.loads(data) if response.status_code == 200 else {}
         except (ValueError, RecursionError):
             return {}
@@ -180,35 +185,33 @@ class HttpEngine(Engine):
     async def _opened(
         self, body: dict[str, Any], headers: dict[str, str] | None, path: str | None
     ) -> AsyncIterator[httpx2.Response]:
-        """The engine's response, which is closed at the end."""
+        """The engine's response to a body."""
         raw = await _written(body)
         body.clear()  # a long prompt is held once, and not for as long as its answer lasts
         given = {"content-type": "application/json", "accept-encoding": "identity", **(headers or {})}
-        response = await self.send(self._address if path is None else path, raw, given)
-        del raw
-        try:
+        async with self.sent(self._address if path is None else path, raw, given) as response:
+            del raw
             yield response
-        finally:
-            await response.aclose()
 
-    async def send(self, path: str | httpx2.URL, raw: bytes, headers: dict[str, str]) -> httpx2.Response:
-        """The engine's response, whose body is still to be read. A kept connection that the engine closed meanwhile is
-        tried once more: it has sent nothing, and a completion that is asked for twice does no harm."""
+    @asynccontextmanager
+    async def sent(
+        self, path: str | httpx2.URL, raw: bytes, headers: dict[str, str]
+    ) -> AsyncIterator[httpx2.Response]:
+        """The engine's response, whose body is still to be read. It is closed at the end."""
         headers = {**headers, "content-length": str(len(raw))}
-        for tries in (1, 0):
-            # The client keeps a request beside its response, with the bytes of its body, but not with what made them.
-            request = self._client.build_request("POST", path, content=_pieces(raw), headers=headers)
+        with self._connections.client() as client:
+            response = await _sent(client, path, raw, headers, self._connections.extensions)
+            del raw
             try:
-                return await self._client.send(request, stream=True)
-            except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError):
-                if not tries:
-                    raise
-        raise AssertionError("the second try returns or raises")
+                yield response
+            finally:
+                await response.aclose()
 
     async def ready(self) -> bool:
         try:
-            async with self._client.stream("GET", self.alive, timeout=5.0) as response:
-                return response.status_code == 200
+            with self._connections.client() as client:
+                async with client.stream("GET", self.alive, timeout=5.0) as response:
+                    return response.status_code == 200
         except httpx2.HTTPError:
             return False
 
@@ -314,6 +317,28 @@ async def _written(body: dict[str, Any]) -> bytes:
     rest = {key: value for key, value in body.items() if key != name}
     head = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))[:-1].encode()
     return b"".join([head, b"," if rest else b"", f'"{name}":['.encode(), b",".join(pieces), b"]}"])
+
+
+async def _sent(
+    client: httpx2.AsyncClient,
+    path: str | httpx2.URL,
+    raw: bytes,
+    headers: dict[str, str],
+    extensions: dict[str, Any],
+) -> httpx2.Response:
+    """A kept connection that the engine closed meanwhile is tried once more: it has sent nothing, and a completion that
+    is asked for twice does no harm."""
+    for tries in (1, 0):
+        # The client keeps a request beside its response, with the bytes of its body, but not with what made them.
+        request = client.build_request(
+            "POST", path, content=_pieces(raw), headers=headers, extensions=extensions
+        )
+        try:
+            return await client.send(request, stream=True)
+        except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError):
+            if not tries:
+                raise
+    raise AssertionError("the second try returns or raises")
 
 
 async def _pieces(raw: bytes) -> AsyncIterator[bytes]:

@@ -71,26 +71,22 @@ class Passing:
         query = scope["query_string"].decode("latin-1")
         path = f"{scope['path']}?{query}" if query else scope["path"]
         record.asked()
+        given = {"content-type": "application/json", **record.passed_on}
         try:
-            response = await engine.send(
-                path, self._raw, {"content-type": "application/json", **record.passed_on}
-            )
+            async with engine.sent(path, self._raw, given) as response:
+                headers = [(name, value) for name, value in response.headers.raw if name.lower() in _KEPT]
+                self._begun = True
+                await send(
+                    {"type": "http.response.start", "status": response.status_code, "headers": headers}
+                )
+                async for piece in response.aiter_bytes():
+                    record.first()
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
         except httpx2.HTTPError as error:
             failed = ApiError.of(engine.broken(error))
             record.failed(failed)
-            await CHAT.failed(failed)(scope, receive, send)
-            return
-        try:
-            headers = [(name, value) for name, value in response.headers.raw if name.lower() in _KEPT]
-            self._begun = True
-            await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
-            async for piece in response.aiter_bytes():
-                record.first()
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        except httpx2.HTTPError as error:
-            record.failed(ApiError.of(engine.broken(error)))
+            if not self._begun:
+                await CHAT.failed(failed)(scope, receive, send)
             return  # without an end: the client sees that its response breaks off
-        finally:
-            await response.aclose()
         record.end(response.status_code)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
