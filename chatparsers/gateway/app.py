@@ -6,8 +6,9 @@ import sqlite3
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -87,18 +88,6 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
             await engine.close()
             await gateway.close()
 
-    def post(api: Api) -> Callable[[HttpRequest], Awaitable[Any]]:
-        async def endpoint(request: HttpRequest) -> Any:
-            return await gateway.respond(api, request)
-
-        return endpoint
-
-    def counted(api: Api) -> Callable[[HttpRequest], Awaitable[Any]]:
-        async def endpoint(request: HttpRequest) -> Any:
-            return await gateway.count_tokens(api, request)
-
-        return endpoint
-
     async def models(request: HttpRequest) -> Response:
         return gateway.about.models(request)
 
@@ -107,9 +96,6 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
 
     async def ready(request: HttpRequest) -> Response:
         return await gateway.ready()
-
-    async def passed(request: HttpRequest) -> Any:
-        return await gateway.pass_on(request)
 
     async def root(request: HttpRequest) -> Response:
         if wants_page(request):
@@ -124,32 +110,23 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         message = f"{request.method} {request.url.path}: this server has no such path or method"
         return gateway.refused(request.url.path, request.headers, ApiError(message, status=status))
 
-    def trained(handler: RolloutHandler) -> Callable[[HttpRequest], Awaitable[Any]]:
-        async def endpoint(request: HttpRequest) -> Any:
-            return await gateway.trained(handler, request)
-
-        return endpoint
-
-    def kept(handler: Handler) -> Callable[[HttpRequest], Awaitable[Any]]:
-        async def endpoint(request: HttpRequest) -> Any:
-            return await gateway.kept(handler, request)
-
-        return endpoint
-
     if gateway.settings.passed and not isinstance(engine, HttpEngine):
         raise ValueError("passed: expected an engine over HTTP, whose other paths can be asked")
     routes = [
         Route("/", root),
-        *(Route(path, post(api), methods=["POST"]) for path, api in _POSTED.items()),
-        *(Route(path, counted(api), methods=["POST"]) for path, api in _COUNTED.items()),
+        *(Route(path, partial(gateway.respond, api), methods=["POST"]) for path, api in _POSTED.items()),
+        *(
+            Route(path, partial(gateway.count_tokens, api), methods=["POST"])
+            for path, api in _COUNTED.items()
+        ),
         Route("/v1/models", models),
         Route("/v1/models/{name:path}", models),
-        *([] if gateway.keeping is None else gateway.paths().routes(kept)),
-        *([] if gateway.rollouts is None else gateway.rollouts.routes(trained)),
+        *([] if gateway.keeping is None else gateway.paths().routes(partial(partial, gateway.kept))),
+        *([] if gateway.rollouts is None else gateway.rollouts.routes(partial(partial, gateway.trained))),
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", metrics),
-        *(Route(path, passed, methods=["POST"]) for path in gateway.settings.passed),
+        *(Route(path, gateway.pass_on, methods=["POST"]) for path in gateway.settings.passed),
     ]
     keyed = gateway.settings.api_key is not None or gateway.settings.key_file is not None
     paths = described(description(__version__, routes[1:], keyed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, ClassVar, TypeAlias
 
@@ -105,24 +105,19 @@ class HttpEngine(Engine):
 
     async def get(self, path: str) -> dict[str, Any]:
         """The JSON object at a path; an empty one if there is none. Raises `EngineError` if nothing answers."""
-        try:
-            with self._connections.client() as client:
-                async with client.stream("GET", path) as response:
-                    raw = await _bounded(response, _LARGEST_ANSWER)
-                    found = json.loads(raw) if response.status_code == 200 else {}
-        except (ValueError, RecursionError):
-            return {}
-        except httpx2.HTTPError as error:
-            raise self.broken(error) from error
-        return found if isinstance(found, dict) else {}
+        with self._connections.client() as client:
+            return await self._object(client.stream("GET", path))
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The JSON object that answers a body; an empty one if there is none. Raises `EngineError` as `get` does."""
         raw = json.dumps(body, ensure_ascii=False).encode()
+        return await self._object(self.sent(path, raw, {"content-type": "application/json"}))
+
+    async def _object(self, asked: AbstractAsyncContextManager[httpx2.Response]) -> dict[str, Any]:
         try:
-            async with self.sent(path, raw, {"content-type": "application/json"}) as response:
-                data = await _bounded(response, _LARGEST_ANSWER)
-            found = json.loads(data) if response.status_code == 200 else {}
+            async with asked as response:
+                raw = await _bounded(response, _LARGEST_ANSWER)
+            found = json.loads(raw) if response.status_code == 200 else {}
         except (ValueError, RecursionError):
             return {}
         except httpx2.HTTPError as error:

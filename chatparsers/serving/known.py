@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from .engine_fields import ENGINE_FIELDS, THINKING_BUDGETS
-from .request import SAMPLING
+from .fields import boolean, model_name
+from .request import SAMPLING, sampling
+from .tools import Toolkit
+from .unsupported import Drops
 
 _ALL = frozenset(
     (
@@ -41,3 +44,18 @@ MESSAGES = _ALL | {
 def ignored(body: Mapping[str, Any], known: frozenset[str]) -> tuple[str, ...]:
     """The fields of a body that are not ``known``; null says nothing."""
     return tuple(name for name, value in body.items() if name not in known and value is not None)
+
+
+def common(body: Mapping[str, Any], known: frozenset[str], kit: Toolkit, drops: Drops) -> dict[str, Any]:
+    """What a `Request` has of each API alike. ``known``: the fields of the API."""
+    return {
+        "model": model_name(body),
+        "tools": kit.functions,
+        "toolkit": kit,
+        "dropped": tuple(drops.kinds),
+        "images": drops.found_images,
+        "ignored": ignored(body, known),
+        "sampling": sampling(body),
+        "stream": boolean(body, "stream", False),
+        "body": body,
+    }

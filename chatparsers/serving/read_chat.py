@@ -7,12 +7,12 @@ from typing import Any
 
 from .engine_fields import asked_format, engine_fields, thinking_budget
 from .errors import ApiError
-from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
+from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
 from .freeform import arguments_of
 from .images import ImageLimits
-from .known import CHAT, ignored
+from .known import CHAT, common
 from .logprobs import asked_chat
-from .request import Request, response_schema, sampling, stops, template_options, text_parts
+from .request import Request, response_schema, stops, template_options, text_parts
 from .tools import chat_choice, chat_tools
 from .unsupported import Drops
 
@@ -74,16 +74,11 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
     stream_options = body.get("stream_options") or {}
     most = integer(body, "max_completion_tokens", 1)
     return Request(
-        model=model_name(body),
+        **common(body, CHAT, kit, drops),
         messages=messages,
-        tools=kit.functions,
         tool_choice=choice,
-        toolkit=kit,
-        dropped=tuple(drops.kinds),
-        ignored=ignored(body, CHAT),
         engine_fields=engine_fields(body),
         thinking_tokens=thinking_budget(body),
-        images=drops.found_images,
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "response_format", schema),
         thinking=thinking,
@@ -92,14 +87,11 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
         add_generation_prompt=boolean(body, "add_generation_prompt", True),
         stops=stops(body.get("stop"), "stop"),
         max_tokens=most if most is not None else integer(body, "max_tokens", 1),
-        sampling=sampling(body),
-        stream=boolean(body, "stream", False),
         include_usage=boolean(mapping(stream_options, "stream_options"), "include_usage", False),
         choices=integer(body, "n", 1) or 1,
         logprobs=asked_chat(body),
         regions=boolean(body, "return_regions", False),
         token_ids=boolean(body, "return_token_ids", False),
-        body=body,
     )
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from ..templates import from_json, to_json
 from .documents import document_text
 from .errors import ApiError
-from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
+from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
 from .images import ImageLimits
-from .known import MESSAGES, ignored
-from .request import Request, response_schema, sampling, stops, template_options, text_parts
+from .known import MESSAGES, common
+from .request import Request, response_schema, stops, template_options, text_parts
 from .tools import messages_choice, messages_tools
 from .unsupported import ELSEWHERE, Drops
 
@@ -83,14 +83,9 @@ def read_messages(
     at = "output_config.format" if output.get("format") is not None else "output_format"
     format = output.get("format", body.get("output_format"))
     return Request(
-        model=model_name(body),
+        **common(body, MESSAGES, kit, drops),
         messages=messages,
-        tools=kit.functions,
-        toolkit=kit,
         early_arguments=_early(body.get("tools")),
-        dropped=tuple(drops.kinds),
-        images=drops.found_images,
-        ignored=ignored(body, MESSAGES),
         tool_choice=choice,
         parallel_tool_calls=parallel,
         response_format=response_schema(format, at, format),
@@ -100,10 +95,7 @@ def read_messages(
         continue_final_message=given[-1].get("role") == "assistant",
         stops=stops(body.get("stop_sequences"), "stop_sequences"),
         max_tokens=most,
-        sampling=sampling(body),
-        stream=boolean(body, "stream", False),
         include_usage=True,
-        body=body,
     )
 
 

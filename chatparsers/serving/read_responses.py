@@ -11,12 +11,12 @@ from typing import Any
 
 from .compaction import summary_of
 from .errors import ApiError
-from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
+from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
 from .freeform import arguments_of
 from .images import ImageLimits
-from .known import RESPONSES, ignored
+from .known import RESPONSES, common
 from .logprobs import INCLUDED, asked_responses
-from .request import Request, response_schema, sampling, stops, template_options, text_parts
+from .request import Request, response_schema, stops, template_options, text_parts
 from .sealed import opened
 from .tools import Toolkit, responses_choice, responses_tools
 from .unsupported import ELSEWHERE, Drops
@@ -91,15 +91,10 @@ def read_responses(
     format = text.get("format")
     drops.verbosity(text.get("verbosity"), "text.verbosity")
     return Request(
-        model=model_name(body),
+        **common(body, RESPONSES, kit, drops),
         messages=messages,
         kept=before if history else 0,
-        tools=kit.functions,
         tool_choice=choice,
-        toolkit=kit,
-        dropped=tuple(drops.kinds),
-        images=drops.found_images,
-        ignored=ignored(body, RESPONSES),
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "text.format", format),
         thinking=thinking,
@@ -108,12 +103,9 @@ def read_responses(
         continue_final_message=begun,
         stops=stops(body.get("stop"), "stop"),
         max_tokens=integer(body, "max_output_tokens", 1),
-        sampling=sampling(body),
-        stream=boolean(body, "stream", False),
         include_usage=True,
         logprobs=asked_responses(body),
         token_ids=boolean(body, "return_token_ids", False),
-        body=body,
     )
 
 
