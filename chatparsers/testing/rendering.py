@@ -104,12 +104,10 @@ def render(format: Format, template: Template, scenario: Scenario) -> Case:
         raise Inexpressible(reason)
     message, tools = scenario.message(), list(scenario.tools) or None
     try:
-        prompt, wire = template.assistant_turn(
+        prompt, header, wire = template.exchange(
             message, history=_HISTORY, tools=tools, thinking=scenario.thinking, **_CLOCK
         )
         switch = {**template.thinking_kwargs(scenario.thinking), **_CLOCK}
-        whole = template.render(_HISTORY, tools=tools, add_generation_prompt=True, **switch)
-        header = template.generation_prompt(_HISTORY, tools=tools, **switch)
         opened = _continued(template, scenario, tools, switch) if scenario.continued else ""
     except TemplateError as error:
         raise Inexpressible(f"the template raises: {str(error)[:160]}") from error
@@ -127,7 +125,7 @@ def render(format: Format, template: Template, scenario: Scenario) -> Case:
     last = wire.rfind(scenario.calls[-1].name) if scenario.calls else 0
     if any(0 <= wire.find(stop) < last and stop not in said for stop in format.stops):
         raise Inexpressible("the template ends the turn before its last call")
-    prefix = prompt_prefix(format, prompt[len(whole) - len(header) :])
+    prefix = prompt_prefix(format, header)
     if scenario.opened:
         prefix, wire = _reopen(scenario, prompt, wire, prefix, opened)
     if scenario.after:

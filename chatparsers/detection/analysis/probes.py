@@ -153,7 +153,6 @@ class Asker:
     after: str = ""
     closed: bool = False
     asked: dict[Any, Rendering | None] = field(default_factory=dict)
-    _openings: dict[Any, tuple[int, str]] = field(default_factory=dict)
 
     def ask(
         self,
@@ -218,14 +217,11 @@ class Asker:
                 for call in calls
             ]
         try:
-            prompt, wire = self.template.assistant_turn(
+            _, opening, wire = self.template.exchange(
                 message, history=_HISTORY, tools=tools, thinking=thinking, **_CLOCK
             )
-            length, opening = self._opening(tools, thinking)
         except TemplateError:
             return None
-        kept = max(len(opening) - (length - len(prompt)), 0)
-        opening = opening[:kept]
         if thought:
             closed = wire.find(self.after, wire.find(thought) + len(thought)) if thought in wire else -1
             if closed < 0:
@@ -235,20 +231,11 @@ class Asker:
             opening += said
         return Rendering(what, content or "", reasoning, calls, tools, thinking, opening, wire)
 
-    def _opening(self, tools: list[dict[str, Any]] | None, thinking: bool | None) -> tuple[int, str]:
-        """The length of the prompt and its generation prompt."""
-        key = (json.dumps(tools), thinking)
-        if key not in self._openings:
-            switches = {**self.template.thinking_kwargs(thinking), **_CLOCK}
-            whole = self.template.render(_HISTORY, tools=tools, add_generation_prompt=True, **switches)
-            opening = self.template.generation_prompt(_HISTORY, tools=tools, **switches)
-            self._openings[key] = (len(whole), opening)
-        return self._openings[key]
-
     def opening(self, thinking: bool | None) -> str | None:
         """The generation prompt after a user's message; None if the template refuses."""
+        switches = {**self.template.thinking_kwargs(thinking), **_CLOCK}
         try:
-            return self._opening(None, thinking)[1]
+            return self.template.generation_prompt(_HISTORY, **switches)
         except TemplateError:
             return None
 
