@@ -44,10 +44,11 @@ Traced = Callable[..., Rendered]
 
 
 class Asked(NamedTuple):
-    """What a prompt writes between a message and the answer to it. ``prefix``: the last part, which belongs to the
-    answer."""
+    """What a prompt writes between a message and the answer to it. ``generated``: the last part, which a history does
+    not have; ``prefix``: the last part, which belongs to the answer."""
 
     text: str
+    generated: str
     prefix: str
 
     @property
@@ -80,8 +81,8 @@ class Around:
 
     def generated(self, role: str) -> str:
         """The end of a prompt after a message of this role which a history does not have."""
-        found: str = self._once("generated", role, self._generated)
-        return found
+        asked = self.asked(role)
+        return "" if asked is None else asked.generated
 
     def opens_results(self, stop: str) -> bool:
         """Whether this text comes before each of several results, and not after the last."""
@@ -125,20 +126,11 @@ class Around:
         if found is None or not found[0].spans:
             return None
         trace, fmt = found
-        text, history = _last_words(trace), self._history(role)
-        begun = len(text) if history is None else outside_marker(text, common(text, history))
-        return Asked(text, opening(fmt, text[begun:]))
-
-    def _history(self, role: str) -> str | None:
-        """What a history has after a message of this role at its end."""
-        found = self._shown(_outline(role), False)
-        return None if found is None or not found[0].spans else _last_words(found[0])
-
-    def _generated(self, role: str) -> str:
-        asked, history = self.asked(role), self._history(role)
-        if asked is None or history is None:
-            return ""
-        return asked.text[outside_marker(asked.text, common(asked.text, history)) :]
+        text, history = _last_words(trace), self._shown(_outline(role), False)
+        begun = len(text)
+        if history is not None and history[0].spans:
+            begun = outside_marker(text, common(text, _last_words(history[0])))
+        return Asked(text, text[begun:], opening(fmt, text[begun:]))
 
     def _opens_results(self, stop: str) -> bool:
         result = Kind("tool")

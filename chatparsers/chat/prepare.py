@@ -129,7 +129,7 @@ class Preparation:
             [question()] if role == "user" else answered(), self._tools.raw or None
         )
         found = self._template.tail(given.messages[-1], given.tools, self._variables)
-        return None if found is None else Asked(found[0], opening(self._format(given.names), found[1]))
+        return None if found is None else Asked(*found, opening(self._format(given.names), found[1]))
 
     def stand_in(self, outline: Outline, generate: bool) -> tuple[Trace, Format]:
         """A conversation of stand-ins with these options, traced, and the format of its answers."""
