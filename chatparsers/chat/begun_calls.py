@@ -22,8 +22,9 @@ from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common
 from ..values.cut import cut_json
 from ..values.json import JsonScanner
+from .shapes import text_after
 
-_PLACE, _THOUGHT = "\ue000", "\ue001"  # from the private use area
+_PLACE = "\ue000"  # from the private use area
 _MORE = {"": '{"more": 0}', "}": '"more": 0', "]": "0"}
 """One more value of a container, by the bracket that closes it."""
 
@@ -119,20 +120,13 @@ class _Begun:
         after it."""
         name = self.call.get("function", self.call).get("name")
         calls = [*self.calls, {**self.call, "function": {"name": name, "arguments": arguments}}, *more]
-        content, thought = self.final.get("content"), reasoning_of(self.final)
+        content = self.final.get("content")
         if isinstance(content, list):
             content = "".join(part.get("text", "") for part in content)
-        message = {"role": "assistant", "content": content, "tool_calls": calls}
-        thinks = self.turn.stream().region == "reasoning"
-        if not thinks and not thought:
-            return self._rendered(message).removeprefix(self.opened)
-        text = self._rendered({**message, "reasoning_content": _THOUGHT + thought})
-        before, _, after = text.partition(_THOUGHT)
-        if thinks:
-            return after
-        whole = before + after
-        # No thought can follow one that the prompt has closed.
-        return whole.removeprefix(self.opened) if whole.startswith(self.opened) else self._rendered(message)
-
-    def _rendered(self, message: Mapping[str, Any]) -> str:
-        return self.fmt.render(message, self.tools, read_back=False)
+        message = {
+            "role": "assistant",
+            "content": content,
+            "reasoning_content": reasoning_of(self.final),
+            "tool_calls": calls,
+        }
+        return text_after(self.fmt, self.opened, message, self.tools, read_back=False)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..core.format import Format, ToolChoice, Turn
 from ..core.message import Message
 from ..core.shown import Shown
-from ..detection.detect import CONTENT_ONLY, Detection, analysed, by_name, detect_in
+from ..detection.detect import Detection, analysed, by_name, detect_in
 from ..detection.limits import needed
 from ..detection.names import known
-from ..detection.shown import knows_reasoning
+from ..detection.shown import CONTENT_ONLY, knows_reasoning
 from ..errors import RequestError, TemplateError, did_you_mean, warn_user
 from ..kept import cached
 from ..public import made_by, public

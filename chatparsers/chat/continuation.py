@@ -13,13 +13,14 @@ from typing import Any
 from ..core.format import Format
 from ..errors import ChatParsersError, TemplateError
 from ..templates import Template
-from ..templates.messages import reasoning_of
+from ..templates.messages import REASONING, reasoning_of
 from ..templates.probe.edges import opening
 from ..templates.renderer import Rewritten
 from ..templates.rewrite.continuation import check_final
+from .shapes import region_after, text_after
 
 _HALF = "\ufffd"
-_END, _THOUGHT = "\ue000", "\ue001"  # from the private use area: they mark the place of a cut
+_END = "\ue000"  # from the private use area: it marks the place of a cut
 
 
 def continued(
@@ -32,7 +33,7 @@ def continued(
     try:
         prompt = template.render(given.messages, tools=given.tools, continue_final_message=True, **variables)
         prefix = _after_header(fmt, template, given, prompt, variables)
-        if _region(fmt, prefix) == wanted:
+        if region_after(fmt, prefix) == wanted:
             return prompt, prefix
     except TemplateError as error:
         refused: TemplateError | None = error
@@ -56,16 +57,11 @@ def without_half(final: Mapping[str, Any]) -> Mapping[str, Any]:
             last = {**calls[-1], "function": {**function, "arguments": given.rstrip(_HALF)}}
             return {**final, "tool_calls": [*calls[:-1], last]}
         return final
-    for name in ("content", "reasoning_content", "reasoning", "thinking"):
+    for name in ("content", *REASONING):
         text = final.get(name)
         if isinstance(text, str) and text:
             return {**final, name: text.rstrip(_HALF)} if text.endswith(_HALF) else final
     return final
-
-
-def _region(fmt: Format, prefix: str) -> str:
-    """The kind of text that the model writes after ``prefix``."""
-    return str(fmt.bind(prefix=prefix).stream().region or "content")
 
 
 def _written(
@@ -76,22 +72,15 @@ def _written(
     base = template.render(history, tools=given.tools, add_generation_prompt=True, **variables)
     generated = template.generation_prompt_of(base, history, tools=given.tools, **variables)
     opened = opening(fmt, generated)
-    reasoning, content = reasoning_of(final), final.get("content")
-    text = content if isinstance(content, str) else ""
-    begun = _region(fmt, opened) == "reasoning"
+    content = final.get("content")
+    begun = {"role": "assistant", "content": content if isinstance(content, str) else ""}
+    thought = reasoning_of(final)
     if wanted == "reasoning":
-        wire = fmt.render({"role": "assistant", "content": "", "reasoning_content": reasoning + _END})
-        wire = wire.partition(_END)[0]
-        rest = reasoning if begun else wire
-    elif begun or reasoning:
-        thought = {"role": "assistant", "content": text + _END, "reasoning_content": _THOUGHT + reasoning}
-        before, _, after = fmt.render(thought).partition(_END)[0].partition(_THOUGHT)
-        rest = after if begun else before + after
+        begun["reasoning_content"] = thought + _END
     else:
-        rest = fmt.render({"role": "assistant", "content": text + _END}).partition(_END)[0]
-    if not begun and opened and rest.startswith(opened):
-        rest = rest[len(opened) :]
-    if _region(fmt, opened + rest) != wanted:
+        begun |= {"content": begun["content"] + _END, "reasoning_content": thought}
+    rest = text_after(fmt, opened, begun).partition(_END)[0]
+    if region_after(fmt, opened + rest) != wanted:
         raise TemplateError(
             f"{template.name}: the format {fmt.name!r} cannot go on with a {wanted} that has begun"
         )

@@ -17,6 +17,7 @@ from ..errors import RequestError, TemplateError, did_you_mean
 from ..schema.tools import read_tools
 from ..templates import Template
 from ..templates.builtins import NAMED
+from ..templates.jinja.traced import tracing
 from ..templates.probe.edges import opening
 from ..templates.probe.stand_ins import answered, question
 from ..templates.probe.thinking import SWITCHES
@@ -24,7 +25,7 @@ from ..templates.renderer import Renderer, Rewritten
 from ..templates.rewrite.continuation import check_final
 from ..templates.rewrite.history import History
 from ..templates.rewrite.outline import Outline
-from ..templates.trace import Marked, Trace, tracing
+from ..templates.trace import Marked, Trace
 from ..tokens import ModelFiles
 from .around import Asked, Rendered
 from .begun_calls import begun_calls

@@ -1,9 +1,9 @@
 """Reads a rendered conversation, such as a dataset's row or a log, back into messages, and marks the model's parts.
 
 The headers that the template writes for each role show where messages begin (templates/probe/roles.py). The format's
-parser reads an assistant's turn. Where an answer begins and ends is then found as `Chat.encode` finds it, by the frames
-around answers. Text that a template drops or merges cannot come back: the tools stay in the system text, the reasoning
-of earlier turns is gone.
+parser reads an assistant's turn. Where an answer begins and ends is then found as `Chat.encode` finds it (`places`), by
+a trace of the words that were read. Text that a template drops or merges cannot come back: the tools stay in the system
+text, the reasoning of earlier turns is gone.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class TemplateFormat:
 def record(
     files: ModelFiles, template: Template, detection: Detection, fmt: Format, tokenizer: Any
 ) -> TemplateFormat:
-    """Makes the record: renders needles for the roles, reads the format's tree, asks the tokenizer."""
+    """Makes the record: renders stand-ins for the roles, reads the format's tree, asks the tokenizer."""
     can = template.probe()
     reasoning = _reasoning(fmt)
     calls = _calls(fmt)

@@ -1,4 +1,4 @@
-"""The shape of an answer, and how an answer in a history is read."""
+"""The shape of an answer, how an answer in a history is read, and how the format writes one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 from ..core.format import Format, Turn
 from ..core.message import Message
 from ..errors import ChatParsersError
-from ..templates.messages import reasoning_of
+from ..schema.tools import Tools
+from ..templates.messages import REASONING, reasoning_of
 
 _WORDS, _THOUGHT = "永Words", "永Thought"
+_PLACE = "\ue001"  # from the private use area
 
 
 class Shape(NamedTuple):
@@ -65,3 +67,36 @@ def written_after(fmt: Format) -> tuple[str, str]:
     except ChatParsersError:
         return "", ""
     return thought if words else "", content
+
+
+def region_after(fmt: Format, opened: str) -> str:
+    """The kind of text that the model writes after ``opened``."""
+    return str(fmt.bind(prefix=opened).stream().region or "content")
+
+
+def text_after(
+    fmt: Format,
+    opened: str,
+    message: Mapping[str, Any],
+    tools: Tools | None = None,
+    *,
+    read_back: bool = True,
+) -> str:
+    """What the format writes of an answer after its beginning ``opened``, which the prompt has. Raises the errors of
+    `Format.render`."""
+    thought = reasoning_of(message)
+
+    def rendered(message: Mapping[str, Any]) -> str:
+        return fmt.render(message, tools, read_back=read_back)
+
+    thinks = region_after(fmt, opened) == "reasoning"
+    if not thinks and not thought:
+        return rendered(message).removeprefix(opened)
+    before, _, after = rendered({**message, "reasoning_content": _PLACE + thought}).partition(_PLACE)
+    if thinks:
+        return after
+    whole, alone = before + after, not (message.get("content") or message.get("tool_calls"))
+    if whole.startswith(opened) or alone:
+        return whole.removeprefix(opened)
+    # No thought comes after one that the prompt has closed, unless it is all that there is.
+    return rendered({key: value for key, value in message.items() if key not in REASONING})

@@ -11,9 +11,7 @@ from ..schema.tools import read_tools
 from .around import Around, first_stop
 from .compare import same_message
 from .request import Request
-from .shapes import written_after
-
-_THOUGHT = "永Thought"
+from .shapes import text_after, written_after
 
 
 def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
@@ -38,15 +36,10 @@ def _ways(request: Request, turn: Turn, message: Mapping[str, Any]) -> Iterator[
     """The texts that may be the answer: the prompt may have written its beginning, such as the opened thought."""
     tools = read_tools(request.options.get("tools")).raw
     try:
-        text = turn.format.render(message, tools)
+        yield text_after(turn.format, turn.prefix, message, tools)
+        yield turn.format.render(message, tools)
     except ChatParsersError as error:
         raise RequestError(f"said: {error}") from error
-    if turn.prefix and text.startswith(turn.prefix):
-        yield text[len(turn.prefix) :]
-    yield text
-    if turn.prefix and turn.format.features.reasoning and not message.get("reasoning_content"):
-        # An answer without a thought, after a prompt that opened one.
-        yield turn.format.render({**message, "reasoning_content": _THOUGHT}, tools).partition(_THOUGHT)[2]
 
 
 def _stop(around: Around, calls: bool, stops: tuple[str, ...]) -> tuple[str, str]:

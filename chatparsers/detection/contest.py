@@ -9,7 +9,7 @@ from ..core.format import Format
 from ..core.message import Message
 from ..errors import ChatParsersError
 from ..registry import FormatInfo
-from ..templates.probe.edges import opening as prompt_prefix
+from ..templates.probe.edges import opening
 from ..templates.probe.stand_ins import ARGUMENTS, TOOLS
 from .shown import Probe
 
@@ -61,7 +61,7 @@ class Contest:
 def reads(fmt: Format, probe: Probe) -> bool:
     """Whether the format's parser returns the message exactly."""
     try:
-        turn = fmt.bind(tools=TOOLS, prefix=prompt_prefix(fmt, probe.opening))
+        turn = fmt.bind(tools=TOOLS, prefix=opening(fmt, probe.opening))
         message = turn.parse(probe.wire)
     except ChatParsersError:
         return False

@@ -38,7 +38,7 @@ from ..registry import get_format, list_formats
 from ..templates import Template
 from ..templates.builtins import builtin_named
 from ..templates.jinja.limits import DEFAULT, Limits, account
-from ..templates.probe.edges import opening as prompt_prefix
+from ..templates.probe.edges import opening
 from ..templates.probe.stand_ins import ANSWER, TOOLS
 from ..tokens.loaders import is_template_text, read_model
 from .contest import Contest, reads, writes
@@ -56,8 +56,6 @@ from .shown import (
     turn_of,
     without_end,
 )
-
-__all__ = ["CONTENT_ONLY", "Detection", "analysed", "by_name", "detect", "detect_in", "prompt_prefix"]
 
 
 @public
@@ -246,7 +244,7 @@ def _unwritten(template: Template, fmt: Format, probes: list[Probe]) -> Probe | 
 
         wires = [*without_ends(probe.wire, (*fmt.stops, *template.end_of_turn(fmt)))]
         wires += [wire.replace("'", '"') for wire in wires]  # a string in Python may have either quote
-        prefix, thinking = prompt_prefix(fmt, probe.opening), "reasoning_content" in probe.message or None
+        prefix, thinking = opening(fmt, probe.opening), "reasoning_content" in probe.message or None
         turn = fmt.bind(tools=TOOLS, prefix=prefix, thinking=thinking, tool_choice="required")
         written = fmt.render({"content": "", "tool_calls": probe.message["tool_calls"]}, TOOLS).strip()
         if not (written.startswith(wires[-1].strip()) or accepts(turn, *wires)):

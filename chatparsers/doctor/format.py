@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..detection.contest import Contest, reads, writes
-from ..detection.detect import CONTENT_ONLY
 from ..detection.names import known
-from ..detection.shown import probes_of
+from ..detection.shown import CONTENT_ONLY, probes_of
 from ..errors import ChatParsersError
 from ..registry import list_formats
 from .report import Fact, Finding

@@ -13,7 +13,7 @@ from typing import Any
 from ..chat.chat import Chat
 from ..chat.sample import Sample
 from ..core.format import Format
-from ..detection.detect import CONTENT_ONLY
+from ..detection.shown import CONTENT_ONLY
 from ..errors import TemplateError
 from ..registry import get_format
 from ..templates import Capabilities, Template

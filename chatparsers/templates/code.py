@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TemplateError
 from .jinja.environment import compile_source, strftime_now
-from .jinja.failure import explain
-from .jinja.limits import Borrowed, Exhausted, Limits, Measured, account, current, depth_of
+from .jinja.failure import Exhausted, explain
+from .jinja.limits import Borrowed, Limits, Measured, account, current, depth_of
 from .messages import Wants, described, own, own_tools
 
 if TYPE_CHECKING:

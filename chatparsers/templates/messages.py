@@ -20,8 +20,9 @@ from .probe.differences import is_marker, units
 
 _TEXTS = frozenset({str, Traced})
 _SCALARS = frozenset({int, float, bool, type(None), *_TEXTS})
-_REASONING = ("reasoning_content", "reasoning", "thinking")
-_KEYS = frozenset(_REASONING)
+REASONING = ("reasoning_content", "reasoning", "thinking")
+"""The fields under which a message may have its reasoning."""
+_KEYS = frozenset(REASONING)
 
 BEFORE_CALLS: Any = ("text", "before", "calls")
 """The key of a text that the template drops beside calls, in a message: a pair of the text and of what the format
@@ -123,7 +124,7 @@ def reasoning_of(message: Mapping[str, Any]) -> str:
     """The reasoning of a message, under any of the usual keys; ``""`` if the message has no reasoning."""
     if _KEYS.isdisjoint(message):
         return ""
-    for key in _REASONING:
+    for key in REASONING:
         text = message.get(key)
         if text and isinstance(text, str):
             return text
@@ -372,7 +373,7 @@ def _reasoning(message: dict[str, Any], content: Any, wants: Wants) -> Any:
     reasoning = ""
     if not _KEYS.isdisjoint(message):
         reasoning = reasoning_of(message)
-        for key in _REASONING:
+        for key in REASONING:
             if message.get(key) is None or isinstance(message[key], str):
                 message.pop(key, None)
     if (
@@ -394,9 +395,9 @@ def _reasoning(message: dict[str, Any], content: Any, wants: Wants) -> Any:
         )
         return [{"type": "thinking", "thinking": reasoning}, *texts]
     if wants.reasoning_as == "any":
-        message.update(dict.fromkeys(_REASONING, reasoning))
+        message.update(dict.fromkeys(REASONING, reasoning))
         return content
     # If the template reads no field, the usual one does no harm.
-    field = wants.reasoning_as if wants.reasoning_as in _REASONING else "reasoning_content"
+    field = wants.reasoning_as if wants.reasoning_as in REASONING else "reasoning_content"
     message[field] = reasoning
     return content

@@ -9,8 +9,9 @@ from typing import Any
 
 from ..errors import TemplateError
 from .code import Code
+from .jinja.traced import tracing
 from .messages import Wants, own, own_tools, shape, with_texts
-from .trace import Marked, Trace, tracing
+from .trace import Marked, Trace
 
 _KEPT = 500_000
 """The characters that are kept: some two hundred renderings."""

@@ -18,9 +18,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..public import public
-from .jinja.traced import merged, traced, tracing
-
-__all__ = ["Marked", "Source", "Trace", "TraceSpan", "part_of", "tracing"]
+from .jinja.traced import merged, traced
 
 _FIELDS = {
     **dict.fromkeys(("reasoning_content", "reasoning", "thinking"), "reasoning"),

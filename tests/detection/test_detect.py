@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from chatparsers import Detection, TemplateError, detect, load
-from chatparsers.detection.detect import CONTENT_ONLY, prompt_prefix
+from chatparsers.detection.shown import CONTENT_ONLY
 from chatparsers.registry import get_format
 from chatparsers.templates.jinja.environment import environment
+from chatparsers.templates.probe.edges import opening
 
 HERE = Path(__file__).parent
 OWN = sorted((HERE.parent / "templates_own").glob("*.jinja"))
@@ -241,4 +242,4 @@ def test_no_template() -> None:
     ],
 )
 def test_prompt_prefix(name: str, prompt: str, prefix: str) -> None:
-    assert prompt_prefix(get_format(name), prompt) == prefix
+    assert opening(get_format(name), prompt) == prefix

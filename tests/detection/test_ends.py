@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import chatparsers
-from chatparsers.detection.detect import prompt_prefix
+from chatparsers.templates.probe.edges import opening
 
 SHARED = ("templates", "templates-new", "templates-gguf")
 # Classifiers: their templates show only the last turn, between texts of their own.
@@ -38,7 +38,7 @@ def leaks(path: Path) -> Iterator[str]:
         template, shown = chat.template(bool(tools)), None if "tools" in turn.polyfills else tools
         _, opened, wire = template.exchange(answer, history=[ASK], tools=shown)
         before = wire[: wire.rindex(ANSWER)]
-        turn = turn._replace(prefix=prompt_prefix(turn.format, opened))
+        turn = turn._replace(prefix=opening(turn.format, opened))
         for more in ([], [NEXT]):
             rendered = chat.prepare([ASK, answer, *more], tools=tools, add_generation_prompt=False).prompt
             behind = rendered[rendered.rindex(ANSWER) + len(ANSWER) :]

@@ -9,7 +9,8 @@ import pytest
 
 import chatparsers
 from chatparsers import Detection, detect
-from chatparsers.detection.detect import CONTENT_ONLY, by_name
+from chatparsers.detection.detect import by_name
+from chatparsers.detection.shown import CONTENT_ONLY
 from chatparsers.templates import Template
 
 OWN = Path(__file__).parents[1] / "templates_own"

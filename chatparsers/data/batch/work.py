@@ -22,7 +22,6 @@ from .units import Bad, Unit, rows_of, tables_of
 
 META = b"chatparsers"
 """The key of a part's metadata under which its counts are."""
-_ROW_ID = "row_id"
 _NUMBER = "__number__"
 """A column that tells, while a callable runs, of which row each of its rows is."""
 

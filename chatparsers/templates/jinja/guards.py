@@ -21,7 +21,8 @@ from jinja2.sandbox import SandboxedEnvironment, SandboxedEscapeFormatter, Sandb
 from jinja2.utils import _PassArg, generate_lorem_ipsum
 
 from .exact import from_json, to_json
-from .limits import Borrowed, Exhausted, Meter, current, depth_of, digits, entries
+from .failure import Exhausted
+from .limits import Borrowed, Meter, current, depth_of, digits, entries
 
 _Guard = Callable[..., Any]
 

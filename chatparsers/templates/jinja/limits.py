@@ -27,22 +27,6 @@ from typing import Any, NamedTuple, TypeVar
 from .exact import to_json
 from .failure import Exhausted, explain
 
-__all__ = [
-    "DEFAULT",
-    "Borrowed",
-    "Exhausted",
-    "Limits",
-    "Measured",
-    "Meter",
-    "account",
-    "current",
-    "depth_of",
-    "digits",
-    "entries",
-    "hand_over",
-    "limited",
-]
-
 
 class Measured(NamedTuple):
     """A container: its size as `Meter.measured` says it, its entries, and how deep it nests."""

@@ -1,7 +1,7 @@
 """Polyfills write what a template cannot show in another way. Each rewrites a conversation and knows no template.
 
 A rewrite takes OpenAI-shaped messages and returns new ones. It passes other messages on and changes no message in
-place. ``plan.py`` finds the polyfills that a template needs for a conversation, by rendering needles. They run in the
+place. ``plan.py`` finds the polyfills that a template needs for a conversation, by rendering stand-ins. They run in the
 order of `POLYFILLS`, so that each sees the output of those before it.
 """
 
