@@ -41,7 +41,7 @@ from chatparsers.testing.drawn import Drawn
 from chatparsers.testing.splicing import CALLS, TOOLS, Search
 from chatparsers.testing.vectors import said, vector, vectors
 from chatparsers.testing.wild import fragments
-from chatparsers.values.raw import StopFinder
+from chatparsers.values.stops import StopFinder
 
 CASES = Path(__file__).parent / "needle" / "cases"
 FORMATS = ("deepseek-v3-1", "kimi-k2", "gemma-4", "minimax-m3", "olmo-3", "functionary-v3-2")

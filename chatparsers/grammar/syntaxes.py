@@ -12,7 +12,8 @@ from .. import values
 from ..errors import DefinitionError
 from ..kept import kept
 from ..values.gemma import gemma_key
-from ..values.raw import StopFinder, raw_transcoder
+from ..values.raw import raw_transcoder
+from ..values.stops import StopFinder
 from . import ir
 from .arrange import Member, arrange
 from .ir import EMPTY, NOTHING, Ir, alt, charset, never, seq

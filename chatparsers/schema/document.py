@@ -19,21 +19,6 @@ from typing import Any
 
 from .keywords import ANYTHING, KEYWORDS, TYPES
 
-__all__ = [
-    "ANYTHING",
-    "LEADING",
-    "SPELLINGS",
-    "TYPES",
-    "Document",
-    "Unresolved",
-    "contradictory",
-    "is_of",
-    "reconciled",
-    "references",
-    "respelt",
-    "type_of",
-]
-
 Schema = Any
 """A JSON Schema: a mapping, or True/False."""
 

@@ -10,21 +10,8 @@ from typing import Any, TypeAlias
 
 from ..errors import DefinitionError, RequestError
 from ..kept import Kept
-from .document import ANYTHING, SPELLINGS, Document, Schema, respelt
+from .document import SPELLINGS, Document, Schema, respelt
 from .tool_shapes import AnyTool, functions_of
-
-__all__ = [
-    "ANYTHING",
-    "ANY_ARGUMENT",
-    "ANY_TOOL",
-    "UNKNOWN",
-    "Argument",
-    "Schema",
-    "Tool",
-    "Tools",
-    "Toolset",
-    "read_tools",
-]
 
 _ANY = Document(True)
 

@@ -13,12 +13,13 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from ..errors import DefinitionError, did_you_mean
-from ..schema.document import ANYTHING, TYPES
+from ..schema.keywords import ANYTHING, TYPES
 from ..schema.tools import Argument
 from .base import Transcoder
 from .closers import NAME, NOTHING, Closers, Look
 from .json import AnswerScanner, JsonScanner, NoObject, ObjectScanner, StringScanner
-from .raw import RawReader, StopFinder
+from .raw import RawReader
+from .stops import StopFinder
 
 __all__ = [
     "AnswerScanner",

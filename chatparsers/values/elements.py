@@ -23,7 +23,8 @@ from typing import Any
 from ..schema.document import Document
 from .base import Transcoder, white
 from .closers import Closers, of_texts
-from .raw import StopFinder, raw_transcoder
+from .raw import raw_transcoder
+from .stops import StopFinder
 
 _WINDOW = 256
 _CONTAINERS = frozenset({"object", "array"})

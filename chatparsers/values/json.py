@@ -35,9 +35,9 @@ _member = rf'"{STRING}"{WS}:{WS}{SCALAR}{WS}'
 _flat = re.compile(rf"\{{{WS}(?:{_member}(?:,{WS}{_member})*)?\}}").match
 """A whole object of scalars: nearly all arguments of a call."""
 
-_MENDED = {"None": "null", "True": "true", "False": "false"}
-_MENDED |= {word: f'"{word}"' for word in ("NaN", "Infinity", "-Infinity")}
-_WORDS = frozenset({"true", "false", "null"})
+PYTHON_WORDS = {"None": "null", "True": "true", "False": "false"}
+_MENDED = PYTHON_WORDS | {word: f'"{word}"' for word in ("NaN", "Infinity", "-Infinity")}
+_WORDS = frozenset(PYTHON_WORDS.values())
 _LONGEST_WORD = 9
 _AFTER_SIGN = (("", "I"), ("I",))
 """What a minus sign before a word is followed by: without and with the end of the text."""

@@ -5,8 +5,8 @@ the text since ``kept`` goes out unchanged, and ``_put`` replaces only the parts
 string, two regular expressions work in bulk: one takes text that is the same in JSON, the other takes text that JSON
 escapes.
 
-A value in brackets that is whole in one piece, and differs from JSON only in quotes and words, is respelt in one pass;
-then the interpreter's scanner of JSON judges it.
+A value in brackets that is whole in one piece, and differs from JSON only in quotes and words, is respelt in one pass
+(respell.py).
 
 Sometimes the following text decides the meaning. Then the scanner looks at most ``_WINDOW`` characters ahead, and
 leaves them unconsumed until they have arrived:
@@ -35,15 +35,14 @@ from collections.abc import Callable
 
 from .base import WS, Search, Transcoder, escape, white
 from .closers import NO_CLOSERS, Closers
-from .json import NUMBER, SCALAR, STRING, judge
+from .json import NUMBER, PYTHON_WORDS, SCALAR, STRING
+from .respell import LONGEST_ESCAPE, SINGLE, requoted, single_inside, whole_value
 
 _Match = Callable[..., "re.Match[str] | None"]
 
 _WINDOW = 256
 _BULK = 64
-_PART = 64
 _LONGEST_WORD = 8
-_LONGEST_ESCAPE = 10
 
 _HEX = "[0-9a-fA-F]"
 _PREFIX = "(?:[rR][bBfF]?|[bBfF][rR]?|[uU])?"
@@ -83,30 +82,12 @@ _argument_begun = re.compile(rf"{_SPACE}(?:,{_SPACE})?(?:{_NAME}{_SPACE}(?:=[A-Z
 _goes_on = re.compile(rf"[ \t\r\n]{{0,{_WINDOW - 1}}}[^ \t\r\n,:\])}}]").match
 _call_over = re.compile(rf"{_SPACE}(?:,{_SPACE})?\)").match
 
-_SINGLE = rf"""[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*"""
-_single = re.compile(_SINGLE).match
-_double = re.compile(STRING).match
-
-
-def _quoted(inside: str) -> str:
-    """Respells the inside of a single-quoted string for double quotes; its escapes are JSON's, or escaped quotes.
-
-    It has no control characters, so one of them may stand for the escaped backslash.
-    """
-    if "\\" in inside:
-        inside = inside.replace("\\\\", "\0").replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
-        return inside.replace("\0", "\\\\")
-    return inside.replace('"', '\\"')
-
-
 _escape = re.compile(rf"\\(?:'|a|v|\r\n|\r|\n|[0-7]{{1,3}}|x{_HEX}{{2}}|U{_HEX}{{8}})").match
 _escape_begun = re.compile(rf"\\(?:\r|[0-7]{{1,2}}|x{_HEX}?|u{_HEX}{{0,3}}|U{_HEX}{{0,7}})?\Z").match
 _ESCAPED = {"'": "'", "a": "\\u0007", "v": "\\u000b", "\n": "", "\r": ""}
 
 # A whole string of one literal that differs from JSON only in its quotes.
-_whole_string = re.compile(rf"""(?:'(?!''){_SINGLE}'|"(?!"){STRING}")(?=[,:\]}})])""").match
-# What JSON may spell otherwise: a string, a word, and a quote that begins no string of these kinds.
-_token = re.compile(rf"""'(?!''){_SINGLE}'|"{STRING}"|\b(?:None|True|False)\b|['"]""").sub
+_whole_string = re.compile(rf"""(?:'(?!''){SINGLE}'|"(?!"){STRING}")(?=[,:\]}})])""").match
 _number_run = re.compile(r"[-+.0-9A-Za-z_]*").match
 _json_number = re.compile(NUMBER).fullmatch
 _DIGITS = "[0-9]+(?:_[0-9]+)*"
@@ -115,7 +96,7 @@ _based = re.compile(rf"([-+]?)0(?:[xX]((?:_?{_HEX})+)|[oO]((?:_?[0-7])+)|[bB]((?
 _squash = re.compile(r"(?<=[0-9][0-9])[0-9]+").sub
 _SQUASHED = 32
 
-_WORDS = {"None": "null", "True": "true", "False": "false", "true": "true", "false": "false", "null": "null"}
+_WORDS = PYTHON_WORDS | {word: word for word in PYTHON_WORDS.values()}
 _NUMBERS = frozenset({"NaN", "Infinity", "nan", "inf"})
 """Words for numbers that JSON has not. They become strings."""
 _signed = re.compile(r"-(?:Infinity|inf)").fullmatch
@@ -163,51 +144,6 @@ _MODES = {
     for raw in (False, True)
     for quote in ('"', "'", '"""', "'''")
 }
-
-
-def _respelt(text: str) -> tuple[str, list[tuple[int, int]], int]:
-    """The text with the quotes and words of JSON; after which places it is longer, and by how much; and the first
-    quote that begins no whole string, or the end."""
-    longer: list[tuple[int, int]] = []
-    odd: list[int] = []
-
-    def spelt(match: re.Match[str]) -> str:
-        token = match[0]
-        if len(token) == 1:
-            odd.append(match.start())
-        elif token[0] == "'":
-            inside = token[1:-1]
-            if '"' in inside or "\\'" in inside:
-                inside = _quoted(inside)
-                longer.append((match.end(), len(inside) + 2 - len(token)))
-            return f'"{inside}"'
-        return _WORDS.get(token, token)
-
-    out = _token(spelt, text)
-    return out, longer, odd[0] if odd else len(text)
-
-
-def _whole(text: str, start: int) -> tuple[int, str]:
-    """The end of the value in brackets at ``start``, and its JSON; 0 if it is not whole, or if more than its quotes and
-    words differs from JSON. The interpreter's scanner of JSON judges growing parts of the text."""
-    size = _PART
-    while True:
-        part = text[start : start + size]
-        more = start + size < len(text)
-        out, longer, odd = _respelt(part)
-        end = judge(out, 0, more)
-        if more and not end and odd < len(part):  # perhaps a string that goes on after this part
-            match = (_single if part[odd] == "'" else _double)(part, odd + 1)
-            end = -1 if match and match.end() > len(part) - _LONGEST_ESCAPE else 0
-        if end >= 0:
-            break
-        size *= 4
-    shift = 0
-    for place, by in longer:
-        if place + shift + by > end:
-            break
-        shift += by
-    return (start + end - shift, out[:end]) if end and end - shift <= odd else (0, "")
 
 
 class PythonScanner(Transcoder):
@@ -334,7 +270,7 @@ class PythonScanner(Transcoder):
                 if char == "'":
                     inside = text[i + 1 : end - 1]
                     if '"' in inside or "\\'" in inside:
-                        inside = _quoted(inside)
+                        inside = requoted(inside)
                     self.parts += (text[self.kept : i], '"', inside, '"')
                     self.kept = end
                 if not self.key:
@@ -358,7 +294,7 @@ class PythonScanner(Transcoder):
             return i
         if char in "[{(" and not self.key:
             if not self.stack and char != "(" and len(text) - i > _BULK:
-                end, out = _whole(text, i)
+                end, out = whole_value(text, i)
                 if end:
                     self._put(text, i, end, out)
                     self.done = True
@@ -539,11 +475,11 @@ class PythonScanner(Transcoder):
         single = quote == "'" and not raw
         while True:
             if single:
-                match = _single(text, i)
+                match = single_inside(text, i)
                 end = match.end() if match else i
                 run = text[i:end]
                 if '"' in run or "\\'" in run:
-                    self._put(text, i, end, _quoted(run))
+                    self._put(text, i, end, requoted(run))
                 i = end
             else:
                 match = same(text, i)
@@ -590,7 +526,7 @@ class PythonScanner(Transcoder):
 
     def _escaped(self, text: str, i: int, final: bool) -> int:
         """Reads a backslash that begins no JSON escape; returns ``i`` if more text is needed."""
-        if not final and len(text) - i < _LONGEST_ESCAPE and _escape_begun(text, i):
+        if not final and len(text) - i < LONGEST_ESCAPE and _escape_begun(text, i):
             return i
         match = _escape(text, i)
         if match:

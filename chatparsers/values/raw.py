@@ -31,160 +31,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING
 
 from .base import Search, Transcoder, escape
 from .closers import NO_CLOSERS, Closers, squeezed
-from .json import SCALAR, JsonScanner
+from .json import PYTHON_WORDS, SCALAR, JsonScanner
+from .stops import WHITE, StopFinder, longest_first
 
 if TYPE_CHECKING:
     from ..schema.tools import Argument, Toolset
 
 Escapes = tuple[tuple[str, str], ...]
 """Characters of a string, each with its spelling in the text."""
-
-
-def by_first(texts: Iterable[str]) -> str:
-    """A pattern for the rest of one of ``texts`` after its first character, the longest first.
-
-    Searching for a class of first characters is many times faster than searching for the alternatives themselves.
-    """
-    rests: dict[str, list[str]] = {}
-    for text in sorted(texts, key=len, reverse=True):
-        rests.setdefault(text[0], []).append(text[1:])
-    return "|".join(f"(?<={re.escape(first)})(?:{_either(found, _DEEP)})" for first, found in rests.items())
-
-
-_DEEP = 32
-"""How many characters of its texts a pattern decides one by one."""
-
-
-def _either(texts: list[str], deep: int) -> str:
-    """A pattern for one of ``texts``, the longest first. It looks at each character once, if it is one of the first
-    ``deep`` ones."""
-    if len(texts) == 1 or not deep:
-        return "|".join(map(re.escape, texts))
-    rests: dict[str, list[str]] = {}
-    for text in texts:
-        rests.setdefault(text[:1], []).append(text[1:])
-    empty = rests.pop("", None)
-    found = [
-        f"{re.escape(first)}(?:{_either(rest, deep - 1)})" if len(rest) > 1 else re.escape(first + rest[0])
-        for first, rest in rests.items()
-    ]
-    return "|".join(found if empty is None else [*found, ""])
-
-
-def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(texts), key=lambda text: (-len(text), text)))
-
-
-Find = Callable[[str, int], Union["re.Match[str]", None]]
-
-
-@lru_cache(maxsize=1024)
-def _patterns(stops: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What `StopFinder` searches for: a stop or its beginning; the first characters of stops or JSON's escapes.
-
-    Many values of a program have the same stops, and to compile these patterns is most of what a program costs.
-    """
-    if not stops:
-        never = re.compile(r"(?!)")
-        return never, re.compile(r'["\\\x00-\x1f]')
-    begun = {stop[:end] for stop in stops for end in range(1, len(stop))}
-    firsts = "".join(sorted({re.escape(stop[0]) for stop in stops}))
-    starts = f"[{firsts}]"
-    whole = by_first(stops)
-    return (
-        re.compile(rf"{starts}(?:{whole}|()(?:{by_first(begun) or '(?!)'})\Z)"),
-        re.compile(rf'["\\\x00-\x1f{firsts}]'),
-    )
-
-
-class StopFinder:
-    """Finds the first stop in a text, or the beginning of a stop at the end of the text.
-
-    ``find(text, i)`` returns a match or None. The match has group 1 None for a whole stop, "" for the beginning of
-    a stop that runs to the end of the text. ``plain`` finds the characters
-    with which a stop may begin; ``plain_json`` finds these and the characters that a JSON string escapes.
-    ``at(text, i)`` is ``find`` for a stop that begins at ``i``.
-
-    ``end``: the end of the text is a stop too. ``shown``: the stops as a diagnostic shows them, because a special token
-    is one character in the machine's text. ``markers``: what else is found, as no value holds it; ``token`` searches
-    for those of them that are special tokens, and is None where none is. ``named``: pairs of texts that end a value
-    where a name of its tool's arguments is between them, or where a tag goes on, if the second is empty; the first
-    is found. ``seams``: such pairs around the name of a tool. ``openers`` are the first texts of all pairs,
-    ``known`` the stops and these. ``tags`` are those of ``named`` that are as the format writes them.
-    ``quiet`` is the finder without the markers that are text, and None where none is.
-    """
-
-    __slots__ = (
-        "at", "end", "find", "known", "markers", "named", "openers", "plain", "plain_json", "quiet", "seams", "shown",
-        "stops", "tags", "token",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        stops: Iterable[str],
-        end: bool = False,
-        shown: Iterable[str] | None = None,
-        markers: Iterable[str] = (),
-        named: Iterable[tuple[str, str]] = (),
-        seams: Iterable[tuple[str, str]] = (),
-    ) -> None:
-        self.end = end
-        self.shown = None if shown is None else _longest_first(shown)
-        self.stops = _longest_first(stops)
-        self.markers = _longest_first(set(markers) - set(self.stops))
-        # What decides is the longest text after the name.
-        self.named = tuple(sorted(named, key=lambda pair: -len(pair[1])))
-        self.seams = tuple(seams)
-        tags = [pair for pair in self.named if pair[1] and not pair[0].lstrip().startswith("</")]
-        self.tags = tuple([pair for pair in tags if pair[1][-1] in _WHITE] or tags)
-        self.openers = _longest_first(before for before, _ in (*self.named, *self.seams))
-        self.known = (*self.stops, *self.openers)
-        special = [marker for marker in self.markers if _special(marker)]
-        self.token = re.compile(f"[{''.join(special)}]").search if special else None
-        self.quiet: StopFinder | None = None
-        if len(special) < len(self.markers):
-            self.quiet = StopFinder(self.stops, end, shown, special, self.named, self.seams)
-        # The patterns are compiled at the first search: a program has many, and reads most turns with a few of them.
-        self.find: Find = partial(self._first, "find")
-        self.at: Find = partial(self._first, "at")
-        self.plain: Search = partial(self._first, "plain")
-        self.plain_json: Search = partial(self._first, "plain_json")
-
-    def _first(self, name: str, *where: Any) -> re.Match[str] | None:
-        """The first search: ``name`` is that of the attribute which was called."""
-        pattern, escaped = _patterns(_longest_first((*self.known, *self.markers)))
-        self.find, self.at, self.plain, self.plain_json = (
-            pattern.search, pattern.match, pattern.search, escaped.search
-        )  # fmt: skip
-        found: re.Match[str] | None = getattr(self, name)(*where)
-        return found
-
-    def whole(self, text: str, i: int) -> re.Match[str] | None:
-        """As ``find``, at the end of the whole text: no stop that only begins there counts."""
-        match = self.find(text, i)
-        while match is not None and match[1] is not None:
-            match = self.find(text, match.start() + 1)
-        return match
-
-    def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
-        """Returns where the text before a stop ends, and whether a whole stop follows."""
-        match = self.whole(text, start) if final else self.find(text, start)
-        return (len(text), final and self.end) if match is None else (match.start(), match[1] is None)
-
-    @property
-    def expected(self) -> str:
-        """The stops, for a diagnostic."""
-        return " or ".join(map(repr, self.shown or self.stops)) or "the end of a value"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return StopFinder, (self.stops, self.end, self.shown, self.markers, self.named, self.seams)
 
 
 class _Raw(Transcoder):
@@ -277,7 +137,7 @@ class _Raw(Transcoder):
             closes = follow.ended(text, at, final and not self.open, tools) or self._next_tag(text, at)
         if not closes and self.depth > 0:
             self.depth -= 1
-        elif not closes and text[at : at + _AHEAD].lstrip(_WHITE)[:1] == "<":
+        elif not closes and text[at : at + _AHEAD].lstrip(WHITE)[:1] == "<":
             later = self._next_closer(text, at, final)
             closes = 1 if later == _NONE else -1 if later == _OPEN else 0
         return closes
@@ -370,7 +230,7 @@ class _Raw(Transcoder):
             over = found.end() if found else at
             if text.startswith(after, over):
                 over += len(after)
-                if after[-1] in _WHITE:
+                if after[-1] in WHITE:
                     return 1
                 if len(text) < over + 2 and not final:
                     return -1
@@ -392,7 +252,7 @@ class _Raw(Transcoder):
         end = _tag_at(names, after, text, at, final)
         if end <= 0:
             return end
-        if after[-1] in _WHITE:
+        if after[-1] in WHITE:
             return 1  # all of it is as the format writes it
         if len(text) < end + 2 and not text[end:].isalnum():
             return 0 if final else -1
@@ -503,8 +363,8 @@ def _spellings(escapes: Escapes) -> tuple[re.Pattern[str], re.Pattern[str], dict
     chars = {spelling: char for char, spelling in escapes}
     begun = {spelling[:end] for spelling in chars for end in range(1, len(spelling))}
     return (
-        re.compile("|".join(map(re.escape, _longest_first(chars)))),
-        re.compile(rf"(?:{'|'.join(map(re.escape, _longest_first(begun))) or '(?!)'})\Z"),
+        re.compile("|".join(map(re.escape, longest_first(chars)))),
+        re.compile(rf"(?:{'|'.join(map(re.escape, longest_first(begun))) or '(?!)'})\Z"),
         chars,
     )
 
@@ -570,7 +430,7 @@ class RawTyped(_Raw):
             return bare
         probe = JsonScanner()
         if bare and probe.scan(bare, 0, True) == len(bare) and probe.done and not probe.error:
-            if not (self.python and bare in _PYTHON):
+            if not (self.python and bare in PYTHON_WORDS):
                 self.notes = [(end, expected, found) for _, expected, found in probe.notes]
             return probe.out
         types = self.types - {"number"} if "integer" in self.types else self.types
@@ -668,7 +528,6 @@ def _scanner(python: bool) -> Transcoder:
     return PythonScanner()
 
 
-_WHITE = " \t\r\n"
 _LONGEST_NAME = 64
 _any_name = re.compile(rf"""[^<>"'\r\n]{{0,{_LONGEST_NAME}}}""").match
 _NEAR = 1024
@@ -678,14 +537,12 @@ _MOST = 16
 _NONE, _OPEN, _FAR = 0, -1, -2
 _AHEAD = 512
 """How far after a closing tag the reader of a text about markup looks for the next argument."""
-_special = re.compile("[\ud800-\udbff]").fullmatch
 _tag_goes_on = re.compile(r"""[\w"'>]""").match
 _text_goes_on = re.compile(
     r"""[\n\r`”»…]|\ (?!\ )|</|\*\*|\\[nrt"']|["')\]}]\W|[.,;:!?][\s"'<]""", re.VERBOSE
 ).match
 _integer = re.compile(r"-?[0-9]+").fullmatch
 _is_scalar = re.compile(SCALAR).fullmatch
-_PYTHON = frozenset({"None", "True", "False"})
 _ONLY_STRING = frozenset({"string"})
 # Literals that Python prints and that cannot be meant as a string: no `1_000`, `0x1F` or `'quoted'`.
 _readable = re.compile(

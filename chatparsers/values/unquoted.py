@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from .json import NUMBER
-from .raw import StopFinder
+from .stops import StopFinder, is_token
 
 HELD = 128
 MOST = 8
@@ -31,7 +31,6 @@ _SPACED_KEY = rf",{_WS}[A-Za-z_]\w{{0,63}}{_WS}[:=]"
 _LONGEST_NAME = 100
 _WIDE = 64
 """The most white space after a string, before what may follow it."""
-_special = re.compile("[\ud800-\udbff]").fullmatch
 _word = re.compile(rf"([-+.\w]{{1,64}}){_WS}").match
 _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
@@ -53,8 +52,8 @@ class StringPatterns:
         sign: str = ":",
         names: tuple[str, ...] = (),
     ) -> None:
-        sure = "|".join(re.escape(one) for one in closers if _special(one)) or "(?!)"
-        likely = "|".join(re.escape(one) for one in closers if not _special(one)) or "(?!)"
+        sure = "|".join(re.escape(one) for one in closers if is_token(one)) or "(?!)"
+        likely = "|".join(re.escape(one) for one in closers if not is_token(one)) or "(?!)"
         shut = r"}\]" if sign == ":" else r"}\])"
         key, opener = _KEYS[sign], f"(?:{_either(openers)})"
         named = "|".join(re.escape(name) for name in names if len(name) <= _LONGEST_NAME)

@@ -15,7 +15,8 @@ from chatparsers.values.elements import ElementScanner
 from chatparsers.values.gemma import GemmaScanner
 from chatparsers.values.json import JsonScanner, ObjectScanner, StringScanner
 from chatparsers.values.python import PythonScanner
-from chatparsers.values.raw import StopFinder, raw_transcoder
+from chatparsers.values.raw import raw_transcoder
+from chatparsers.values.stops import StopFinder
 from chatparsers.values.unquoted import NEAR
 
 Read = Callable[..., Any]

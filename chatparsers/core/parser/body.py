@@ -18,7 +18,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ...values import AnswerScanner
-from ...values.raw import StopFinder
+from ...values.stops import StopFinder
 from ..definition import nodes as n
 from ..definition.idioms import Options
 from ..definition.nodes import Node, Span

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ...values.raw import StopFinder
+from ...values.stops import StopFinder
 from ..definition.nodes import Node, Not, Sequence
 from . import instructions as m
 from .alphabet import Alphabet

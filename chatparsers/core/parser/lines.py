@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...schema.tools import Toolset
 from ...values.base import Search
-from ...values.raw import by_first
+from ...values.stops import by_first
 from .code import WHITE, stop_finder
 from .instructions import MAX_HEADER
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 
 from ...schema.tools import Toolset
 from ...values.base import Search, Transcoder
-from ...values.raw import StopFinder
+from ...values.stops import StopFinder
 from .code import WHITE
 from .instructions import (
     ABANDON,

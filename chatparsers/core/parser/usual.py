@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from ...schema.tools import Toolset
 from ...values.base import WS
-from ...values.raw import StopFinder
+from ...values.stops import StopFinder
 from ..definition import nodes as n
 from ..definition.tree import once
 from . import instructions as m

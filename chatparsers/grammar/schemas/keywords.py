@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from ...errors import SchemaError
-from ...schema.document import ANYTHING, SPELLINGS, TYPES
-from ...schema.keywords import KEYWORDS, SILENT, Keyword
+from ...schema.document import SPELLINGS
+from ...schema.keywords import ANYTHING, KEYWORDS, SILENT, TYPES, Keyword
 from ..regular.regex import Unsupported, read_regex
 from ..regular.string_formats import ENCODINGS, FORMATS, Named
 from ..steps import Steps

@@ -1,6 +1,6 @@
 cimport cython
 from .base cimport Transcoder, escape
-cdef object _apostrophe, _apostrophe_begun, _word_run, _prefix, _adjacent, _adjacent_begun, _first, _members, _items, _single, _escape, _escape_begun, _whole_string, _number_run, _json_number
+cdef object _apostrophe, _apostrophe_begun, _word_run, _prefix, _adjacent, _adjacent_begun, _first, _members, _items, _escape, _escape_begun, _whole_string, _number_run, _json_number
 cdef dict _WORDS, _CLOSE, _EXPECTED, _MODES
 cdef class PythonScanner(Transcoder):
     cdef public bint key, long, named, waiting

@@ -1,6 +1,7 @@
 cimport cython
 from .base cimport Transcoder, escape
 from .json cimport JsonScanner
+from .stops cimport StopFinder
 cdef object _ONLY_STRING
 cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*)
 cdef class RawReader:
@@ -8,13 +9,6 @@ cdef class RawReader:
     cdef public StopFinder stops
     cdef public object closers, types
     cdef public tuple escapes
-cdef class StopFinder:
-    cdef public object at, find, plain, plain_json, shown, token
-    cdef public StopFinder quiet
-    cdef public bint end
-    cdef public tuple known, markers, named, openers, seams, stops, tags
-    cpdef object whole(self, str text, Py_ssize_t i)
-    cpdef tuple text(self, str text, Py_ssize_t start, bint final)
 cdef class _Raw(Transcoder):
     cdef public StopFinder stops
     cdef public bint open, passed, told

@@ -1,0 +1,155 @@
+"""The texts that end a raw value: found in a text, or their beginning at its end.
+
+Searching for a class of first characters is many times faster than searching for the alternatives, so all patterns of
+texts are built by `by_first`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import Any, Union
+
+from .base import Search
+
+WHITE = " \t\r\n"
+is_token = re.compile("[\ud800-\udbff]").fullmatch
+"""Whether a text is the one character of a special token."""
+
+
+def by_first(texts: Iterable[str]) -> str:
+    """A pattern for the rest of one of ``texts`` after its first character, the longest first."""
+    rests: dict[str, list[str]] = {}
+    for text in sorted(texts, key=len, reverse=True):
+        rests.setdefault(text[0], []).append(text[1:])
+    return "|".join(f"(?<={re.escape(first)})(?:{_either(found, _DEEP)})" for first, found in rests.items())
+
+
+_DEEP = 32
+"""How many characters of its texts a pattern decides one by one."""
+
+
+def _either(texts: list[str], deep: int) -> str:
+    """A pattern for one of ``texts``, the longest first. It looks at each character once, if it is one of the first
+    ``deep`` ones."""
+    if len(texts) == 1 or not deep:
+        return "|".join(map(re.escape, texts))
+    rests: dict[str, list[str]] = {}
+    for text in texts:
+        rests.setdefault(text[:1], []).append(text[1:])
+    empty = rests.pop("", None)
+    found = [
+        f"{re.escape(first)}(?:{_either(rest, deep - 1)})" if len(rest) > 1 else re.escape(first + rest[0])
+        for first, rest in rests.items()
+    ]
+    return "|".join(found if empty is None else [*found, ""])
+
+
+def longest_first(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(texts), key=lambda text: (-len(text), text)))
+
+
+Find = Callable[[str, int], Union["re.Match[str]", None]]
+
+
+@lru_cache(maxsize=1024)
+def _patterns(stops: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What `StopFinder` searches for: a stop or its beginning; the first characters of stops or JSON's escapes.
+
+    Many values of a program have the same stops, and to compile these patterns is most of what a program costs.
+    """
+    if not stops:
+        never = re.compile(r"(?!)")
+        return never, re.compile(r'["\\\x00-\x1f]')
+    begun = {stop[:end] for stop in stops for end in range(1, len(stop))}
+    firsts = "".join(sorted({re.escape(stop[0]) for stop in stops}))
+    starts = f"[{firsts}]"
+    whole = by_first(stops)
+    return (
+        re.compile(rf"{starts}(?:{whole}|()(?:{by_first(begun) or '(?!)'})\Z)"),
+        re.compile(rf'["\\\x00-\x1f{firsts}]'),
+    )
+
+
+class StopFinder:
+    """Finds the first stop in a text, or the beginning of a stop at the end of the text.
+
+    ``find(text, i)`` returns a match or None. The match has group 1 None for a whole stop, "" for the beginning of
+    a stop that runs to the end of the text. ``plain`` finds the characters
+    with which a stop may begin; ``plain_json`` finds these and the characters that a JSON string escapes.
+    ``at(text, i)`` is ``find`` for a stop that begins at ``i``.
+
+    ``end``: the end of the text is a stop too. ``shown``: the stops as a diagnostic shows them, because a special token
+    is one character in the machine's text. ``markers``: what else is found, as no value holds it; ``token`` searches
+    for those of them that are special tokens, and is None where none is. ``named``: pairs of texts that end a value
+    where a name of its tool's arguments is between them, or where a tag goes on, if the second is empty; the first
+    is found. ``seams``: such pairs around the name of a tool. ``openers`` are the first texts of all pairs,
+    ``known`` the stops and these. ``tags`` are those of ``named`` that are as the format writes them.
+    ``quiet`` is the finder without the markers that are text, and None where none is.
+    """
+
+    __slots__ = (
+        "at", "end", "find", "known", "markers", "named", "openers", "plain", "plain_json", "quiet", "seams", "shown",
+        "stops", "tags", "token",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        stops: Iterable[str],
+        end: bool = False,
+        shown: Iterable[str] | None = None,
+        markers: Iterable[str] = (),
+        named: Iterable[tuple[str, str]] = (),
+        seams: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        self.end = end
+        self.shown = None if shown is None else longest_first(shown)
+        self.stops = longest_first(stops)
+        self.markers = longest_first(set(markers) - set(self.stops))
+        # What decides is the longest text after the name.
+        self.named = tuple(sorted(named, key=lambda pair: -len(pair[1])))
+        self.seams = tuple(seams)
+        tags = [pair for pair in self.named if pair[1] and not pair[0].lstrip().startswith("</")]
+        self.tags = tuple([pair for pair in tags if pair[1][-1] in WHITE] or tags)
+        self.openers = longest_first(before for before, _ in (*self.named, *self.seams))
+        self.known = (*self.stops, *self.openers)
+        tokens = [marker for marker in self.markers if is_token(marker)]
+        self.token = re.compile(f"[{''.join(tokens)}]").search if tokens else None
+        self.quiet: StopFinder | None = None
+        if len(tokens) < len(self.markers):
+            self.quiet = StopFinder(self.stops, end, shown, tokens, self.named, self.seams)
+        # The patterns are compiled at the first search: a program has many, and reads most turns with a few of them.
+        self.find: Find = partial(self._first, "find")
+        self.at: Find = partial(self._first, "at")
+        self.plain: Search = partial(self._first, "plain")
+        self.plain_json: Search = partial(self._first, "plain_json")
+
+    def _first(self, name: str, *where: Any) -> re.Match[str] | None:
+        """The first search: ``name`` is that of the attribute which was called."""
+        pattern, escaped = _patterns(longest_first((*self.known, *self.markers)))
+        self.find, self.at, self.plain, self.plain_json = (
+            pattern.search, pattern.match, pattern.search, escaped.search
+        )  # fmt: skip
+        found: re.Match[str] | None = getattr(self, name)(*where)
+        return found
+
+    def whole(self, text: str, i: int) -> re.Match[str] | None:
+        """As ``find``, at the end of the whole text: no stop that only begins there counts."""
+        match = self.find(text, i)
+        while match is not None and match[1] is not None:
+            match = self.find(text, match.start() + 1)
+        return match
+
+    def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
+        """Returns where the text before a stop ends, and whether a whole stop follows."""
+        match = self.whole(text, start) if final else self.find(text, start)
+        return (len(text), final and self.end) if match is None else (match.start(), match[1] is None)
+
+    @property
+    def expected(self) -> str:
+        """The stops, for a diagnostic."""
+        return " or ".join(map(repr, self.shown or self.stops)) or "the end of a value"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return StopFinder, (self.stops, self.end, self.shown, self.markers, self.named, self.seams)
