@@ -84,7 +84,7 @@ def is_of(value: object, types: frozenset[str]) -> bool:
     """Whether a value has one of these JSON types; a number without a fraction is an integer too."""
     found = type_of(value)
     if found == "number" and "integer" in types:
-        return not isinstance(value, float) or value.is_integer() or "number" in types
+        return "number" in types or _integral(value)  # type: ignore[arg-type]
     return found in types
 
 
@@ -136,13 +136,20 @@ def respelt(root: Schema) -> Iterator[tuple[str, str]]:
             for name in kind if isinstance(kind, (list, tuple)) else (kind,):
                 if isinstance(name, str) and name in SPELLINGS:
                     yield path, name
-        for keyword, value in schema.items():
-            if keyword in _NAMED and isinstance(value, Mapping):
-                todo += [(part, f"{path}.{name}") for name, part in value.items() if not _usual(part)]
-            elif keyword in _LISTED and isinstance(value, (list, tuple)):
-                todo += [(part, f"{path}.{keyword}[{index}]") for index, part in enumerate(value)]
-            elif keyword in _ONE:
-                todo.append((value, f"{path}.{keyword}"))
+        todo += [(part, path + place) for place, part in _inside(schema) if not _usual(part)]
+
+
+def _inside(schema: Mapping[str, Any]) -> Iterator[tuple[str, Schema]]:
+    """The schemas that a schema holds, each with its place there."""
+    for keyword, value in schema.items():
+        if keyword in _NAMED and isinstance(value, Mapping):
+            for name, part in value.items():
+                yield f".{name}", part
+        elif keyword in _LISTED and isinstance(value, (list, tuple)):
+            for index, part in enumerate(value):
+                yield f".{keyword}[{index}]", part
+        elif keyword in _ONE:
+            yield f".{keyword}", value
 
 
 class Document:
@@ -249,17 +256,7 @@ class Document:
             for keyword in ("$anchor", "$dynamicAnchor"):
                 if isinstance(schema.get(keyword), str):
                     self._anchor(home, schema[keyword], schema)
-            for keyword in _ONE:
-                if keyword in schema:
-                    todo.append((schema[keyword], home))
-            for keyword in _LISTED:
-                listed = schema.get(keyword)
-                if isinstance(listed, (list, tuple)):
-                    todo += [(part, home) for part in listed]
-            for keyword in _NAMED:
-                named_parts = schema.get(keyword)
-                if isinstance(named_parts, Mapping):
-                    todo += [(part, home) for part in named_parts.values()]
+            todo += [(part, home) for _, part in _inside(schema)]
 
     def _anchor(self, home: str, name: str, schema: Schema) -> None:
         if (home, name) not in self._anchors:
