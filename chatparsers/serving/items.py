@@ -16,6 +16,12 @@ _IDS = {
     "function_call_output": "fco",
     "custom_tool_call_output": "ctco",
 }
+"""How the ids of items begin."""
+
+
+def item_id(kind: object) -> str:
+    """A random id of an item of a type."""
+    return f"{_IDS.get(str(kind), 'item')}_{uuid4().hex}"
 
 
 def kept_items(given: object, path: str = "input") -> list[dict[str, Any]]:
@@ -30,7 +36,7 @@ def _kept(item: Mapping[str, Any]) -> dict[str, Any]:
     kind = item.get("type") or "message"
     found = {**item, "type": kind}
     if not isinstance(item.get("id"), str):
-        found["id"] = f"{_IDS.get(str(kind), 'item')}_{uuid4().hex}"
+        found["id"] = item_id(kind)
     if kind == "message":
         text = item.get("content")
         if isinstance(text, str):

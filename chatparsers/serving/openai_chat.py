@@ -180,10 +180,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         last = self._chunk({})
         choice = last["choices"][0]
         choice["finish_reason"] = self._finish_reason
-        if self.unwanted:
-            choice["unwanted_calls"] = self.unwanted
-        if self.regions is not None:
-            choice["regions"] = self.regions
+        self._extend(choice)
         return [last, self.used(self._usage)] if self.include_usage else [last]
 
     @property
@@ -243,10 +240,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             choice["logprobs"] = {"content": None, "refusal": None, **self.logprobs}
         if self.token_ids is not None:
             choice["token_ids"] = self.token_ids
-        if self.unwanted:
-            choice["unwanted_calls"] = self.unwanted
-        if self.regions is not None:
-            choice["regions"] = self.regions
+        self._extend(choice)
         whole: ChatCompletion = {
             "id": self.id,
             "object": "chat.completion",
@@ -258,6 +252,13 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         if self.prompt_token_ids is not None:
             whole["prompt_token_ids"] = self.prompt_token_ids
         return whole
+
+    def _extend(self, choice: ChunkChoice | ChatChoice) -> None:
+        """Adds the fields of our own to the choice that ends an answer."""
+        if self.unwanted:
+            choice["unwanted_calls"] = self.unwanted
+        if self.regions is not None:
+            choice["regions"] = self.regions
 
     def _joined(self, kind: PartKind) -> str:
         return "".join(part.text for part in self._parts if part.kind == kind)

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from ..core.message import RegionKind
 from .errors import ApiError
+from .items import item_id
 from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .parts import Part, PartKind
 from .sealed import ASKED, sealed
@@ -139,7 +140,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         return [self._whole("created"), self._whole("in_progress")]
 
     def _begun(self, part: Part) -> list[ResponseEvent]:
-        part.key = f"{_PREFIX[part.kind]}_{uuid4().hex}"
+        part.key = item_id(_TYPE[part.kind])
         self._due = []
         added = self._event(
             "response.output_item.added", output_index=self._place, item=self._item(part, empty=True)
@@ -292,8 +293,6 @@ _TYPE: Mapping[PartKind, ItemType] = {
     "call": "function_call",
     "custom": "custom_tool_call",
 }
-_PREFIX: Mapping[PartKind, str] = {"content": "msg", "reasoning": "rs", "call": "fc", "custom": "ctc"}
-"""How the names of items begin."""
 _EVENT: Mapping[PartKind, str] = {
     "content": "output_text",
     "reasoning": "reasoning_text",

@@ -128,7 +128,7 @@ def test_frames_are_those_of_the_chunks(
     text: str, make: type[Writer[Any, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What all chunks share is written once, and nothing is different by it."""
-    monkeypatch.setattr("chatparsers.serving.responses.uuid4", lambda: UUID(int=1))
+    monkeypatch.setattr("chatparsers.serving.items.uuid4", lambda: UUID(int=1))
     kit = {} if make is AnthropicMessages else {"toolkit": KIT}
     one, other = (make(_LIKE_OURS, id=_LIKE_OURS, created=1, call_id=str, **kit) for _ in range(2))
     stream = get_format("qwen3").bind(tools=TOOLS).stream()
