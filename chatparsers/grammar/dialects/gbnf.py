@@ -434,14 +434,20 @@ class GbnfWriter(RuleWriter):
         """The spellings of one character of a set. In a string, a character that needs no escape has only itself."""
         if encoding == "raw":
             return [char_class(ranges)]
-        spelt = spellings(ranges)
-        found = [char_class(spelt.plain)] if spelt.plain else []
-        if spelt.letters:
-            found.append('"\\\\" ' + char_class(charset(spelt.letters)))
-        found += [f'"\\\\u00{first}" {_hex(last)}' for first, last in spelt.controls.items()]
-        if spelt.high:
-            found.append(f'"\\\\" {self.common("char-high")}')
-        return found
+        found, high = _in_string(ranges)
+        return [*found, f'"\\\\" {self.common("char-high")}'] if high else [*found]
+
+
+@kept(4096, 64)
+def _in_string(ranges: Ranges) -> tuple[list[str], bool]:
+    """The spellings of one character of a set in a string. If the second is True, those by the number of a character
+    beyond ASCII belong to them too."""
+    spelt = spellings(ranges)
+    found = [char_class(spelt.plain)] if spelt.plain else []
+    if spelt.letters:
+        found.append('"\\\\" ' + char_class(charset(spelt.letters)))
+    found += [f'"\\\\u00{first}" {_hex(last)}' for first, last in spelt.controls.items()]
+    return found, spelt.high
 
 
 def _quoted(node: ir.Lang) -> str:
