@@ -90,7 +90,9 @@ def arrange(
         way: Way = "declared"
         states = declared(tuple(member.required for member in members), extra is not None)
     else:
-        way = "required free" if len(required) <= FREE_REQUIRED else "merged"
+        way = "declared"
+        if required and (optional or len(required) <= FREE_REQUIRED):
+            way = "required free" if len(required) <= FREE_REQUIRED else "merged"
         members = [*required, *(member for member in members if not member.required)]
         states = _merged(len(required), optional, extra is not None)
     found = [ordered(members, states, way)]

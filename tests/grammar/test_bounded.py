@@ -4,6 +4,7 @@ what to do are raised."""
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -238,3 +239,28 @@ def test_grammars_of_users(dialect: str) -> None:
     ):
         with pytest.raises(chatparsers.RequestError, match="line 1, column"):
             grammar(text)
+
+
+@pytest.mark.parametrize("required", [0, 3])
+def test_an_object_of_many_members_leaves_llguidance_its_stack(required: int) -> None:
+    """It reads rules by recursion, in servers on threads with a small stack."""
+    names = [f"m{number:03}" for number in range(200)]
+    schema = {"type": "object", "properties": dict.fromkeys(names, True), "required": names[:required]}
+    answer = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    grammar = chatparsers.get_format("qwen3").bind(response_format=answer, thinking=False).grammar("lark")
+    found: list[bool] = []
+
+    def read() -> None:
+        judge = compile_for("llguidance", str(grammar), "lark")
+        for listed in (names, names[::-1]):
+            members = ", ".join([f'"{name}": 1' for name in listed])
+            found.append(judge.status(f"{{{members}}}").kind == "full")
+
+    before = threading.stack_size(1 << 19)
+    try:
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert found == [True, False]

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, reduce
 from itertools import pairwise
+from typing import NamedTuple
 
 from ...errors import RequestError
 from ...kept import kept
@@ -355,28 +356,44 @@ class _Writer(RuleWriter):
         """The right side that begins an order. Its states are two rules, one before a member and one after it. Their
         parameter says which members were written: a line a member, where a rule for each state would be one for each
         set of members or pair of places."""
-        if node.way is None or not 2 <= len(node.members) + (node.extra is not None) <= _MOST_BITS:
-            return super().order(node)
+        count = len(node.members)
+        in_order = node.way == "declared"
+        if node.way is None or count + (node.extra is not None) < 2 or (count > _MOST_BITS and not in_order):
+            return self.in_states(node)
         members = [self.names.get(id(member)) or self.choice(member.node) for member in node.members]
         lead = self.choice(node.separator)
         lead = "" if lead == '""' else f"{lead} "
         extra = "" if node.extra is None else self.atom(node.extra)
         key = (lead, extra, node.way, node.required, tuple(members))
-        conditions, end = _conditions(node.way, node.required)
+        steps = _declared(node.required) if in_order else _by_bits(node.way, node.required)
         name = self.orders.get(key)
         if name is None:
             name = self.orders[key] = self.parametric()
             rest = self.parametric()
             options = [
-                f"{member} {rest}::set_bit({bit}) %if {condition}"
-                for bit, (member, condition) in enumerate(zip(members, conditions, strict=True))
+                f"{member} {rest}::{step}" for member, step in zip(members, steps.members, strict=True)
             ]
             options += [f"{extra} {rest}::_"] if extra else []
             self.out[f"{name}::_"] = " | ".join(options)
-            more = "" if extra else f" %if {_more(node.way, node.required)}"
-            self.out[f"{rest}::_"] = f'""{end and f" %if {end}"} | {lead}{name}::_{more}'
+            more = "" if extra else f" %if {steps.more}"
+            self.out[f"{rest}::_"] = f'""{steps.end and f" %if {steps.end}"} | {lead}{name}::_{more}'
         # One rule names the first state: llguidance panics if a rule gives itself a parameter that is a number.
-        return self.rule("o", f"{name}::0" if end else f'{name}::0 | ""')
+        return self.rule("o", f"{name}::0" if steps.end else f'{name}::0 | ""')
+
+    def in_states(self, node: ir.Order) -> str:
+        """The right side that begins an order, with a rule for each state.
+
+        llguidance reads a rule inside the rule that names it first, so a long chain of states would overflow its stack.
+        Therefore an option that never applies names them all before, the last ones first.
+        """
+        names = [*map(self.shared, node.members)]
+        body = self.in_order(node, names, node.states)
+        states = names[len(node.members) + 1 :]
+        if len(states) < _DEEPEST:
+            return body
+        never = self.parametric()
+        self.out[f"{never}::_"] = " | ".join([f"{state} %if bit_set(0)" for state in states])
+        return f"{never}::0 | {body}"
 
     def parametric(self) -> str:
         """The name of a rule with a parameter, which is defined by another one."""
@@ -556,32 +573,49 @@ class _Writer(RuleWriter):
 
 _MOST_BITS = 64
 """The bits of a rule's parameter."""
+_DEEPEST = 64
+"""How many states llguidance reads one inside the other."""
 
 
-def _conditions(way: ir.Way, required: tuple[bool, ...]) -> tuple[list[str], str]:
-    """When each member may come, and when the order may end ("" for always), by the members that were written."""
+class _Steps(NamedTuple):
+    """The states of an order as a number, the parameter of a rule.
+
+    ``members``: for each member the next number, and when it may come. ``end``: when the order may end, "" for always.
+    ``more``: when another member may come.
+    """
+
+    members: list[str]
+    end: str
+    more: str
+
+
+def _declared(required: tuple[bool, ...]) -> _Steps:
+    """The declared order. The number is the place after the last member that was written."""
+    found: list[str] = []
+    needed = 0
+    """The place after the last required member before this one."""
+    for place, must in enumerate(required):
+        conditions = [*([f"ge(_,{needed})"] if needed else []), f"le(_,{place})"]
+        found.append(f"{place + 1} %if {_all(conditions)}")
+        needed = place + 1 if must else needed
+    return _Steps(found, f"ge(_,{needed})" if needed else "", f"lt(_,{len(required)})")
+
+
+def _by_bits(way: ir.Way, required: tuple[bool, ...]) -> _Steps:
+    """The other orders. The number has a bit for each member that was written."""
     count = len(required)
     found: list[str] = []
     before: list[str] = []
     """The required members that an end needs: of those in the declared order, the last one."""
     for bit, must in enumerate(required):
-        free = way == "free" or (must and way != "declared")
-        condition = f"bit_clear({bit})" if free else f"is_zeros([{bit}:{count}])"
-        in_order = way == "declared" or (way == "merged" and must)
-        found.append(_all([*before, condition]) if in_order else condition)
+        condition = f"bit_clear({bit})" if must or way == "free" else f"is_zeros([{bit}:{count}])"
+        in_order = way == "merged" and must
+        found.append(f"set_bit({bit}) %if {_all([*before, condition]) if in_order else condition}")
         if must:
             before = [*([] if in_order else before), f"bit_set({bit})"]
-    return found, _all(before) if before else ""
-
-
-def _more(way: ir.Way, required: tuple[bool, ...]) -> str:
-    """When another member may come, by the members that were written."""
-    count, first = len(required), len(required) if way == "free" else sum(required)
-    last = f"[0:{first}]"
-    """The members of which each may come last; the last of all too, if it is not among them."""
-    if way == "declared" or not first or (way == "merged" and first == count):
-        return f"bit_clear({count - 1})"
-    return f"not(is_ones({last}))" if first == count else f"not(and(is_ones({last}), bit_set({count - 1})))"
+    any_last = count if way == "free" else sum(required)  # each of so many may come last, and the last of all
+    done = [f"is_ones([0:{any_last}])", *([f"bit_set({count - 1})"] if any_last < count else [])]
+    return _Steps(found, _all(before) if before else "", f"not({_all(done)})")
 
 
 def _all(conditions: list[str]) -> str:
