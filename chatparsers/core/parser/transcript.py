@@ -112,7 +112,6 @@ class _Call:
         "broken",
         "complete",
         "end",
-        "event",
         "given",
         "id",
         "index",
@@ -147,11 +146,10 @@ class _Call:
         self.reader: Reader | None = None
         self.seen = 0
         self.lent = False
-        self.event: Callable[[str], Event] = partial(CallArguments, index)
 
     def copy(self) -> _Call:
         other = _Call.__new__(_Call)
-        other.index, other.start, other.end, other.event = self.index, self.start, self.end, self.event
+        other.index, other.start, other.end = self.index, self.start, self.end
         other.id, other.name, other.made, other.record = self.id, self.name, self.made, self.record
         other.members, other.again, other.started = self.members, self.again, self.started
         other.broken, other.complete = self.broken, self.complete
@@ -343,7 +341,7 @@ class Transcript:
             call = self.call
             if call is None or not call.started or call.again or self.checks is not None:
                 return None
-            return call.event, call.arguments
+            return partial(CallArguments, call.index), call.arguments
         if region == m.CONTENT:
             return None if self.answer is not None else (Content, self.content)
         return (Reasoning, self.reasoning) if region == m.REASONING else None
@@ -427,6 +425,15 @@ class Transcript:
         again = bool(events)  # whether neighbours may be of one kind
         said: list[str] = []  # of the call's arguments: it becomes one event
         for op, raw, value in items:
+            if op == m.MARKUP and length >= origin:
+                if raw:
+                    if region != m.MARKUP:
+                        self.runs.append((length, m.MARKUP))
+                        region = m.MARKUP
+                    length += len(raw)
+                continue
+            if op == m.ARG_NAME and call is not None:
+                call.give(value)
             if raw:
                 if length < origin:
                     clipped = min(len(raw), origin - length)
@@ -443,22 +450,15 @@ class Transcript:
                 elif raw:
                     kind = op
                     if op > m.CALL:
-                        repeated = call is not None and (
-                            value in call.given if op == m.ARG_NAME else call.again
-                        )
-                        kind = m.MARKUP if repeated else m.CALL
+                        kind = m.MARKUP if call is not None and call.again else m.CALL
                     if kind != region:
                         self.runs.append((length, kind))
                         region = kind
                     length += len(raw)
-            if op == m.MARKUP:
-                continue
             if op == m.ARGUMENT:
                 if call is not None and value and not call.again:
                     said.append(value if spelling is None else spelling.json(value))
             elif op == m.ARG_NAME:
-                if call is not None:
-                    call.give(value)
                 if call is not None and call.again:
                     begin = length - len(raw)
                     self.note("repeated-argument", begin, "an argument that the call has not given")
@@ -501,7 +501,7 @@ class Transcript:
                         wrong = self.answer.wrong
                         self.answer.read(text)
                         self._judge_answer(wrong, length - len(raw))
-            elif raw:
+            elif raw and op == m.REASONING:
                 self.reasoning.append(raw)
                 events.append(Reasoning(raw))
                 again = True

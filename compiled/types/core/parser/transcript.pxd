@@ -8,7 +8,7 @@ cdef str _joined(list texts)
 cdef Py_ssize_t _holding(offsets, Py_ssize_t first, Py_ssize_t start) except -1
 cdef class _Call:
     cdef public bint again, broken, complete, lent, started
-    cdef public object event, given, id, name, reader, record
+    cdef public object given, id, name, reader, record
     cdef public list arguments
     cdef public object past
     cdef public Py_ssize_t end, index, members, seen, start
