@@ -23,11 +23,11 @@ from .definition.idioms import Builder, Options
 from .definition.nodes import Node
 from .definition.wrong import check_texts
 from .message import Message
+from .parser.call import call_id
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
 from .parser.start import start
 from .parser.stream import Piece, Start, Stream, opened
 from .parser.tokenizer import Named, read_tokenizer
-from .parser.transcript import call_id
 from .shown import Shown
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from uuid import uuid4
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason, Message, RegionKind
+from ..core.parser.call import call_id as id_of_call
 from ..core.parser.stream import check_reason
-from ..core.parser.transcript import call_id as id_of_call
 from ..templates import to_json
 from .errors import ApiError
 from .freeform import FreeText

@@ -9,10 +9,9 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..core.events import CallArguments, CallStart, Content, Event, Reasoning
+from ..core.events import CallArguments, CallStart, Content, Event, Reasoning, joined_events
 from ..core.format import Format, Turn
 from ..core.message import Message
-from ..core.parser.transcript import joined_events
 from .splicing import TRIES, Search
 
 

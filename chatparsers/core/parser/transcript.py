@@ -6,7 +6,7 @@ that was joined once is later copied as a whole, and asking often stays cheap.
 
 Invariants:
 - Positions count the machine's characters; a special token is one of them. They become positions in the model's text
-  when the message is asked for (`_Text`).
+  when the message is asked for (`Text`).
 - The items come in the order of the text, so each region is a run. ``runs`` has the start of each run, and all runs but
   the last are over.
 """
@@ -14,16 +14,14 @@ Invariants:
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from hashlib import blake2b
-from itertools import groupby
 from operator import attrgetter, is_, itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from ...schema.tools import Toolset
 from ...values.base import escape
-from ..events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning, joined_events
 from ..message import (
     Diagnostic,
     DiagnosticCode,
@@ -35,8 +33,10 @@ from ..message import (
     made_region,
 )
 from . import instructions as m
+from .call import Call, call_id, joined
 from .past import Past, backwards, beginning, gathered, sealed, shortened, since, size
 from .so_far import Reader
+from .text import Text, holding
 
 KINDS: tuple[RegionKind, ...] = ("markup", "content", "reasoning", "call")
 """The name of each region, by the machine's item."""
@@ -52,10 +52,6 @@ Sink = tuple[Callable[[str], Event], "list[str]"]
 
 _SNIPPET = 40
 _NAMES_SHOWN = 6
-_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-_PAIRS = [second + first for first in _ALPHABET for second in _ALPHABET]
-_SQUARE = len(_PAIRS)
-
 _Note = tuple[DiagnosticCode, int, str, "int | None"]
 
 
@@ -84,135 +80,6 @@ class Spelling(Protocol):
     def runs(self, text: str) -> Iterator[tuple[bool, str]]: ...
 
 
-def call_id(seed: str, index: int) -> str:
-    """The id of the call at ``index`` if the model writes no id: nine letters and digits, the same for the same
-    ``seed``."""
-    digest = blake2b(f"{seed}\0{index}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    number = int.from_bytes(digest, "big")
-    first, number = number % _SQUARE, number // _SQUARE
-    second, number = number % _SQUARE, number // _SQUARE
-    third, number = number % _SQUARE, number // _SQUARE
-    fourth, number = number % _SQUARE, number // _SQUARE
-    last = _ALPHABET[number % len(_ALPHABET)]
-    return f"{_PAIRS[first]}{_PAIRS[second]}{_PAIRS[third]}{_PAIRS[fourth]}{last}"
-
-
-class _Call:
-    """A call that is being read.
-
-    ``members``: how many arguments have begun, -1 if they come as one object. ``started``: its `CallStart` has gone
-    out. ``made``: the id, if the model writes none. ``broken``: the object of its arguments is not JSON, so the text
-    that follows is kept unchanged. ``given``: the names of the arguments so far; ``again``: the present one was given
-    before. ``record``: the finished call, once somebody has asked for it.
-    """
-
-    __slots__ = (
-        "again",
-        "arguments",
-        "broken",
-        "complete",
-        "end",
-        "given",
-        "id",
-        "index",
-        "lent",
-        "made",
-        "members",
-        "name",
-        "past",
-        "reader",
-        "record",
-        "seen",
-        "start",
-        "started",
-    )
-
-    def __init__(self, index: int, start: int) -> None:
-        self.index = index
-        self.start = start
-        self.end = -1
-        self.id: str | None = None
-        self.name: str | None = None
-        self.arguments: list[str] = []
-        self.past: Past = None
-        self.members = -1
-        self.given: set[str] = set()
-        self.again = False
-        self.started = False
-        self.broken = False
-        self.complete = False
-        self.made = ""
-        self.record: ToolCall | None = None
-        self.reader: Reader | None = None
-        self.seen = 0
-        self.lent = False
-
-    def copy(self) -> _Call:
-        other = _Call.__new__(_Call)
-        other.index, other.start, other.end = self.index, self.start, self.end
-        other.id, other.name, other.made, other.record = self.id, self.name, self.made, self.record
-        other.members, other.again, other.started = self.members, self.again, self.started
-        other.broken, other.complete = self.broken, self.complete
-        other.past = self.past = sealed(self.past, self.arguments)
-        self.arguments, other.arguments = [], []
-        other.given, other.reader, other.seen = self.given, self.reader, self.seen
-        other.lent = self.lent = True
-        return other
-
-    def give(self, name: str) -> None:
-        """Notes the name of the next argument."""
-        self.again = name in self.given
-        if self.lent:
-            self._own()
-        self.given.add(name)
-
-    def _own(self) -> None:
-        """Takes what a copy has, too, for its own."""
-        self.given, self.lent = self.given.copy(), False
-        self.reader = None if self.reader is None else self.reader.copy()
-
-    def read(self) -> Reader:
-        """The arguments so far as Python values. Reads what has come since the last time."""
-        if not self.started:
-            return Reader()
-        texts = since(self.past, self.arguments, self.seen)
-        if texts and self.lent:
-            self._own()
-        reader = self.reader = self.reader or Reader()
-        if texts:
-            reader.read("".join(texts))
-            self.seen += len(texts)
-        return reader
-
-    def shorten(self, length: int) -> None:
-        """Takes ``length`` characters off the arguments, all of them plain text of a string."""
-        before = size(self.past) + len(self.arguments)
-        self.past = shortened(self.past, self.arguments, length)
-        now = size(self.past) + len(self.arguments)
-        if self.seen == before and self.reader is not None:
-            if self.lent:
-                self._own()
-            self.seen = now
-            if not self.reader.unread(length):
-                self.reader, self.seen = None, 0
-        elif self.seen >= now:  # it may have read a part of what is gone
-            self.reader, self.seen = None, 0
-
-    def gather(self) -> None:
-        """Takes all arguments back from the past."""
-        if self.past is not None:
-            self.arguments[:], self.past = gathered(self.past, self.arguments), None
-
-    def text(self) -> str:
-        """The JSON text of the arguments so far."""
-        if self.reader is not None:
-            self.read()
-        self.gather()
-        text = _joined(self.arguments)
-        self.seen = 0 if self.reader is None else len(self.arguments)
-        return text
-
-
 class _Lists(NamedTuple):
     """The past of each list of a transcript."""
 
@@ -238,32 +105,10 @@ class Transcript:
     """
 
     __slots__ = (
-        "answer",
-        "broken",
-        "call",
-        "calls",
-        "checks",
-        "content",
-        "diagnostics",
-        "ending",
-        "kind",
-        "late_ids",
-        "length",
-        "notes",
-        "origin",
-        "past",
-        "pieces",
-        "reasoning",
-        "regions",
-        "runs",
-        "said",
-        "seed",
-        "spelling",
-        "text",
-        "tools",
-        "unwanted",
-        "wrong",
-    )
+        "answer", "broken", "call", "calls", "checks", "content", "diagnostics", "ending", "kind", "late_ids", "length",
+        "notes", "origin", "past", "pieces", "reasoning", "regions", "runs", "said", "seed", "spelling", "text",
+        "tools", "unwanted", "wrong",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -286,8 +131,8 @@ class Transcript:
         """All that was fed."""
         self.content: list[str] = []
         self.reasoning: list[str] = []
-        self.calls: list[_Call] = []
-        self.call: _Call | None = None
+        self.calls: list[Call] = []
+        self.call: Call | None = None
         """The call that is open."""
         self.said: set[tuple[str | None, str]] = set()
         """The names and arguments of the whole calls, once there are two."""
@@ -309,7 +154,7 @@ class Transcript:
         # Parts of the last message that will not change any more.
         self.regions: list[Region] = []
         self.diagnostics: list[Diagnostic] = []
-        self.text: _Text | None = None
+        self.text: Text | None = None
 
     def copy(self) -> Transcript:
         """An independent copy at this point. It finds anew what is only kept for later messages and calls."""
@@ -351,11 +196,11 @@ class Transcript:
         """How many calls there are."""
         return len(self.calls) + (0 if self.past is None else size(self.past.calls))
 
-    def called(self, index: int) -> _Call:
+    def called(self, index: int) -> Call:
         """The call at ``index``."""
         if self.call is not None and self.call.index == index:
             return self.call
-        found: _Call = since((self.past or _NO_PAST).calls, self.calls, index)[0]
+        found: Call = since((self.past or _NO_PAST).calls, self.calls, index)[0]
         return found
 
     def ends_line(self) -> bool:
@@ -485,7 +330,7 @@ class Transcript:
                         self.note("unwanted-call", length, "no call")
                     else:
                         count = len(self.calls) if self.past is None else self.count
-                        call = self.call = _Call(count, length)
+                        call = self.call = Call(count, length)
                         self.calls.append(call)
                 elif call is not None:
                     self.length = length
@@ -511,7 +356,7 @@ class Transcript:
         if again and len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
             events[:] = joined_events(events)
 
-    def _in_call(self, call: _Call, op: int, raw: str, value: Any, events: list[Event]) -> None:
+    def _in_call(self, call: Call, op: int, raw: str, value: Any, events: list[Event]) -> None:
         if op == m.NAME:
             call.name = value
         elif op == m.ID:
@@ -532,7 +377,7 @@ class Transcript:
         elif op == m.BROKEN_END:
             self.close(events)
 
-    def _compare(self, call: _Call) -> None:
+    def _compare(self, call: Call) -> None:
         """Notes that a whole call has the name and the arguments of an earlier one."""
         if not self.said:
             past = self.past or _NO_PAST
@@ -544,7 +389,7 @@ class Transcript:
             self.note("repeated-call", call.start, "another call than those before", call.index)
         self.said.add(said)
 
-    def _argue(self, call: _Call, text: str, events: list[Event]) -> None:
+    def _argue(self, call: Call, text: str, events: list[Event]) -> None:
         """Adds text to the call's arguments."""
         call.arguments.append(text)
         if call.started:
@@ -558,7 +403,7 @@ class Transcript:
         else:
             self._start(call, events)
 
-    def _start(self, call: _Call, events: list[Event]) -> None:
+    def _start(self, call: Call, events: list[Event]) -> None:
         """Sends the call's start, once its name is known, with the arguments that came before the name."""
         if call.started or call.name is None:
             return
@@ -573,7 +418,7 @@ class Transcript:
         if self.checks is not None:
             self._judge(call)
 
-    def _judge(self, call: _Call) -> None:
+    def _judge(self, call: Call) -> None:
         """Notes that the arguments cannot become valid, once."""
         assert self.checks is not None and call.name is not None
         if call.reader is None:
@@ -618,7 +463,7 @@ class Transcript:
                         self.notes[place] = code, at, expected, None
                         del self.diagnostics[place:]
 
-    def _id(self, call: _Call) -> str:
+    def _id(self, call: Call) -> str:
         if call.id:
             return call.id
         if not call.made:
@@ -658,13 +503,13 @@ class Transcript:
         """
         self.gather()
         if self.text is None:
-            self.text = _Text(self.origin)
-        text = self.text.whole(_joined(self.pieces), ids)
+            self.text = Text(self.origin)
+        text = self.text.whole(joined(self.pieces), ids)
         calls = [self._record(call) for call in self.calls if call.started and call.name is not None]
         made: Any = partial(self._regions, ids, len(self.runs), self.length)
         return Message(
-            content=_joined(self.content),
-            reasoning=_joined(self.reasoning),
+            content=joined(self.content),
+            reasoning=joined(self.reasoning),
             tool_calls=calls,
             complete=ended and not self.broken and all([call.complete for call in calls]),
             diagnostics=self._diagnostics(text, self.text),
@@ -676,12 +521,12 @@ class Transcript:
         """The text of the call at ``index``, as far as it was read."""
         self.gather()
         call = self.calls[index]
-        places = self.text = self.text or _Text(self.origin)
-        text = places.whole(_joined(self.pieces), ids)
+        places = self.text = self.text or Text(self.origin)
+        text = places.whole(joined(self.pieces), ids)
         end = self.length if call.end < 0 else call.end
         return text[places.position(call.start) : places.position(end)]
 
-    def _record(self, call: _Call) -> ToolCall:
+    def _record(self, call: Call) -> ToolCall:
         if call.record is not None:
             return call.record
         record = made_call(call.index, self._id(call), call.name or "", call.text(), call.complete)
@@ -689,7 +534,7 @@ class Transcript:
             call.record = record
         return record
 
-    def _diagnostics(self, text: str, places: _Text) -> list[Diagnostic]:
+    def _diagnostics(self, text: str, places: Text) -> list[Diagnostic]:
         """One diagnostic for each note, in the order of the text. A diagnostic whose snippet is whole is made once."""
         kept = self.diagnostics
         found = []
@@ -719,7 +564,7 @@ class Transcript:
         first = min(len(kept), count - 1)
         self.gather()
         runs = self.runs[first:count]
-        text: _Text = self.text or _Text(self.origin)
+        text: Text = self.text or Text(self.origin)
         bounds = [*map(_start, runs), length]
         places = [text.position(bound) for bound in bounds]
         if ids is None:
@@ -731,7 +576,7 @@ class Transcript:
             offsets = ids.offsets
             tokens = [bisect_left(offsets, bound) for bound in bounds]
             made = [
-                made_region(KINDS[kind], start, end, _holding(offsets, token, at), last)
+                made_region(KINDS[kind], start, end, holding(offsets, token, at), last)
                 for (at, kind), start, end, token, last in zip(
                     runs, places, places[1:], tokens, tokens[1:], strict=False
                 )
@@ -758,71 +603,6 @@ class Transcript:
                 kind = runs[run][1]
             found.append(KINDS[kind])
         return found
-
-
-class _Text:
-    """The model's text, and the way from the machine's positions to positions in it.
-
-    ``marks`` are the positions of the characters that stand for special tokens. ``grown`` says how much longer the
-    model's text before each mark is than the machine's; its last entry is for the text after the last mark.
-    """
-
-    __slots__ = ("grown", "marks", "origin", "read", "spelt")
-
-    def __init__(self, origin: int) -> None:
-        self.origin = origin
-        self.read = 0
-        self.marks: list[int] = []
-        self.grown: list[int] = [0]
-        self.spelt: list[str] = []
-
-    def whole(self, encoded: str, ids: Any) -> str:
-        """All that was fed, which is ``encoded``, as the model writes it."""
-        if ids is None:
-            return encoded
-        texts, marks = ids.spelling.texts, ids.marks
-        grown = self.grown[-1]
-        for mark in marks[len(self.marks) :]:
-            at = mark - self.origin
-            text = texts[encoded[at]]
-            self.marks.append(at)
-            grown += len(text) - 1
-            self.grown.append(grown)
-            self.spelt += encoded[self.read : at], text
-            self.read = at + 1
-        self.spelt.append(encoded[self.read :])
-        self.read = len(encoded)
-        return _joined(self.spelt)
-
-    def position(self, at: int) -> int:
-        """The machine's position ``at`` as a position in the model's text."""
-        at = at - self.origin if at > self.origin else 0
-        return at + self.grown[bisect_left(self.marks, at)] if self.marks else at
-
-
-def _joined(texts: list[str]) -> str:
-    """Joins the texts, and puts the joined text in the list in their place."""
-    if len(texts) > 1:
-        texts[:] = ["".join(texts)]
-    return texts[0] if texts else ""
-
-
-def joined_events(events: Iterable[Event]) -> Iterator[Event]:
-    """The events; neighbours of the same kind are joined to one."""
-    for _, run in groupby(events, type):
-        found = list(run)
-        head = found[0]
-        if len(found) == 1 or isinstance(head, CallStart | CallEnd):
-            yield from found
-            continue
-        text = "".join([event.text for event in found if not isinstance(event, CallStart | CallEnd)])
-        yield CallArguments(head.index, text) if isinstance(head, CallArguments) else type(head)(text)
-
-
-def _holding(offsets: Sequence[int], first: int, start: int) -> int:
-    """The token that holds the character ``start``. ``offsets`` has the start of each token, and ``first`` is the first
-    token that does not begin before ``start``."""
-    return first if first < len(offsets) and offsets[first] == start else max(first - 1, 0)
 
 
 _place = attrgetter("position")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...chat.chat import Chat
 from ...core.format import Format
-from ...core.parser.transcript import call_id
+from ...core.parser.call import call_id
 from ...errors import ChatParsersError
 from .catalog import Shape, shape_of
 from .talk import Talk, Unreadable, json_text

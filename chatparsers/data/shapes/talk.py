@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...core.parser.transcript import call_id
+from ...core.parser.call import call_id
 
 LOSSES = (
     "ids",
