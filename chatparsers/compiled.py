@@ -54,4 +54,5 @@ def pickle_as_plain(kinds: Sequence[type]) -> None:
 
 def _reduced(thing: Any) -> tuple[Any, ...]:
     kind = type(thing)
-    return copyreg.__newobj__, (kind,), (None, {name: getattr(thing, name) for name in kind.__slots__})  # type: ignore[attr-defined]
+    names = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+    return copyreg.__newobj__, (kind,), (None, {name: getattr(thing, name) for name in names})  # type: ignore[attr-defined]

@@ -15,22 +15,22 @@ the end of the text, which an open value has left. `_catch_up` gives the machine
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from operator import index
-from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeAlias
 
 from ...errors import OutputError, RequestError, lacks_tokenizers
 from ...lazy import load_reference
 from ...public import made_by, public
 from ...schema.tools import Toolset
 from ...values.base import Transcoder
-from ..events import Content, Event
+from ..events import Content, Event, joined_events
 from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
+from .ids import read_ids
 from .machine import Machine
 from .state import StateKind, StreamState, state_of
-from .transcript import KINDS, STRICT, Checks, Seeded, Transcript, joined_events
+from .transcript import KINDS, STRICT, Checks, Seeded, Transcript
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
@@ -78,28 +78,9 @@ class Stream:
     """Reads one turn of the model as it is written. Made by `Turn.stream`."""
 
     __slots__ = (
-        "_asked",
-        "_early",
-        "_ended",
-        "_fed",
-        "_finished",
-        "_first",
-        "_held",
-        "_ids",
-        "_kind",
-        "_lent",
-        "_machine",
-        "_make",
-        "_most",
-        "_not_given",
-        "_parts",
-        "_pieces",
-        "_plain",
-        "_strict",
-        "_transcript",
-        "_undo",
-        "_value",
-    )
+        "_asked", "_early", "_ended", "_fed", "_finished", "_first", "_held", "_ids", "_kind", "_lent", "_machine",
+        "_make", "_most", "_not_given", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_undo", "_value",
+    )  # fmt: skip
 
     _asked: Asked | None
     _strict: bool
@@ -515,7 +496,7 @@ class Stream:
                 )
             self._run(piece, events)
         else:
-            ids = piece if type(piece) is int else _ids(piece)
+            ids = piece if type(piece) is int else read_ids(piece)
             if not self._ids:
                 self._begin_with_ids()
             if isinstance(ids, int):
@@ -582,37 +563,19 @@ class Stream:
         text = self._ids.text(id, self._fed)
         if text is None:
             self._feed_ids((id,), events)
-        elif text and self._plain(text) is None:
-            self._pieces.append(text)
-            self._parts.append(text)
-            self._fed += len(text)
-            events.append(self._make(text))
-        elif text and self._value is not None:
-            events += self._feed_value(self._value, text)
-        elif text and self._machine.rest and self._machine.hold(text):
-            self._pieces.append(text)
-            self._fed += len(text)
-        else:
-            self._run(text, events)
+        elif text:
+            self._feed_text(text, events)
 
     def _feed_kept(self, id: int, events: list[Event]) -> None:
         """Reads an id so that it can be taken back: with a copy, unless `_go_back` can take its text off again."""
         text = self._ids.ordinary(id)
-        if text and self._plain(text) is None:
-            self._ids.text(id, self._fed)
-            self._pieces.append(text)
-            self._parts.append(text)
-            self._fed += len(text)
-            events.append(self._make(text))
-            return
-        if not text or self._value is not None or not self._machine.holds(text):
+        plain = text and self._plain(text) is None
+        if not plain and (not text or self._value is not None or not self._machine.holds(text)):
             self._keep()
         self._feed_id(id, events)
 
     def _feed_text(self, text: str, events: list[Event]) -> None:
         """Reads the ordinary text that ids spell, by a shortcut if there is one."""
-        if not text:
-            return
         if self._plain(text) is None:
             self._pieces.append(text)
             self._parts.append(text)
@@ -620,13 +583,17 @@ class Stream:
             events.append(self._make(text))
         elif self._value is not None:
             events += self._feed_value(self._value, text)
+        elif self._machine.rest and self._machine.hold(text):
+            self._pieces.append(text)
+            self._fed += len(text)
         else:
             self._run(text, events)
 
     def _feed_ids(self, ids: Sequence[int], events: list[Event]) -> None:
         for end, text in self._ids.decode(ids, self._fed):
             if end < 0:
-                self._feed_text(text, events)
+                if text:
+                    self._feed_text(text, events)
                 continue
             if not end or self._ended:
                 self._run(text, events)
@@ -778,37 +745,4 @@ def begun(start: Start, tools: Toolset) -> Stream:
     return stream
 
 
-def _ids(piece: object) -> int | list[int]:
-    """A token id or several, as plain integers."""
-    if type(piece) is list and piece and _are_integers(piece):
-        return piece
-    if not isinstance(piece, _NO_IDS):
-        if hasattr(piece, "__index__"):
-            try:
-                return index(piece)
-            except TypeError:  # an array of several
-                pass
-        found = piece.tolist() if hasattr(piece, "tolist") else piece
-        if isinstance(found, Iterable):
-            return [_one_id(id) for id in found]
-    raise RequestError(f"feed: expected text, a token id or a list of ids, found {type(piece).__name__}")
-
-
-def _are_integers(piece: list[object]) -> TypeGuard[list[int]]:
-    for id in piece:  # noqa: SIM110  a generator takes three times as long, and every list of ids comes here
-        if type(id) is not int:
-            return False
-    return True
-
-
-def _one_id(id: object) -> int:
-    if not isinstance(id, bool):
-        try:
-            return index(id)  # type: ignore[arg-type]
-        except TypeError:
-            pass
-    raise RequestError(f"feed: expected token ids, which are integers, found {type(id).__name__}")
-
-
-_NO_IDS = (bool, bytes, bytearray, memoryview, Mapping)
 _NOT_PICKLED = ("_first", "_kind", "_lent", "_make", "_parts", "_pieces", "_plain", "_undo", "_value")

@@ -4,7 +4,6 @@ from .instructions cimport Program
 from .machine cimport Machine
 from .transcript cimport Transcript
 cdef object _no_shortcut
-cdef bint _are_integers(list piece) except -1
 cdef class Stream:
     cdef public list _early, _parts, _pieces
     cdef public bint _ended, _lent, _strict

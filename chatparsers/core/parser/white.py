@@ -1,0 +1,30 @@
+"""White space between two parts of a turn, and the marker after it."""
+
+from __future__ import annotations
+
+import re
+
+from ...values.stops import StopFinder
+from .code import WHITE
+from .instructions import MAX_HEADER
+
+white_space = re.compile(f"[{WHITE}]*").match
+
+
+def after_white(text: str, i: int) -> int:
+    """Where the white space from ``i`` on ends."""
+    match = white_space(text, i, i + MAX_HEADER)
+    return match.end() if match else i
+
+
+def before_marker(
+    finder: StopFinder, widths: tuple[int, ...], text: str, i: int, end: int
+) -> tuple[int, bool]:
+    """Where the white space of a marker begins that is at ``end``, after the white space from ``i`` on: markers may
+    begin with as much as ``widths`` say. And whether the window holds only the beginning of the marker."""
+    match = finder.at(text, end)
+    begun = match is not None and match[1] is not None
+    for width in widths:
+        if i <= end - width and (match := finder.at(text, end - width)) is not None:
+            return end - width, begun or match[1] is not None
+    return end, begun

@@ -1,0 +1,1 @@
+cdef bint _are_integers(list piece) except -1
