@@ -34,15 +34,17 @@ from .options import PrepareOptions
 from .request import plain_messages
 
 _OPTIONS = frozenset(PrepareOptions.__annotations__)
-_BOUND = (
-    "tool_choice",
-    "parallel_tool_calls",
-    "response_format",
-    "thinking",
-    "id_seed",
-    "lenient_calls",
-    "max_calls",
-    "call_within",
+_BOUND = frozenset(
+    {
+        "tool_choice",
+        "parallel_tool_calls",
+        "response_format",
+        "thinking",
+        "id_seed",
+        "lenient_calls",
+        "max_calls",
+        "call_within",
+    }
 )
 """The options that `Format.bind` takes."""
 _ASKING = {"continue_final_message": False, "add_generation_prompt": True}
@@ -197,7 +199,7 @@ class Preparation:
             prompt=prompt.text,
             polyfills=prompt.polyfills,
             reasoning=chat._reasons(prompt.format, self._template),
-            **{name: self._options[name] for name in _BOUND if name in self._options},
+            **_bound_of(self._options),
         )
         if known and turn.options.mode != "none" and "tools" not in prompt.polyfills:
             _heard(chat, prompt.format, self._template, turn)
@@ -220,7 +222,7 @@ class Preparation:
         )
         if given is not None:
             _check_kwargs(self._chat, template, given)
-        variables = template.thinking_kwargs(thinking)
+        variables = {} if thinking is None else template.thinking_kwargs(thinking)
         if thinking is not None and not variables and thinking is not self._chat.format.features.reasoning:
             self._chat._warn_once(
                 f"thinking={thinking}: {template.name} has no switch for it, so the prompt is the same without (leave "
@@ -231,6 +233,12 @@ class Preparation:
         if self._options.get("now") is not None:
             variables["strftime_now"] = self._options["now"].strftime
         return {**variables, **(given or {})}
+
+
+def _bound_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that `Format.bind` takes. Each request asks, so the loop is not Python's."""
+    names = [*_BOUND.intersection(options)]
+    return dict(zip(names, map(options.__getitem__, names), strict=True))
 
 
 def _check_kwargs(chat: Model, template: Template, given: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from .code import Code
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
 from .messages import (
+    BEFORE_CALLS,
     Wants,
     is_message,
     own,
@@ -100,7 +101,7 @@ class Template:
         if continue_final_message:
             messages = tagged(messages, self.name)
         unusual = special(messages)
-        wants = self._wants_for(unusual)
+        wants = self._wants_of(unusual) if unusual else self.can.plain
         shaped = (
             history.shaped(messages, self, self.name, wants)
             if history is not None
@@ -110,7 +111,7 @@ class Template:
             variables["continue_final_message"] = True
         generate = add_generation_prompt and not continue_final_message
         text = self._code.lend(shaped, wants, tools, generate, own(variables))
-        if unusual:
+        if unusual and any(BEFORE_CALLS in message for message in unusual):
             text = with_texts(text, messages, self.name)
         return cut_at_tag(text, self.name, len(messages) - 1) if continue_final_message else text
 
@@ -402,8 +403,12 @@ class Template:
 
     def _wants_for(self, messages: Iterable[Mapping[str, Any]]) -> Wants:
         """As much of the shape as these messages need; the rest is not probed."""
+        return self._wants_of(special(messages))
+
+    def _wants_of(self, unusual: Iterable[Any]) -> Wants:
+        """The same, of those that are more than a role and a text."""
         calls = thoughts = lists = joined = False
-        for message in special(messages):
+        for message in unusual:
             if is_message(message):
                 thought, called = bool(reasoning_of(message)), bool(message.get("tool_calls"))
                 calls, thoughts = calls or called, thoughts or thought
