@@ -16,7 +16,7 @@ from ..chat.chat import Chat
 from .connections import Connections
 from .engine import Batch, End, Engine, EngineError, Job, control_markers, joined, marker_texts
 from .lines import Lines, read_data
-from .turns import Share, Turns
+from .turns import EVENTS, Share, Turns
 
 _CLIENT_ERRORS = (400, 413, 422)
 _BUSY = (429, 503)
@@ -137,24 +137,35 @@ class HttpEngine(Engine):
         path: str | None = None,
         read: Read | None = None,
     ) -> AsyncGenerator[Batch, None]:
-        """Each event is one batch. The end comes last, after the engine has closed its response: so the
+        """What came at once is one batch. The end comes last, after the engine has closed its response: so the
         connection can be used again. ``path``, ``read``: of another endpoint than the usual one."""
         lines, share, parse = Lines(), Share(self._turns), self.parse
         read = self.reading() if read is None else read
         end = End(None)
 
-        def batches(raw: bytes) -> Iterator[Batch]:
+        def batches(raw: bytes) -> Iterator[list[Batch]]:
             nonlocal end
-            for line in lines.take(raw):
-                data = parse(line) if line else None
-                if data is None:
-                    continue
-                if data.get("error"):
-                    raise EngineError(f"the engine failed: {_message(data)}")
-                batch = read(data)
-                if batch is not None:
-                    end = end if batch.end is None else end.then(batch.end)
-                    yield batch
+            found: list[Batch] = []
+            try:
+                for line in lines.take(raw):
+                    data = parse(line) if line else None
+                    if data is None:
+                        continue
+                    if data.get("error"):
+                        raise EngineError(f"the engine failed: {_message(data)}")
+                    batch = read(data)
+                    if batch is not None:
+                        end = end if batch.end is None else end.then(batch.end)
+                        found.append(batch)
+                        if len(found) == EVENTS:
+                            yield found
+                            found = []
+            except EngineError:
+                if found:  # it came before
+                    yield found
+                raise
+            if found:
+                yield found
 
         try:
             async with self._opened(body, headers, path) as response:
@@ -162,12 +173,12 @@ class HttpEngine(Engine):
                     await self._refused(response)
                 assert isinstance(response.stream, httpx2.AsyncByteStream)
                 async for data in response.stream:  # nothing need be decoded: no compression is asked for
-                    for batch in batches(data):
-                        yield batch
-                        if share.taken():
+                    for found in batches(data):
+                        yield joined(found)
+                        if share.taken(len(found)):
                             await self._turns.wait()
-                for batch in batches(b"\n"):
-                    yield batch
+                for found in batches(b"\n"):
+                    yield joined(found)
         except httpx2.HTTPError as error:
             raise self.broken(error) from error
         if end.reason is None:

@@ -53,7 +53,7 @@ class Turns:
 
 
 class Share:
-    """What one stream has read in this round. It looks at the round only once in `EVENTS`, as it is asked for each."""
+    """What one stream has read in this round. It looks at the round only once in `EVENTS`."""
 
     __slots__ = ("_read", "_round", "_turns")
 
@@ -62,9 +62,9 @@ class Share:
         self._round = -1
         self._read = 0
 
-    def taken(self) -> bool:
-        """Counts an event. Whether the stream has to wait before the next one."""
-        self._read += 1
+    def taken(self, events: int) -> bool:
+        """Counts events. Whether the stream has to wait before the next ones."""
+        self._read += events
         if self._read < EVENTS:
             return False
         before, self._round = self._round, self._turns.begun()

@@ -24,7 +24,7 @@ pytest.importorskip("starlette", reason="the package starlette is not installed"
 import httpx2
 
 import chatparsers
-from chatparsers.gateway import LlamaServer, OpenAICompletions, Settings, create_app
+from chatparsers.gateway import EngineError, LlamaServer, OpenAICompletions, Settings, create_app
 from chatparsers.gateway.engine import Job
 from chatparsers.gateway.turns import EVENTS
 
@@ -453,3 +453,21 @@ def test_streams_with_much_to_read_take_turns() -> None:
     rounds = asyncio.run(run())
     assert rounds[-1] <= streams * 2 * EVENTS  # all begin at once
     assert rounds[-streams] <= 4 * EVENTS
+
+
+def test_what_came_with_an_error_comes_before_it() -> None:
+    """Events that come at once are one batch, but none is lost by a later one."""
+    event = b'data: {"choices": [{"text": "x", "finish_reason": null}]}\n\n'
+    raw = event * 3 + b'data: {"error": {"message": "full"}}\n\n'
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, content=raw))
+    client = httpx2.AsyncClient(transport=transport, base_url="http://engine")
+    read: list[str] = []
+
+    async def run() -> None:
+        engine = OpenAICompletions("http://engine", client=client)
+        async for batch in engine.generate(Job(chatparsers.get_format("hermes-2-pro").bind(), "Hi")):
+            read.append(batch.text)
+
+    with pytest.raises(EngineError, match="full"):
+        asyncio.run(run())
+    assert read == ["xxx"]
