@@ -39,7 +39,7 @@ from chatparsers.schema.tools import Argument, Tool
 from chatparsers.testing.cases import bound, check_case, load_cases, update_golden
 from chatparsers.testing.drawn import Drawn
 from chatparsers.testing.splicing import CALLS, TOOLS, Search
-from chatparsers.testing.vectors import said, vector, vectors
+from chatparsers.testing.vectors import message_record, vector, vectors
 from chatparsers.testing.wild import fragments
 from chatparsers.values.stops import StopFinder
 
@@ -211,7 +211,7 @@ class Judge:
         search.run(tries=tries)
         texts = [(one.turn, one.text) for one in search.kept]
         texts += [(one.turn, search.spliced(one)) for one in random.Random(0).choices(search.kept, k=tries)]
-        self.texts = [(turn, text, said(turn, turn.parse(text))) for turn, text in texts]
+        self.texts = [(turn, text, message_record(turn, turn.parse(text))) for turn, text in texts]
         self.known = set(fragments(format))
 
     def case_tells(self, mutant: Format) -> bool:
@@ -238,7 +238,7 @@ class Judge:
             if other is None:
                 other = mutant.bind(tools=turn.tools or None, prefix=turn.prefix, id_seed="")
                 turns[id(turn)] = other
-            if said(other, other.parse(text)) != message:
+            if message_record(other, other.parse(text)) != message:
                 found.append((turn, text))
                 if len(found) == _WITNESSES:
                     break
@@ -259,7 +259,7 @@ class Judge:
             at = draw.randrange(len(text) + 1)
             texts.append(text[:at] + draw.choice(new) + text[at:])
         for text in texts:
-            yield turn, text, said(turn, turn.parse(text))
+            yield turn, text, message_record(turn, turn.parse(text))
 
 
 _WITNESSES = 12
@@ -307,12 +307,12 @@ def add_cases(judge: Judge, result: Result, number: int) -> None:
     turn = judge.format.bind(tools=TOOLS, id_seed="")
     texts = {text for _ in range(400) if len(text := drawn.text()) < 300}
     texts |= {one["text"] for one in judge.vectors if "tools" in one and "prefix" not in one}
-    found = {text: said(turn, turn.parse(text)) for text in sorted(texts)}
+    found = {text: message_record(turn, turn.parse(text)) for text in sorted(texts)}
     telling: dict[str, set[str]] = {text: set() for text in found}
     for change in result.missed:
         mutant = Format.from_data(documents[change]).bind(tools=TOOLS, id_seed="")
         for text, message in found.items():
-            if said(mutant, mutant.parse(text)) != message:
+            if message_record(mutant, mutant.parse(text)) != message:
                 telling[text].add(change)
     left = set(result.missed)
 

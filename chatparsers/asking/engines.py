@@ -69,7 +69,7 @@ def _function(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Ans
     for piece in engine(asked.turn):
         if answer.feed(piece):
             break
-    return answer.said(cut=False)
+    return answer.finished(cut=False)
 
 
 def _llama(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Answer:
@@ -106,10 +106,10 @@ def _limited(asked: Generation, ids: Iterable[int], most: int) -> Answer:
     for count, id in enumerate(ids, 1):
         over = answer.feed([id])
         if id in ends or over:
-            return answer.said(cut=False)
+            return answer.finished(cut=False)
         if count >= most:
-            return answer.said(cut=True)
-    return answer.said(cut=False)
+            return answer.finished(cut=True)
+    return answer.finished(cut=False)
 
 
 def _quoted_ids(chat: Chat, asked: Generation) -> list[int] | None:
@@ -133,7 +133,7 @@ class _Answer:
         self._take(self._stream.feed(piece))
         return self._stream.ended
 
-    def said(self, cut: bool) -> Answer:
+    def finished(self, cut: bool) -> Answer:
         """The whole answer. ``cut``: it reached its limit."""
         self._take(self._stream.finish("length" if cut else "stop"), cut)
         return Answer(self._stream.message, "".join(self._content), cut)
@@ -159,7 +159,7 @@ async def _remote(chat: Chat, engine: Any, asked: Generation, limits: Limits) ->
     cut = await generating(
         chat, engine, asked.turn, asked.quoted, limits.tokens, limits.sampling, answer.feed
     )
-    return answer.said(cut)
+    return answer.finished(cut)
 
 
 @lru_cache(maxsize=1)

@@ -56,7 +56,7 @@ def asking(
 ) -> Generator[Generation, Answer, Any]:
     """Asks for a value of a type. Raises `NoAnswer` if none came in so many tries."""
     schema = dict(kind) if isinstance(kind, Mapping) else schema_of(kind)
-    asked = _told(_messages(messages), schema)
+    asked = _with_schema(_messages(messages), schema)
     name = getattr(kind, "__name__", "answer")
     response_format = {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
     why = ""
@@ -139,7 +139,7 @@ def _user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def _told(messages: list[dict[str, Any]], schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _with_schema(messages: list[dict[str, Any]], schema: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The messages, of which the first tells the schema: a grammar shows the model nothing."""
     text = f"Answer with JSON of this JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
     if messages and messages[0].get("role") == "system" and isinstance(messages[0].get("content"), str):

@@ -270,7 +270,7 @@ class Recording:
             index = self._pending[0]
             asked, sampled, answer = self._asked[index], self._sampled[index], answers.all[index]
             sampled.cut = answer.reason in (None, "length")
-            sampled.told(answer.versions)
+            sampled.add_versions(answer.versions)
             told = self._told(answer)
             said = AnswerDetails(
                 self._api.name,

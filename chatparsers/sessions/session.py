@@ -127,7 +127,7 @@ class Sampled:
         else:
             self.versions.append((len(ids), version))
 
-    def told(self, versions: Sequence[tuple[int, int]]) -> None:
+    def add_versions(self, versions: Sequence[tuple[int, int]]) -> None:
         """Takes the versions that the engine says, where it says any: of the first ids; the others have the last."""
         found: list[tuple[int, int]] = []
         left = len(self.ids)
@@ -160,7 +160,7 @@ class Session:
         self._limits = limits or Limits()
         self.root: Place[Answer] = Place()
         self._walks = Walks(self.root, self.keys)
-        self._told: dict[Key, list[Answer]] = {}
+        self._answers_by_key: dict[Key, list[Answer]] = {}
         self._number = 0
         self._lines = 0
         self.lock = threading.RLock()
@@ -178,7 +178,7 @@ class Session:
             parent, begun = found.answer, bool(options.get("continue_final_message"))
             if parent is None or found.foreign or begun:
                 reason = "prefilled" if begun else found.reason()
-                return self._line(messages, options, reason, self._standing(messages))
+                return self._line(messages, options, reason, self._answers_in(messages))
             new = with_ids(messages[found.used :], messages[found.used - 1], parent.message)
             asked = self._step(parent, new, options)
             asked.forgiven = found.forgiven(parent)
@@ -255,16 +255,16 @@ class Session:
             held=tuple(answer.number for answer in held),
         )
 
-    def said(self, message: Message) -> bool:
+    def has_answer(self, message: Message) -> bool:
         """Whether the message is an answer of this session, wherever it is."""
-        return answer_key(message) in self._told
+        return answer_key(message) in self._answers_by_key
 
-    def _standing(self, messages: Sequence[Message]) -> list[Answer]:
+    def _answers_in(self, messages: Sequence[Message]) -> list[Answer]:
         """Answers that are in these messages: the last of each line, whose rollouts have those before them."""
         found: dict[int, Answer] = {}
         for message in messages:
             if message.get("role") == "assistant":
-                same = self._told.get(answer_key(message), ())
+                same = self._answers_by_key.get(answer_key(message), ())
                 found |= {one.number: one for one in same if same_thought(message, one.told)}
         for answer in [*found.values()]:
             parent = answer.parent
@@ -359,7 +359,7 @@ class Session:
         self.ids += answer.since + answer.sampled
         answer.asked.asked.append(answer)
         answer.asked.after(self.keys.of([answer.told])).answers.append(answer)
-        self._told.setdefault(answer_key(answer.told), []).append(answer)
+        self._answers_by_key.setdefault(answer_key(answer.told), []).append(answer)
 
 
 _NONE: Options = {
@@ -395,16 +395,16 @@ class _Search:
         for used in range(self._walk.known, 0, -1):
             if self._messages[used - 1].get("role") == "assistant":
                 places = self._walk.places
-                stands = [answer for answer in places[used].answers if self._stands(answer, used)]
+                stands = [answer for answer in places[used].answers if self._fits(answer, used)]
                 if stands:
                     return used, max(stands, key=partial(self._closeness, self._messages[used - 1]))
         return 0, None
 
-    def _stands(self, answer: Answer, used: int) -> bool:
+    def _fits(self, answer: Answer, used: int) -> bool:
         """Whether all thoughts on the way to the answer are missing, or the same."""
         own: Answer | None = answer
         while own is not None:
-            if self._stood(own, used):
+            if self._fitted_before(own, used):
                 return True
             begin = used - 1 - len(own.new)
             pairs = zip(self._messages[begin:used], (*own.new, own.told), strict=True)
@@ -415,7 +415,7 @@ class _Search:
             own, used = own.parent, begin
         return True
 
-    def _stood(self, answer: Answer, used: int) -> bool:
+    def _fitted_before(self, answer: Answer, used: int) -> bool:
         """Whether an earlier request went on from the answer, whose answers up to there are spelt alike."""
         before = self._walk.before
         return before is not None and before.answer is answer and before.used == used <= self._walk.told
@@ -439,14 +439,14 @@ class _Search:
         roles = [message.get("role") for message in messages]
         shared = any(role not in ("system", "developer") for role in roles[:at])
         answers = [message for message in messages if message.get("role") == "assistant"]
-        begun = shared or any(map(self._session.said, answers))
+        begun = shared or any(map(self._session.has_answer, answers))
         if not begun or (not answers and at == len(messages)):
             return "first"
         if at == len(messages):
             return "shorter"
         place = self._walk.places[at]
         if roles[at] == "assistant":
-            known = place.asked or self._session.said(messages[at])
+            known = place.asked or self._session.has_answer(messages[at])
             return f"edited({at})" if known else "foreign answer"
         return "condensed" if len(messages) <= at + place.depth() else f"edited({at})"
 

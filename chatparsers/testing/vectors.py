@@ -47,10 +47,15 @@ def vector(turn: Turn, text: str) -> dict[str, Any]:
         found["prefix"] = turn.prefix
     stream = turn.stream()
     events = [*stream.feed(text), *stream.finish()]
-    return {**found, "text": text, "events": joined(events, turn), "message": said(turn, stream.message)}
+    return {
+        **found,
+        "text": text,
+        "events": joined(events, turn),
+        "message": message_record(turn, stream.message),
+    }
 
 
-def said(turn: Turn, message: Message) -> dict[str, Any]:
+def message_record(turn: Turn, message: Message) -> dict[str, Any]:
     """What a reader must find in the text: the message without the words of diagnostics and ids that no model wrote."""
     calls = []
     for call in message.tool_calls:

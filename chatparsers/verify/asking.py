@@ -13,7 +13,7 @@ from .client import Client, Response, VerifyError
 from .events import events
 from .exchange import Exchange
 from .probes import MOST, Probe, user
-from .raw import NOTHING, PAIRED, WAYS, Raw, Way, raw_of, raw_of_events
+from .raw import NOTHING, PAIRED, WAYS, Raw, RawSource, raw_of, raw_of_events
 from .server import Server
 from .subject import Subject
 
@@ -56,7 +56,7 @@ class Asker:
     server: Server
     sampling: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "seed": 0})
     extra: Mapping[str, Any] = field(default_factory=dict)
-    way: Way = NOTHING
+    way: RawSource = NOTHING
     most: int = MOST
     refused: list[str] = field(default_factory=list)
 

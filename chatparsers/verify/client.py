@@ -126,7 +126,7 @@ class Client:
                 return response
             if tries < TRIES:
                 time.sleep(self._wait(response, tries))
-        return Response(response.status, response.text, TRIES, len(set(map(_still, texts))) == 1)
+        return Response(response.status, response.text, TRIES, len(set(map(_without_digits, texts))) == 1)
 
     def used(self, tokens: int | None) -> None:
         """Counts what an answer cost."""
@@ -175,6 +175,6 @@ def _seconds(text: str | None) -> float | None:
         return None
 
 
-def _still(text: str) -> str:
+def _without_digits(text: str) -> str:
     """An error's text without what changes from one request to the next."""
     return "".join(letter for letter in text if not letter.isdigit())[:300]

@@ -59,7 +59,7 @@ class Fed(NamedTuple):
     written: Raw | None = None
 
 
-class Way(NamedTuple):
+class DictationRoute(NamedTuple):
     """How a server's parser is fed. ``forces``: by its model, which can write nothing else."""
 
     name: str
@@ -121,18 +121,18 @@ def _ids(subject: Subject, text: str) -> list[int] | None:
     return found
 
 
-def ways(client: Client, server: Server) -> Iterator[Way]:
+def ways(client: Client, server: Server) -> Iterator[DictationRoute]:
     """How this server's parser can be fed alone: the ways that an engine of its kind may have."""
     if server.engine == "vllm":
-        yield Way("/v1/chat/completions/derender", _derender)
-        yield Way("structured_outputs.choice", _choice, forces=True)
+        yield DictationRoute("/v1/chat/completions/derender", _derender)
+        yield DictationRoute("structured_outputs.choice", _choice, forces=True)
     elif server.engine == "sglang":
-        yield Way("/parse_function_call, /separate_reasoning", _parsers(client))
-        yield Way("regex", _regex, forces=True)
+        yield DictationRoute("/parse_function_call, /separate_reasoning", _parsers(client))
+        yield DictationRoute("regex", _regex, forces=True)
     elif server.engine == "llama-server":
-        yield Way("grammar, where there are no tools", _grammar, forces=True)
+        yield DictationRoute("grammar, where there are no tools", _grammar, forces=True)
     elif server.engine == "other":
-        yield Way("/v1/chat/completions/derender", _derender)
+        yield DictationRoute("/v1/chat/completions/derender", _derender)
 
 
 def dictate(client: Client, server: Server, subject: Subject) -> tuple[list[Asked], str]:

@@ -41,12 +41,12 @@ def _mark_sane(exchanges: Iterable[Exchange]) -> None:
     """A model that says what it is asked to say writes words, whose tokens can be counted again."""
     exchanges = list(exchanges)
     told = [each for each in exchanges if each.probe.says and each.said is not None]
-    if any(_says(each) for each in told):
+    if any(_names_its_words(each) for each in told):
         for each in exchanges:
             each.sane = True
 
 
-def _says(exchange: Exchange) -> bool:
+def _names_its_words(exchange: Exchange) -> bool:
     said = exchange.answer
     return exchange.probe.says.lower() in f"{said.content}{said.reasoning}".lower()
 

@@ -16,7 +16,7 @@ from .events import Event
 Source: TypeAlias = Literal["engine", "logprobs", "paired"]
 
 
-class Way(NamedTuple):
+class RawSource(NamedTuple):
     """How a server is asked for the raw text: by these fields of the request. ``whole``: only of a whole answer."""
 
     name: str
@@ -26,28 +26,28 @@ class Way(NamedTuple):
 
 
 WAYS = (
-    Way(
+    RawSource(
         "verbose, return_tokens",
         {"verbose": True, "return_tokens": True},
         {"verbose": True},
         ("llama-server",),
     ),
-    Way(
+    RawSource(
         "return_token_ids",
         {"return_token_ids": True},
         {"return_token_ids": True},
         ("vllm", "chatparsers"),
     ),
-    Way(
+    RawSource(
         "sglext",
         {"return_input_ids_in_sglext": True, "return_output_ids_in_sglext": True},
         {"return_input_ids_in_sglext": True, "return_output_ids_in_sglext": True},
         ("sglang",),
     ),
-    Way("logprobs", {"logprobs": True}, {"logprobs": True}),
+    RawSource("logprobs", {"logprobs": True}, {"logprobs": True}),
 )
-PAIRED = Way("/v1/completions with the same prompt, twice", {}, {})
-NOTHING = Way("nothing", {}, {})
+PAIRED = RawSource("/v1/completions with the same prompt, twice", {}, {})
+NOTHING = RawSource("nothing", {}, {})
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from chatparsers.core.parser.machine import Machine
 from chatparsers.testing import vectors
 from chatparsers.testing.chunkings import characters
 from chatparsers.testing.paths import Paths
-from chatparsers.testing.vectors import joined, said
+from chatparsers.testing.vectors import joined, message_record
 
 _NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 _FINE = {
@@ -41,7 +41,7 @@ def test_a_reader_that_is_right_passes(format: Format, amount: Callable[[int, in
         events = [event for piece in characters(one["text"]) for event in stream.feed(piece)]
         events += stream.finish()
         assert joined(events, turn) == one["events"], one["text"]
-        assert said(turn, stream.message) == one["message"], one["text"]
+        assert message_record(turn, stream.message) == one["message"], one["text"]
         program = turn._start(False).machine.program
         machine = Machine(program, turn.tools)
         machine.feed(turn.prefix)
@@ -78,7 +78,7 @@ def test_a_reader_that_is_wrong_does_not(tree: object, mutant: object) -> None:
     right, wrong = (Format.from_data({**_FINE, "tree": {"body": {"marks": one}}}) for one in (tree, mutant))
     for one in vectors(right, 60, tries=200):
         turn = wrong.bind(tools=one.get("tools"), prefix=one.get("prefix", ""), id_seed="")
-        if said(turn, turn.parse(one["text"])) != one["message"]:
+        if message_record(turn, turn.parse(one["text"])) != one["message"]:
             return
     pytest.fail("no vector tells")
 

@@ -80,7 +80,7 @@ def test_a_parser_that_is_fed_alone(lost: bool, monkeypatch: pytest.MonkeyPatch)
         answer = {"choices": [{"message": message, "finish_reason": finish}]}
         return dictation.Fed("/parse", {}, Response(200, ""), APIS["chat"].read(answer))
 
-    monkeypatch.setattr(dictation, "ways", lambda client, server: [dictation.Way("test", feed)])
+    monkeypatch.setattr(dictation, "ways", lambda client, server: [dictation.DictationRoute("test", feed)])
     server: Any = Server("other", "", "m")
     asked, way = dictation.dictate(None, server, subject)  # type: ignore[arg-type]
     rows, judged = judge(asked, "other")
@@ -95,7 +95,9 @@ def test_a_model_that_does_not_write_what_is_dictated_proves_nothing(monkeypatch
         answer = APIS["chat"].read({"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]})
         return dictation.Fed("/chat", {}, Response(200, ""), answer, Raw(text=""))
 
-    monkeypatch.setattr(dictation, "ways", lambda client, server: [dictation.Way("test", feed, forces=True)])
+    monkeypatch.setattr(
+        dictation, "ways", lambda client, server: [dictation.DictationRoute("test", feed, forces=True)]
+    )
     server: Any = Server("other", "", "m")
     assert dictation.dictate(None, server, Subject(tiny("qwen3").chat)) == ([], "")  # type: ignore[arg-type]
 

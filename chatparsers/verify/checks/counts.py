@@ -29,7 +29,7 @@ def usage(exchange: Exchange) -> Iterator[Row]:
         yield exchange.row("usage-wrong", what, said.completion, _shown(exchange))
 
 
-def _dark(exchange: Exchange) -> bool:
+def _without_raw_text(exchange: Exchange) -> bool:
     judged = exchange.sane and not exchange.cut and not exchange.probe.stops
     return (
         judged
@@ -40,7 +40,7 @@ def _dark(exchange: Exchange) -> bool:
     )
 
 
-@judges("tokens-unaccounted", where=_dark)
+@judges("tokens-unaccounted", where=_without_raw_text)
 def unaccounted(exchange: Exchange) -> Iterator[Row]:
     """Without the raw text: what was paid for is shown."""
     shown, paid = _shown(exchange), exchange.answer.completion

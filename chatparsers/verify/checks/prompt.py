@@ -13,7 +13,7 @@ from .check import judges
 _AROUND = 60
 
 
-def _told(exchange: Exchange) -> bool:
+def _knows_prompt(exchange: Exchange) -> bool:
     return exchange.said is not None and exchange.probe.prompt and _prompt(exchange) is not None
 
 
@@ -25,7 +25,7 @@ def _prompt(exchange: Exchange) -> str | None:
     return None if raw.prompt_ids is None else exchange.subject.decoded(raw.prompt_ids)
 
 
-@judges("prompt-differs", "prompt-default", "tools-not-shown", where=_told)
+@judges("prompt-differs", "prompt-default", "tools-not-shown", where=_knows_prompt)
 def prompt(exchange: Exchange) -> Iterator[Row]:
     """The prompt is what the template renders of the request, or differs by a choice that servers make."""
     theirs, subject = _prompt(exchange) or "", exchange.subject
@@ -68,7 +68,7 @@ def _counted(exchange: Exchange) -> bool:
     return has and exchange.subject.tokenizer is not None
 
 
-@judges("usage-wrong", where=lambda exchange: _counted(exchange) and _told(exchange))
+@judges("usage-wrong", where=lambda exchange: _counted(exchange) and _knows_prompt(exchange))
 def prompt_usage(exchange: Exchange) -> Iterator[Row]:
     """The usage counts the prompt that was read, with a first token or without it."""
     ids = exchange.raw.prompt_ids
