@@ -87,7 +87,7 @@ def get_format(name: str) -> Format:
     if not isinstance(name, str):
         given = "a Format, which needs no look-up" if isinstance(name, Format) else type(name).__name__
         raise UnknownFormat(f"expected the name of a format, found {given} (list_formats() has all names)")
-    if _replacements and (replaced := _matches(_key(name), _replacements.values())):
+    if _replacements and (replaced := _matches(_key(name), _now(_replacements))):
         return replaced[0].load()
     found = _built_in(name)
     if found is not None:
@@ -128,7 +128,7 @@ def list_formats() -> list[FormatInfo]:
 
 def by_precedence() -> Iterator[tuple[bool, Iterable[FormatInfo]]]:
     """The groups of formats, the one that decides first before the others, each with whether it is the built-in one."""
-    yield False, _replacements.values()
+    yield False, _now(_replacements)
     yield True, _builtin()
     yield False, _others()
 
@@ -155,7 +155,7 @@ def register(format: Format | FormatRef, *, replace: bool = False) -> None:
     info = _info(format, _REGISTERED)
     if not replace:
         for name in (info.name, *info.aliases):
-            for other in _matches(_key(name), (*_replacements.values(), *_builtin(), *_additions.values())):
+            for other in _matches(_key(name), (*_now(_replacements), *_builtin(), *_now(_additions))):
                 raise AmbiguousFormat(
                     f"{name!r} is already the format {other.name!r} of {other.origin}: give it another name, "
                     "or register it with replace=True"
@@ -181,9 +181,8 @@ def unregister(name: str) -> None:
         raise UnknownFormat(f"unregister: expected the name of a format, found {type(name).__name__}")
     removed = [table.pop(_key(name), None) for table in (_replacements, _additions)]
     if not any(removed):
-        raise UnknownFormat(
-            f"no format was registered as {name!r}: {did_you_mean(_key(name), {*_replacements, *_additions})}"
-        )
+        known = {*_replacements.copy(), *_additions.copy()}
+        raise UnknownFormat(f"no format was registered as {name!r}: {did_you_mean(_key(name), known)}")
 
 
 def _key(name: str) -> str:
@@ -220,7 +219,12 @@ def _others() -> list[FormatInfo]:
     from .formats._files import of_folders  # not for a built-in format
 
     found: list[tuple[str, FormatRef | Format]] = [*offered, *of_folders()]
-    return [*_additions.values(), *(_info(format, origin) for origin, format in found)]
+    return [*_now(_additions), *(_info(format, origin) for origin, format in found)]
+
+
+def _now(table: dict[str, FormatInfo]) -> tuple[FormatInfo, ...]:
+    """The formats of a table, which another thread may change: a copy is made in one step, also without the GIL."""
+    return tuple(table.copy().values())
 
 
 def _matches(key: str, known: Iterable[FormatInfo]) -> list[FormatInfo]:
@@ -234,7 +238,7 @@ def _matches(key: str, known: Iterable[FormatInfo]) -> list[FormatInfo]:
 def _all(others: Iterable[FormatInfo]) -> list[FormatInfo]:
     taken: set[str] = set()
     found: list[FormatInfo] = []
-    for known in (tuple(_replacements.values()), _builtin(), tuple(others)):
+    for known in (_now(_replacements), _builtin(), tuple(others)):
         found += [info for info in known if _key(info.name) not in taken]
         taken |= {_key(info.name) for info in known}
     return sorted(found, key=lambda info: (info.name, info.origin))
