@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TYPES = ROOT / "compiled" / "types"
-WHEEL, MODULES = 3_100_000, 3_700_000
+WHEEL, MODULES = 2_700_000, 3_500_000
 """The most bytes of a wheel with the compiled core, and of its modules."""
 
 
@@ -61,6 +61,7 @@ def faults(path: Path) -> Iterator[str]:
     expected = {
         f"chatparsers/{file.relative_to(TYPES).with_suffix('').as_posix()}" for file in TYPES.rglob("*.pxd")
     }
+    expected.add("chatparsers/_shared")
     yield from (f"not compiled: {name}" for name in expected - {name.partition(".")[0] for name in built})
     here = (str(ROOT).encode(), sys.prefix.encode(), sys.base_prefix.encode())
     yield from (

@@ -15,10 +15,12 @@ import ast
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
+from Cython.Compiler import Options
 from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
@@ -29,13 +31,19 @@ NAMES = sorted(
     ".".join(path.relative_to(HERE / "types").with_suffix("").parts) for path in HERE.glob("types/**/*.pxd")
 )
 DIRECTIVES = {"language_level": 3, "annotation_typing": False, "auto_pickle": False, "wraparound": True}
-DIRECTIVES |= {"boundscheck": True, "nonecheck": True, "binding": True}
+DIRECTIVES |= {"boundscheck": True, "nonecheck": True}
 FLAGS = (
     "-O2 -g0"
-    # A twelfth less to download, as fast: no tables for debuggers, and no code moved to round addresses.
+    # Less to download, as fast: no tables for debuggers, and no code moved to round addresses.
     " -fno-asynchronous-unwind-tables -fno-unwind-tables"
     " -fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops"
 )
+GCC = "-freorder-blocks-algorithm=simple -fno-thread-jumps -fno-inline-functions-called-once -fno-tree-vectorize"
+"""For fewer copies of code. Other compilers do not know all of these."""
+SMALL = {"core.format", "core.parser.instructions", "kept", "schema.tools"}
+"""Modules whose code runs once for a request: compiled for size."""
+SHARED = "chatparsers._shared"
+"""The module with the code that Cython would write into each of them."""
 
 
 def constants(tree: ast.Module) -> dict[str, int]:
@@ -131,6 +139,21 @@ def sources() -> list[Extension]:
     return extensions
 
 
+def shared_module() -> Extension:
+    """Writes the C text of the module `SHARED`."""
+    path = BUILD / "c" / f"{SHARED}.c"
+    command = [sys.executable, "-m", "cython", "generate-shared", "--exclude", "AutoPickle,MemoryView"]
+    subprocess.run([*command, str(path.relative_to(HERE))], check=True)
+    return Extension(SHARED, [str(path.relative_to(HERE))])
+
+
+def described(module: str) -> bool:
+    """Whether a module's functions say their name, signature and docstring, as those of public classes must. Others
+    are smaller."""
+    path = PURE.parent / f"{module.replace('.', '/')}.py"
+    return re.search(r"^ *@(public|wraps)\b", path.read_text(encoding="utf-8"), re.M) is not None
+
+
 def name_public_classes(module: Extension) -> None:
     """Gives the C classes of a module the names that ``@public`` gives the plain ones, in the C text: so it also holds
     in the limited API, where no loaded class can be renamed."""
@@ -151,6 +174,12 @@ class Build(build_ext):
         linker = getattr(self.compiler, "linker_so", None)
         if linker:
             self.compiler.linker_so = [flag for flag in linker if not flag.startswith(("-L", "-Wl,-rpath"))]
+        compiler = getattr(self.compiler, "compiler_so", None) or [""]
+        if "gcc" not in Path(compiler[0]).name:
+            for module in self.extensions:
+                module.extra_compile_args = [
+                    flag for flag in module.extra_compile_args if flag not in GCC.split()
+                ]
         super().build_extensions()
 
 
@@ -163,21 +192,29 @@ def build(folder: Path, oldest: str = "") -> list[Path]:
     folder = folder.resolve()
     os.chdir(HERE)  # relative names, so that the C text says nothing of this machine
     shutil.rmtree(folder, ignore_errors=True)
-    modules = cythonize(
-        sources(),
-        compiler_directives=DIRECTIVES,
-        include_path=[str(BUILD)],
-        build_dir=str((BUILD / "c").relative_to(HERE)),
-        force=True,
-    )
-    for module in modules:
+    modules = []
+    for source in sources():
+        Options.docstrings = binding = described(source.name)
+        (module,) = cythonize(
+            [source],
+            compiler_directives={**DIRECTIVES, "binding": binding},
+            include_path=[str(BUILD)],
+            build_dir=str((BUILD / "c").relative_to(HERE)),
+            force=True,
+            shared_utility_qualified_name=SHARED,
+        )
         name_public_classes(module)
+        modules.append(module)
+    modules.append(shared_module())
+    flags = os.environ.get("CHATPARSERS_CFLAGS")
+    for module in modules:
         if oldest:
             major, minor = map(int, oldest.split("."))
             module.define_macros.append(("Py_LIMITED_API", f"0x{major:02X}{minor:02X}0000"))
             module.py_limited_api = True
         if os.name != "nt":
-            module.extra_compile_args += os.environ.get("CHATPARSERS_CFLAGS", FLAGS).split()
+            small = ["-Os"] if module.name.removeprefix("chatparsers.") in SMALL else []
+            module.extra_compile_args += flags.split() if flags else [*FLAGS.split(), *GCC.split(), *small]
         if sys.platform == "linux":
             module.extra_link_args.append("-Wl,-s")
     command = Build(Distribution({"name": "chatparsers", "ext_modules": modules}))

@@ -1,10 +1,12 @@
 cimport cython
 from ..kept cimport Kept
+@cython.final
 cdef class Toolset:
     cdef public _Checked _checked
     cdef public object raw
     cdef public str respelt
     cdef public dict _tools, kept
+@cython.final
 cdef class _Checked:
     cdef public object copy, places, raw
     cdef public list functions

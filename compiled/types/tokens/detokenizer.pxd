@@ -1,4 +1,5 @@
 cimport cython
+@cython.final
 cdef class Detokenizer:
     cdef public object vocabulary
     cdef public object _errors, _pieces

@@ -4,6 +4,7 @@ from .json cimport JsonScanner
 from .stops cimport StopFinder
 cdef object _ONLY_STRING
 cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*)
+@cython.final
 cdef class RawReader:
     cdef public bint python
     cdef public StopFinder stops

@@ -1,4 +1,5 @@
 cimport cython
+@cython.final
 cdef class StopFinder:
     cdef public object at, find, plain, plain_json, shown, token
     cdef public StopFinder quiet

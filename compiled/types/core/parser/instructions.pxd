@@ -1,3 +1,5 @@
+cimport cython
+@cython.final
 cdef class Program:
     cdef public list code
     cdef public Py_ssize_t start, fallback

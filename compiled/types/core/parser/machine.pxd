@@ -2,7 +2,7 @@ cimport cython
 from ...values.base cimport Transcoder
 from .machine_state cimport MachineState
 from .names cimport Names
-from .usual cimport Steps
+from .steps cimport Steps
 cdef class Machine(MachineState):
     @cython.locals(ins=tuple, op=int)
     cpdef waiting(self)

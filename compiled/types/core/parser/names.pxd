@@ -1,4 +1,5 @@
 cimport cython
+@cython.final
 cdef class Names:
     cdef public bint alone, header, of_tool
     cdef public object follow, key, odd, run, spell

@@ -1,6 +1,7 @@
 cimport cython
 from .call cimport Call, call_id, joined
 from .text cimport Text, holding
+@cython.final
 cdef class Transcript:
     cdef public bint broken, ending, late_ids, unwanted, wrong
     cdef public Call call

@@ -1,6 +1,7 @@
 cimport cython
 from .machine cimport Machine
 from .names cimport Names
+@cython.final
 cdef class Step:
     cdef public bint begins, cut, first, top
     cdef public object calling, match
@@ -9,6 +10,7 @@ cdef class Step:
     cdef public list items, more, names, pushed
     @cython.locals(literal=str, at=Py_ssize_t)
     cpdef bint begun(self, Machine machine, str text, Py_ssize_t i) except -1
+@cython.final
 cdef class Steps:
     cdef public object make
     cdef public list steps
