@@ -87,8 +87,8 @@ class Steps:
                 if match is not None:
                     end = match.end() - step.ahead
                     break
-                if not machine.final and step.begun(machine, text, i):
-                    return -1
+                if not machine.final and (len(text) - i == len(step.text) or step.begun(machine, text, i)):
+                    return -1  # at the end of the first text, a name may come
             elif len(text) - i < len(step.text) and not machine.final and step.text.startswith(text[i:]):
                 machine.rest = step.text[len(text) - i :]
                 return -1
