@@ -22,14 +22,12 @@ from typing import NamedTuple
 from ...errors import RequestError
 from ...kept import kept
 from .. import ir
-from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, closed, complement, literals
-from ..reading.residual import BEYOND_ASCII, CHARACTER, residual
-from .escaped import Spellings, high_spellings, spellings
+from ..ir import Ir, charset, closed, complement, literals
+from ..reading.residual import CHARACTER, residual
+from .lark_regex import ANY_CHARACTER, EXACT, char_class, escape, regex
 from .rules import RuleWriter
 
-_ANY = "(?s:.)"
 _EMPTY = "(?:)"
-_NEVER = r"[^\s\S]"
 _INDENT = 64
 _BLANK = rf"/ |\r?\n[ \t]{{0,{_INDENT}}}/"
 _MARKS = frozenset(":,]}")
@@ -38,89 +36,6 @@ _MARKS = frozenset(":,]}")
 
 def _literal(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-_OF_SYNTAX = re.compile(r"[^A-Za-z0-9 _\-<>=:,;\"'!@%~`]").sub
-
-
-def _escape(text: str) -> str:
-    return _OF_SYNTAX(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    char = found[0]
-    if " " < char <= "~":
-        return "\\" + char
-    return char if char.isalpha() and not char.isascii() else f"\\x{{{ord(char):X}}}"
-
-
-def _point(code: int) -> str:
-    char = chr(code)
-    return char if char.isascii() and (char.isalnum() or char in " _<>=:,;\"'!@%") else f"\\x{{{code:X}}}"
-
-
-def _class(ranges: Ranges) -> str:
-    if ranges == ANY:
-        return _ANY
-    negated = ranges[-1][1] == LAST
-    shown = complement(ranges) if negated else ranges
-    parts = [_point(low) if low == high else f"{_point(low)}-{_point(high)}" for low, high in shown]
-    return f"[{'^' if negated else ''}{''.join(parts)}]"
-
-
-@kept(4096, 128)
-def _encoded(ranges: Ranges) -> str:
-    """The spellings of one character inside a JSON string; the same as the GBNF writer's."""
-    return _options(spellings(ranges), [])
-
-
-def _in_every_way(ranges: Ranges) -> str:
-    """The same, and those that are not generated of a part of the characters beyond ASCII."""
-    spelt = spellings(ranges)
-    return _options(spelt, [] if spelt.high else high_spellings(ranges))
-
-
-def _options(spelt: Spellings, others: list[str]) -> str:
-    options = [_class(spelt.plain)] if spelt.plain else []
-    if spelt.letters:
-        options.append(r"\\" + _class(charset(spelt.letters)))
-    options += [
-        rf"\\u00{first}{_class(charset(last + last.upper()))}" for first, last in spelt.controls.items()
-    ]
-    options += [BEYOND_ASCII] if spelt.high else others
-    return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
-
-
-_EXACT = _encoded(ANY)
-_SPELT_SO = re.compile(r"[ !#-\[\]-~]*").fullmatch
-"""Finds the texts that have no other spelling inside a JSON string."""
-
-
-def _regex(node: Ir, encoding: Encoding, every: bool = False) -> str:
-    """A regular node as a regular expression. ``every``: in all spellings, because they are to be excluded."""
-    encoded = _in_every_way if every else _encoded
-    if isinstance(node, ir.Text):
-        if encoding == "raw":
-            return _escape(node.text)
-        if _SPELT_SO(node.text):
-            return _escape(node.text)
-        return "".join([encoded(charset(char)) for char in node.text])
-    if isinstance(node, ir.Chars):
-        return _class(node.ranges) if encoding == "raw" else encoded(node.ranges)
-    if isinstance(node, ir.Seq):
-        return "".join(_regex(item, encoding, every) for item in node.items)
-    if isinstance(node, ir.Alt):
-        return "(?:" + ("|".join(_regex(option, encoding, every) for option in node.options) or _NEVER) + ")"
-    if isinstance(node, ir.Rep):
-        inner = _regex(node.node, encoding, every)
-        most = "" if node.most is None else str(node.most)
-        count = {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
-            (node.least, most), f"{{{node.least},{most}}}"
-        )
-        return f"(?:{inner}){count}"
-    if isinstance(node, ir.Shared):
-        return _regex(node.node, encoding, every)
-    raise TypeError(f"not regular: {type(node).__name__}")
 
 
 def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
@@ -232,7 +147,7 @@ class _Writer(RuleWriter):
             and len(node.options) > 1
             and all(isinstance(option, ir.Text) and option.text for option in node.options)
         ):
-            return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
+            return self.terminal("ONE", f"/{regex(node, 'raw')}/")
         if isinstance(node, ir.Alt):
             node = ir.Alt(self.closed_numbers(_told_apart(node.options)))
         return super().body(node)
@@ -300,7 +215,7 @@ class _Writer(RuleWriter):
         if isinstance(node, ir.Lang):
             return self.lang(node)
         if isinstance(node, ir.Chars):
-            return self.terminal("CHAR", f"/{_class(node.ranges)}/")
+            return self.terminal("CHAR", f"/{char_class(node.ranges)}/")
         if isinstance(node, ir.Blank):
             left = _INDENT - node.written
             if node.written < 0:
@@ -331,7 +246,7 @@ class _Writer(RuleWriter):
         if node.lexeme:
             if isinstance(node.node, ir.Lang):
                 return self.lang(node.node)
-            return self.terminal(node.hint, f"/{_regex(node.node, 'raw')}/")
+            return self.terminal(node.hint, f"/{regex(node.node, 'raw')}/")
         return super().new_shared(node)
 
     def repeat(self, node: ir.Rep) -> str:
@@ -339,7 +254,7 @@ class _Writer(RuleWriter):
             return '""'
         if _one_character(node.node) and not isinstance(node.node, ir.Text):
             some = ir.Rep(node.node, max(1, node.least), node.most)
-            return self.terminal("RUN", f"/{_regex(some, 'raw')}/") + ("" if node.least else "?")
+            return self.terminal("RUN", f"/{regex(some, 'raw')}/") + ("" if node.least else "?")
         atom = self.atom(node.node)
         if atom.endswith(("?", "*", "+", "}")):
             atom = f"({atom})"
@@ -421,24 +336,24 @@ class _Writer(RuleWriter):
     def string(self, node: ir.Lang) -> str:
         """A string and its end. The quotes are in each of its constraints: llguidance makes most masks inside a string
         ahead, but only for a lexeme that is one as a whole."""
-        quote, end = "" if node.opened else '"', '"' + _escape(node.end_text)
+        quote, end = "" if node.opened else '"', '"' + escape(node.end_text)
         count = "*" if not node.least and node.most is None else _count(node.least, node.most)
         if not node.parts:
             return f"/{quote}{CHARACTER}{count}{end}/"
         terms = []
         if count != "*" or not any(part.positive for part in node.parts):
-            terms.append(f"/{quote}{_EXACT}{count}{end}/")
+            terms.append(f"/{quote}{EXACT}{count}{end}/")
         for part in sorted(node.parts, key=lambda part: not part.positive):  # a terminal begins with no `~`
-            inner = _regex(part.node, "json", not part.positive)
+            inner = regex(part.node, "json", not part.positive)
             terms.append(f"{'' if part.positive else '~'}/{quote}{inner}{end}/")
         return " & ".join(terms)
 
     def terms(self, node: ir.Lang) -> list[str]:
         terms = [
-            ("" if part.positive else "~") + f"/{_regex(part.node, 'raw') or _EMPTY}/" for part in node.parts
+            ("" if part.positive else "~") + f"/{regex(part.node, 'raw') or _EMPTY}/" for part in node.parts
         ]
         if node.least or node.most is not None:
-            terms.append(f"/{_ANY}{_count(node.least, node.most)}/")
+            terms.append(f"/{ANY_CHARACTER}{_count(node.least, node.most)}/")
         return terms
 
     def text_until(self, node: ir.Lang, end: str) -> str:
@@ -447,7 +362,7 @@ class _Writer(RuleWriter):
         others = self.excluded(node, end)
         if others is None or node.parts or node.least or node.most is not None:
             return self.terminal("TEXT", self.until(node, end))
-        body = " & ".join([f"/{_ANY}*{_escape(end)}/", *others])
+        body = " & ".join([f"/{ANY_CHARACTER}*{escape(end)}/", *others])
         if body in self.bodies:
             return self.bodies[body]
         terminal = self.terminal("TEXT_END", body)
@@ -463,48 +378,48 @@ class _Writer(RuleWriter):
         found: list[str] = []
         for stop in _minimal((*node.stops, end)):
             if end.startswith(stop) and end != stop:
-                found.append(f"~/{_ANY}*{_escape(stop)}{_ANY}*{_escape(end)}/")
+                found.append(f"~/{ANY_CHARACTER}*{escape(stop)}{ANY_CHARACTER}*{escape(end)}/")
             elif not end.endswith(stop):
                 anywhere.append(stop)
             elif len(end) == len(stop) + 1:
-                before = _class(complement(charset(end[0])))
-                found.append(f"~/(?:{_ANY}*{before})?{_escape(stop)}{_ANY}*/")
+                before = char_class(complement(charset(end[0])))
+                found.append(f"~/(?:{ANY_CHARACTER}*{before})?{escape(stop)}{ANY_CHARACTER}*/")
             elif end != stop:
                 return None
         if anywhere:
-            found.append(f"~/{_ANY}*{_any_of(tuple(anywhere))}{_ANY}*/")
+            found.append(f"~/{ANY_CHARACTER}*{_any_of(tuple(anywhere))}{ANY_CHARACTER}*/")
         return found
 
     def until(self, node: ir.Lang, end: str) -> str:
         """Text that ends with the first stop in it."""
         terms = self.terms(node)
-        tail = _escape(end)
+        tail = escape(end)
         if not terms:
-            whole = f"/{_ANY}*{tail}/"
+            whole = f"/{ANY_CHARACTER}*{tail}/"
         else:
             if all(term.startswith("~") for term in terms):  # `~` by itself would take all that follows
-                terms.insert(0, f"/{_ANY}*/")
+                terms.insert(0, f"/{ANY_CHARACTER}*/")
             whole = f"(({' & '.join(terms)}) /{tail}/)"
         stops = _minimal((*node.stops, end))
-        return f"{whole} & ~/{_ANY}*{_any_of(stops)}{_ANY}+/"
+        return f"{whole} & ~/{ANY_CHARACTER}*{_any_of(stops)}{ANY_CHARACTER}+/"
 
     def before_token(self, node: ir.Lang, lead: str) -> str:
         """Text that ends with ``lead`` and holds no stop. A token follows, so the lexer knows where the text ends."""
         terms = self.terms(node)
-        whole = f"({' & '.join(terms)}) /{_escape(lead)}/" if terms else f"/{_ANY}*{_escape(lead)}/"
-        return f"({whole}) & ~/{_ANY}*{_any_of(_minimal(node.stops))}{_ANY}*/"
+        whole = f"({' & '.join(terms)}) /{escape(lead)}/" if terms else f"/{ANY_CHARACTER}*{escape(lead)}/"
+        return f"({whole}) & ~/{ANY_CHARACTER}*{_any_of(_minimal(node.stops))}{ANY_CHARACTER}*/"
 
     def open_text(self, node: ir.Lang) -> tuple[str, bool]:
         """Text without an end of its own, and whether it may be empty (a terminal may not)."""
         terms = self.terms(node)
         stops = _minimal(node.stops)
         if stops:
-            terms.append(f"~/{_ANY}*{_any_of(stops)}{_ANY}*/")
+            terms.append(f"~/{ANY_CHARACTER}*{_any_of(stops)}{ANY_CHARACTER}*/")
         nullable = not node.least and all(part.positive is ir.nullable(part.node) for part in node.parts)
         if nullable:
-            terms.append(f"/{_ANY}+/")
+            terms.append(f"/{ANY_CHARACTER}+/")
         if not any(not term.startswith("~") for term in terms):
-            terms.append(f"/{_ANY}*/")
+            terms.append(f"/{ANY_CHARACTER}*/")
         terms.sort(key=lambda term: term.startswith("~"))
         return " & ".join(terms), nullable
 
@@ -645,7 +560,7 @@ def _minimal_of(every: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _any_of(stops: tuple[str, ...]) -> str:
-    return _escape(stops[0]) if len(stops) == 1 else "(?:" + "|".join(map(_escape, stops)) + ")"
+    return escape(stops[0]) if len(stops) == 1 else "(?:" + "|".join(map(escape, stops)) + ")"
 
 
 def write_lark(root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> str:
