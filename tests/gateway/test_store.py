@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,13 @@ TOOL = {
 }
 # Other white space and escapes than the template writes.
 CALL = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name":"get_weather", "arguments":{"city":  "Oslo"}}\n</tool_call>'
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Store]]:
+    """Opens stores, and closes them when the test is over."""
+    with ExitStack() as stack:
+        yield lambda *given, **named: stack.enter_context(closing(Store(*given, **named)))
 
 
 @pytest.fixture
@@ -259,8 +267,8 @@ def kept(id: str, text: str = "", **more: Any) -> Kept:
     return Kept(id, response(id, text), [{"id": f"in_{id}"}], **more)
 
 
-def test_the_bounds_hold() -> None:
-    store = Store("memory", entries=10, size=20_000, age=3600)
+def test_the_bounds_hold(opened: Callable[..., Store]) -> None:
+    store = opened("memory", entries=10, size=20_000, age=3600)
     for number in range(30):
         store.keep("", kept(str(number)))
         store.use("", "0")
@@ -283,9 +291,9 @@ def test_the_bounds_hold() -> None:
 
 
 @pytest.mark.parametrize("bound", [{"entries": 60}, {"size": 30_000}], ids=str)
-def test_no_owner_loses_its_share_to_others(bound: dict[str, int]) -> None:
+def test_no_owner_loses_its_share_to_others(bound: dict[str, int], opened: Callable[..., Store]) -> None:
     """Who writes most makes room with its own oldest. Frames of what runs make room too."""
-    store, draw = Store("memory", **bound), random.Random(7)
+    store, draw = opened("memory", **bound), random.Random(7)
     wrote: dict[str, list[str]] = {owner: [] for owner in "abcd"}
     for number in range(600):
         owner = draw.choices("abcd", [100, 20, 2, 1])[0]
@@ -304,8 +312,8 @@ def test_no_owner_loses_its_share_to_others(bound: dict[str, int]) -> None:
         assert all(there) == (owner in "cd"), "two have less than a fourth"
 
 
-def test_ids_of_a_chain_are_kept_once() -> None:
-    store, held, parent = Store("memory"), [7] * 1000, None
+def test_ids_of_a_chain_are_kept_once(opened: Callable[..., Store]) -> None:
+    store, held, parent = opened("memory"), [7] * 1000, None
     for number in range(50):
         given, sampled = [*held, 1, 2], [3, number]
         store.keep("", kept(str(number), parent=parent), Held("d", given, sampled))
@@ -335,7 +343,7 @@ def _writers(folder: Path) -> Iterator[subprocess.Popen[str]]:
         yield subprocess.Popen(given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def test_it_outlives_a_kill(tmp_path: Path) -> None:
+def test_it_outlives_a_kill(tmp_path: Path, opened: Callable[..., Store]) -> None:
     """Two processes write one file and are killed: all that they said to be kept is there, whole."""
     writers = list(_writers(tmp_path))
     said: list[str] = []
@@ -346,7 +354,7 @@ def test_it_outlives_a_kill(tmp_path: Path) -> None:
         writer.kill()
         rest, _ = writer.communicate()
         said += rest.splitlines(keepends=False)[:-1]
-    store = Store(str(tmp_path))
+    store = opened(str(tmp_path))
     assert all(store.response("", id) is not None for id in said)
     assert store._read("PRAGMA integrity_check") == [("ok",)]
     count = store._read("SELECT count(*), sum(size) FROM entries")
@@ -357,8 +365,8 @@ def test_it_outlives_a_kill(tmp_path: Path) -> None:
     assert found is not None and not found.running and found.response["status"] == "failed"
 
 
-def test_threads_and_processes_take_turns(tmp_path: Path) -> None:
-    stores = [Store(str(tmp_path)) for _ in range(3)]
+def test_threads_and_processes_take_turns(tmp_path: Path, opened: Callable[..., Store]) -> None:
+    stores = [opened(str(tmp_path)) for _ in range(3)]
     stores[0].begin_conversation("", "conv", {"id": "conv"}, [])
 
     def add(number: int) -> None:
@@ -370,6 +378,7 @@ def test_threads_and_processes_take_turns(tmp_path: Path) -> None:
     pairs = [(items[at]["id"][3:], items[at + 1]["id"][4:]) for at in range(0, 120, 2)]
     assert len(items) == 120 and all(first == second for first, second in pairs)
     assert (tmp_path / FILE).stat().st_mode & 0o077 == 0
-    with pytest.raises(sqlite3.Error), sqlite3.connect(tmp_path / FILE) as db:
+    with closing(sqlite3.connect(tmp_path / FILE)) as db:
         db.execute("PRAGMA foreign_keys = ON")
-        db.execute("INSERT INTO items VALUES ('none', 0, 'x', 'x')")
+        with pytest.raises(sqlite3.Error):
+            db.execute("INSERT INTO items VALUES ('none', 0, 'x', 'x')")
