@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
-from ..core.parser.alphabet import Alphabet
+from ..core.parser.alphabet import HIDDEN, Alphabet
 from ..core.parser.past import Past, beginning, gathered, sealed, since, size
 from ..core.parser.start import KEPT_PREFIX, as_parsed, start
 from ..core.parser.stream import Start
@@ -32,7 +32,7 @@ _lone = re.compile("[\ud800-\udfff]")
 _FIRST_OTHER = 0xDC00
 _LAST_OTHER = 0xDFFF
 _characters = re.compile("[\ud800-\udfff]")
-_runs = re.compile("([\udc00-\udfff]+)")
+_runs = re.compile(f"([{HIDDEN}]+)")
 
 _Recipe: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], frozenset[int], bool, bool]"
 

@@ -9,7 +9,8 @@ import pytest
 
 import chatparsers
 from chatparsers import Format
-from chatparsers.testing import check_conservation, check_cuts
+from chatparsers.testing import check_conservation, check_cuts, check_message
+from chatparsers.testing.tiny import tiny_model
 
 TOOLS = [
     {
@@ -74,6 +75,34 @@ def test_a_whole_answer_of_calls_is_read(format: Format) -> None:
             assert message.complete and not message.content.strip() and not message.diagnostics, where
             check_cuts(turn, answer, [list(answer)])
             check_conservation(message, turn)
+
+
+UNSEEN = ("{}…", "\n{}\n…", "…{}\n", "{}{}…{}")
+"""Where special tokens may be that the format does not name."""
+
+
+def test_special_tokens_around_it_show_nothing(format: Format) -> None:
+    """Qwen2.5-Coder writes ``<|im_start|>`` before a bare call, and llama-server's text has nothing of it."""
+    tokenizer = tiny_model(format, template="").tokenizer
+    asked: dict[str, Any] = {"tools": TOOLS, "tokenizer": tokenizer, "id_seed": ""}
+    lenient, plain = (format.bind(**asked, lenient_calls=on) for on in (True, False))
+    for around in (text.replace("{}", "<|tiny_pad|>") for text in UNSEEN):
+        others = {} if around.count("<") == 1 else NO_CALLS
+        for named, wrapper in {**WRAPPERS, **others}.items():
+            answer = around.replace("…", wrapper.replace("…", json.dumps(OSLO)))
+            ids = tokenizer.encode(answer, add_special_tokens=False).ids
+            message, stream = lenient.parse(ids), lenient.stream()
+            if named in WRAPPERS:
+                where = f"{format.name}, {answer!r}: {message!r}"
+                assert [call.parsed_arguments for call in message.tool_calls] == [OSLO["arguments"]], where
+                assert message.complete and not message.content.strip() and not message.diagnostics, where
+                check_message(message, lenient)
+            else:
+                assert message == plain.parse(ids), f"{format.name}, {answer!r}"
+            for id in ids:
+                stream.feed(id)
+            stream.finish()
+            assert stream.message == message, f"{format.name}, {answer!r}"
 
 
 def test_nothing_else_is_read(format: Format) -> None:

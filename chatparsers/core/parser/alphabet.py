@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _FIRST = 0xD800
+HIDDEN = r"\udc00-\udfff"
+"""The characters of all other special tokens, as a class of `re` has them (tokens/feed.py)."""
 
 
 AlphabetKey = tuple[tuple[str, ...], bool, tuple[str, ...]]

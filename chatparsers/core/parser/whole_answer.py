@@ -8,6 +8,7 @@ So a look-ahead reads the answer to its end first, and all of it is held until t
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from typing import Any
 
@@ -17,12 +18,16 @@ from ...values import Json, Transcoder
 from ..definition.idioms import Builder, Options
 from ..definition.nodes import Chars, Choice, Node, Not, Peek, Sequence, Space, as_node
 from . import instructions as m
-from .code import Code, Label, Place
+from .alphabet import HIDDEN
+from .code import WHITE, Code, Label, Place
 from .recovery import CompileNode
 
 _FITS = "chatparsers.grammar.schemas.judge:fits"
 _GAP = Sequence.of(Space(""), Choice.of(",", ""), Space(""))
 """What models write between calls that stand together."""
+_unseen = re.compile(f"[{WHITE}{HIDDEN}]*").match
+"""What may be around the calls: white space, and special tokens that mean nothing here. Qwen2.5-Coder writes
+``<|im_start|>`` before a bare call, where its template has ``<tool_call>``."""
 
 
 def whole_answer_calls(options: Options) -> Node | None:
@@ -44,9 +49,9 @@ class WholeAnswer:
         self.calls = calls
         self.end = end
         self.wrappers: tuple[tuple[Node, Node], ...] = (
-            (fence, Sequence.of(Space(""), "```", Space(""))),
-            (tag, Sequence.of(Space(""), "</", Chars(r"\w:|-"), ">", Space(""))),
-            (Sequence(()), Space("")),
+            (fence, Sequence.of(Space(""), "```")),
+            (tag, Sequence.of(Space(""), "</", Chars(r"\w:|-"), ">")),
+            (Sequence(()), Sequence(())),
         )
 
     def emit(self, code: Code, node: CompileNode, at: Place) -> None:
@@ -55,12 +60,14 @@ class WholeAnswer:
 
     def _wrapped(self, code: Code, node: CompileNode, at: Place, open: Node, close: Node) -> None:
         whole = Label()
-        node(Sequence.of(Space(""), open), at.markers)
+        code.emit(m.SPAN, at.markup, _unseen)
+        node(open, at.markers)
         code.attempt(partial(self._ahead, code, node, at, close), whole, m.BACK)
         code.emit(m.FAIL)
         code.place(whole)
         node(self.calls, at)
         node(close, at.markers)
+        code.emit(m.SPAN, at.markup, _unseen)
 
     def _ahead(self, code: Code, node: CompileNode, at: Place, close: Node) -> None:
         read = Json().value(code.alphabet.spellings)
@@ -76,7 +83,9 @@ class WholeAnswer:
             code.any_number(partial(value, _GAP, Peek(as_node("{"))))
 
         code.choice_of([partial(value, Peek(as_node("["))), objects])
-        node(Sequence.of(close, self.end), at.markers)
+        node(close, at.markers)
+        code.emit(m.SPAN, at.markup, _unseen)
+        node(self.end, at.markers)
 
 
 class _DeclaredCalls(Transcoder):
