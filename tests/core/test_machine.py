@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,11 +24,12 @@ from chatparsers.schema.tools import Toolset, read_tools
 
 
 def table() -> dict[str, list[str]]:
-    """The instructions of the module's table, each with its operands."""
-    assert m.__doc__
+    """The instructions of the module's table, each with its operands: from the source, as the compiled module has no
+    docstring."""
+    source = Path(m.__file__).with_name("instructions.py").read_text(encoding="utf-8")
     return {
         line.split()[0]: line.split()[1:]
-        for line in m.__doc__.splitlines()
+        for line in (ast.get_docstring(ast.parse(source)) or "").splitlines()
         if re.fullmatch(r"[A-Z]+(?: [a-z_]+)*", line)
     }
 
