@@ -187,7 +187,7 @@ def build(folder: Path, oldest: str = "") -> list[Path]:
     """Compiles the modules into ``folder``, each at its place in the package, and returns their files.
 
     With ``oldest``, a version as "3.12", they serve that CPython and all later ones (the limited API). The variable
-    ``CHATPARSERS_CFLAGS`` replaces `FLAGS`: ``-O1`` compiles in half of the time.
+    ``CHATPARSERS_CFLAGS`` replaces all flags: ``-Os -g0`` compiles in three fifths of the time.
     """
     folder = folder.resolve()
     os.chdir(HERE)  # relative names, so that the C text says nothing of this machine
