@@ -159,7 +159,8 @@ def test_the_sources_run_where_the_compiled_modules_may_not(tmp_path: Path) -> N
     assert run_beside(tmp_path / "1", READ, CHATPARSERS_PURE="1").stdout == "pure\n"
     without_gil = f"import sys; sys._is_gil_enabled = lambda: False; {READ}"
     assert run_beside(tmp_path / "2", without_gil).stdout == "pure\n"
-    broken = run_beside(tmp_path / "3", READ)
+    with_gil = f"import sys; sys._is_gil_enabled = lambda: True; {READ}"
+    broken = run_beside(tmp_path / "3", with_gil)
     assert broken.returncode == 1 and "ImportError" in broken.stderr, (
         "a module beside its source is the one that runs"
     )
