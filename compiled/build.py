@@ -40,6 +40,8 @@ FLAGS = (
 )
 GCC = "-freorder-blocks-algorithm=simple -fno-thread-jumps -fno-inline-functions-called-once -fno-tree-vectorize"
 """For fewer copies of code. Other compilers do not know all of these."""
+LINK = "-Wl,-s -Wl,-z,noseparate-code -Wl,--hash-style=gnu -Wl,--build-id=none"
+"""On Linux: no symbols, no padding between segments, and one table of names."""
 SMALL = {"core.format", "core.parser.instructions", "kept", "schema.tools"}
 """Modules whose code runs once for a request: compiled for size."""
 SHARED = "chatparsers._shared"
@@ -216,7 +218,7 @@ def build(folder: Path, oldest: str = "") -> list[Path]:
             small = ["-Os"] if module.name.removeprefix("chatparsers.") in SMALL else []
             module.extra_compile_args += flags.split() if flags else [*FLAGS.split(), *GCC.split(), *small]
         if sys.platform == "linux":
-            module.extra_link_args.append("-Wl,-s")
+            module.extra_link_args += LINK.split()
     command = Build(Distribution({"name": "chatparsers", "ext_modules": modules}))
     command.build_lib, command.build_temp = str(folder), str(BUILD / "o")
     command.parallel = os.cpu_count()
