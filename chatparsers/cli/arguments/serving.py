@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from .shared import FORMAT, Commands, Group, Parser, above_zero, add_command, at_least_one, number
+from .shared import (
+    FORMAT,
+    Commands,
+    Group,
+    Parser,
+    above_zero,
+    add_command,
+    add_lenient_calls,
+    at_least_one,
+    number,
+)
 
 
 def add_serve(commands: Commands[Parser]) -> None:
@@ -131,11 +141,7 @@ def _limits(group: Group) -> None:
         action="store_true",
         help="refuse requests with fields that no API has; without it they are ignored, counted and named once",
     )
-    group.add_argument(
-        "--lenient-calls",
-        action="store_true",
-        help="also read a whole answer as calls that is JSON in a fence, in tags or bare",
-    )
+    add_lenient_calls(group)
 
 
 def _store(group: Group) -> None:

@@ -90,6 +90,15 @@ def add_format(parser: Parser) -> None:
     parser.add_argument("--thinking", choices=("on", "off"), help="(default: as the template has it)")
 
 
+def add_lenient_calls(parser: Parser | Group) -> None:
+    """The option that reads a whole answer as calls."""
+    parser.add_argument(
+        "--lenient-calls",
+        action="store_true",
+        help="also read a whole answer as calls that is JSON in a fence, in tags or bare",
+    )
+
+
 def add_request(parser: Parser) -> None:
     """The options that say what was asked of the model."""
     parser.add_argument("--tools", metavar="FILE", help=TOOLS)
@@ -97,11 +106,7 @@ def add_request(parser: Parser) -> None:
         "--tool-choice", metavar="CHOICE", default="auto", help="auto, none, required or a tool's name"
     )
     parser.add_argument("--no-parallel", action="store_true", help="at most one call in the turn")
-    parser.add_argument(
-        "--lenient-calls",
-        action="store_true",
-        help="also read a whole answer as calls that is JSON in a fence, in tags or bare",
-    )
+    add_lenient_calls(parser)
     parser.add_argument(
         "--response-format",
         metavar="FILE",
