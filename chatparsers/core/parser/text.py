@@ -14,16 +14,17 @@ class Text:
 
     ``marks`` are the positions of the characters that stand for special tokens. ``grown`` says how much longer the
     model's text before each mark is than the machine's; its last entry is for the text after the last mark.
+    ``written`` has the first ``read`` characters as the model writes them, in pieces.
     """
 
-    __slots__ = ("grown", "marks", "origin", "read", "spelt")
+    __slots__ = ("grown", "marks", "origin", "read", "written")
 
     def __init__(self, origin: int) -> None:
         self.origin = origin
         self.read = 0
         self.marks: list[int] = []
         self.grown: list[int] = [0]
-        self.spelt: list[str] = []
+        self.written: list[str] = []
 
     def whole(self, encoded: str, ids: Any) -> str:
         """All that was fed, which is ``encoded``, as the model writes it."""
@@ -37,11 +38,11 @@ class Text:
             self.marks.append(at)
             grown += len(text) - 1
             self.grown.append(grown)
-            self.spelt += encoded[self.read : at], text
+            self.written += encoded[self.read : at], text
             self.read = at + 1
-        self.spelt.append(encoded[self.read :])
+        self.written.append(encoded[self.read :])
         self.read = len(encoded)
-        return joined(self.spelt)
+        return joined(self.written)
 
     def position(self, at: int) -> int:
         """The machine's position ``at`` as a position in the model's text."""
