@@ -84,7 +84,7 @@ def is_of(value: object, types: frozenset[str]) -> bool:
     """Whether a value has one of these JSON types; a number without a fraction is an integer too."""
     found = type_of(value)
     if found == "number" and "integer" in types:
-        return "number" in types or _integral(value)  # type: ignore[arg-type]
+        return "number" in types or _integral(value)
     return found in types
 
 
@@ -457,8 +457,9 @@ def _listed_types(values: list[Any] | tuple[Any, ...]) -> int:
     return bits
 
 
-def _integral(value: float) -> bool:
-    return isinstance(value, int) or value.is_integer()
+def _integral(value: object) -> bool:
+    """Whether a number has no fraction."""
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
 
 
 def _names(bits: int) -> frozenset[str]:
