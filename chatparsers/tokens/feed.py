@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
 from ..core.parser.alphabet import HIDDEN, Alphabet
-from ..core.parser.past import Past, beginning, gathered, sealed, since, size
+from ..core.parser.past import Past, gathered, sealed, size
 from ..core.parser.start import KEPT_PREFIX, as_parsed, start
 from ..core.parser.stream import Start
 from ..core.parser.tokenizer import Named
@@ -175,24 +175,6 @@ class IdFeed:
     def fed(self) -> int:
         """How many ids were fed."""
         return len(self._new) + len(self._offsets) + size(self._past[0])
-
-    def keep(self, count: int) -> int:
-        """Keeps the first ``count`` ids; all others are ordinary. Returns where the first of these began; -1 if there
-        is none."""
-        self._settle()
-        past, marks = self._past
-        if count == size(past) + len(self._offsets):
-            return -1
-        begin: int = since(past, self._offsets, count)[0]
-        if count > size(past):
-            del self._offsets[count - size(past) :]
-        else:
-            self._past, self._offsets = (beginning(past, count), marks), array("I")
-        return begin
-
-    def ordinary(self, id: int) -> str:
-        """The text of ``id``, if it is an ordinary one and no part of a character came before it; else ``""``."""
-        return "" if self._detokenizer.held else self._texts[id]
 
     @property
     def pending(self) -> int:

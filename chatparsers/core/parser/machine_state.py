@@ -82,10 +82,6 @@ class MachineState:
         other.drafted, other.section = self.drafted, self.section
         return other
 
-    def holds(self, piece: str) -> bool:
-        """Whether ``piece`` goes on with the text that is held, and does not end it."""
-        return len(piece) < len(self.rest) and self.rest.startswith(piece)
-
     def hold(self, piece: str) -> bool:
         """Adds ``piece`` to the window, if it goes on with the text that is held and does not end it."""
         if len(piece) >= len(self.rest) or not self.rest.startswith(piece):
@@ -93,11 +89,6 @@ class MachineState:
         self.rest = self.rest[len(piece) :]
         self.text += piece
         return True
-
-    def unhold(self, length: int) -> None:
-        """Takes the last ``length`` characters back that `hold` added."""
-        self.rest = self.text[-length:] + self.rest
-        self.text = self.text[:-length]
 
     def release(self) -> str:
         """Gives up the text that the open value has left. It is read elsewhere."""

@@ -65,21 +65,6 @@ def beginning(past: Past, count: int) -> Past:
     return None if past is None else (past[0], past[1], count)
 
 
-def shortened(past: Past, new: list[str], length: int) -> Past:
-    """Takes the last ``length`` characters off the texts; returns their past."""
-    while length and (new or past is not None):
-        if new:
-            last = new.pop()
-        else:
-            assert past is not None
-            last = past[1][past[2] - size(past[0]) - 1]
-            past = beginning(past, past[2] - 1)
-        if len(last) > length:
-            new.append(last[:-length])
-        length -= min(length, len(last))
-    return past
-
-
 def _items(past: Past) -> Any:
     """The last items of the past, those that one list had."""
     assert past is not None

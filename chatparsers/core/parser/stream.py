@@ -14,7 +14,6 @@ the end of the text, which an open value has left. `_catch_up` gives the machine
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeAlias
@@ -35,6 +34,9 @@ from .transcript import KINDS, STRICT, Checks, Seeded, Transcript
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
 
+
+_STEP = 16
+"""How many ids come between two copies of a stream that can take ids back: as many are read again."""
 
 _no_shortcut: Callable[[str], object] = len
 """In place of a search: it finds something in every piece."""
@@ -78,8 +80,8 @@ class Stream:
     """Reads one turn of the model as it is written. Made by `Turn.stream`."""
 
     __slots__ = (
-        "_asked", "_early", "_ended", "_fed", "_finished", "_first", "_held", "_ids", "_kind", "_lent", "_machine",
-        "_make", "_most", "_not_given", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_undo", "_value",
+        "_asked", "_copies", "_due", "_early", "_ended", "_fed", "_finished", "_held", "_ids", "_kind", "_last",
+        "_machine", "_make", "_most", "_not_given", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_value",
     )  # fmt: skip
 
     _asked: Asked | None
@@ -89,13 +91,12 @@ class Stream:
     _ended: bool
     _most: int
     """How many ids can be taken back; 0: none."""
-    _undo: deque[tuple[int, Stream]]
-    """Copies of the stream, each with the number of ids before it: one before each of the last ids that did more than
-    add to running text or to text that the machine holds."""
-    _lent: bool
-    """Whether these copies belong to a fork, too."""
-    _first: int
-    """How many of the first ids cannot be taken back any more."""
+    _copies: list[Stream]
+    """Copies of the stream, from which it goes on after ids were taken back."""
+    _last: list[int]
+    """The ids since the first of these copies."""
+    _due: int
+    """How many of these there are when the next copy is made."""
 
     def __init__(self) -> None:
         made_by("a stream", "Turn.stream()")
@@ -369,11 +370,9 @@ class Stream:
         if self._ids is False:
             self._begin_with_text()
         other = self._copy()
-        self._find_lists()
-        other._settle()
         if self._most:
-            other._most, other._first, other._undo = self._most, self._first, self._undo.copy()
-            other._lent = self._lent = True
+            other._most, other._due = self._most, self._due
+            other._copies, other._last = self._copies.copy(), self._last.copy()
         return other
 
     def rollback(self, n: int) -> None:
@@ -392,57 +391,53 @@ class Stream:
         """
         if self._finished:
             raise RequestError("rollback: the stream is finished; make a new one with turn.stream()")
-        fed = self._ids.fed if self._ids else 0
-        kept = min(self._most, fed - self._first) if self._most else 0
+        kept = min(self._most, len(self._last)) if self._most else 0
         if type(n) is not int or not 0 <= n <= kept:
             more = "" if self._most else ": make the stream with turn.stream(rollback=…)"
             raise RequestError(f"rollback: expected a number of ids from 0 to {kept}, found {n!r}{more}")
         if n:
-            self._go_back(fed - n)
+            self._go_back(n)
 
-    def _go_back(self, count: int) -> None:
-        """Keeps the first ``count`` ids. Goes back to the copy before the first later id that changed more than the end
-        of running text, or of text that the machine holds. The ids between are taken off that end."""
-        found = None
-        while self._undo and self._undo[-1][0] >= count:
-            found = self._undo.pop()[1]
-        if found is not None:
-            if self._lent:
-                found = found._copy()
-            self._strict, self._ended, self._early = found._strict, found._ended, found._early
-            self._fed, self._held, self._not_given = found._fed, found._held, found._not_given
-            self._machine, self._ids, self._transcript = found._machine, found._ids, found._transcript
-            self._settle()
-        begin = self._ids.keep(count)
-        if begin >= 0:
-            length = self._fed - begin
-            if self._has_shortcut:
-                self._transcript.shorten(begin, length, self._kind)
-            else:
-                self._machine.unhold(length)
-                self._transcript.shorten(begin, length, m.MARKUP)
-            self._fed = begin
-        self._find_lists()
+    def _go_back(self, n: int) -> None:
+        """Goes back to the last copy before the last ``n`` ids, and reads the ids between again."""
+        count, copies = self._ids.fed - n, self._copies
+        del self._last[-n:]
+        while copies[-1]._ids.fed > count:
+            copies.pop()
+            self._due -= _STEP
+        self._go_on_from(copies[-1])
+        again = count - self._ids.fed
+        if again:
+            self._feed_ids(self._last[-again:], [])
+            self._note_unknown()
+        self._strict = self._strict and not self._transcript.wrong
 
-    def _keep(self) -> None:
-        """Keeps a copy, to go back to."""
-        fed, undo = self._ids.fed, self._undo
-        self._first = max(self._first, fed - self._most)
-        while undo and undo[0][0] < self._first:
-            undo.popleft()
-        undo.append((fed, self._copy()))
-        self._find_lists()
+    def _keep(self, ids: Sequence[int]) -> None:
+        """Keeps ``ids``, which come next, and from time to time a copy of the stream before them."""
+        if len(self._last) >= self._due:
+            copies, last = self._copies, self._last
+            copies.append(self._copy())
+            while len(copies) > 1 and copies[1]._ids.fed <= copies[-1]._ids.fed - self._most:
+                del last[: copies[1]._ids.fed - copies.pop(0)._ids.fed]
+            self._due = len(last) + _STEP
+        self._last += ids
 
     def _copy(self) -> Stream:
-        """A copy without a shortcut. This stream must find its lists again (`_find_lists`)."""
+        """A copy at this point."""
         other = opened(self._asked, self._strict)
-        other._finished, other._ended, other._not_given = self._finished, self._ended, self._not_given
-        other._fed, other._held, other._early = self._fed, self._held, self._early
-        other._machine = self._machine.copy()
-        other._ids = self._ids.copy() if self._ids is not None else None
-        other._transcript = transcript = self._transcript.copy()
-        other._pieces = transcript.pieces
+        other._go_on_from(self)
+        self._find_lists()
         return other
+
+    def _go_on_from(self, other: Stream) -> None:
+        """Goes on where ``other`` is, which stays there. It must find its lists again."""
+        self._strict, self._finished, self._ended = other._strict, other._finished, other._ended
+        self._fed, self._held, self._early = other._fed, other._held, other._early
+        self._not_given = other._not_given
+        self._machine, self._transcript = other._machine.copy(), other._transcript.copy()
+        self._ids = None if other._ids is None else other._ids.copy()
+        self._pieces = self._transcript.pieces
+        self._settle()
 
     def _find_lists(self) -> None:
         """Finds the lists of the transcript again that take the next piece, after it was copied."""
@@ -472,8 +467,7 @@ class Stream:
         for name, value in state.items():
             setattr(self, name, value)
         self._pieces = self._transcript.pieces
-        self._undo, self._lent = deque(), False
-        self._first = self._ids.fed if self._ids else 0
+        self._copies, self._last, self._due = [], [], 0
         self._settle()
 
     # feeding
@@ -484,9 +478,8 @@ class Stream:
         events: list[Event] = []
         if type(piece) is int and self._ids:
             if self._most:
-                self._feed_kept(piece, events)
-            else:
-                self._feed_id(piece, events)
+                self._keep((piece,))
+            self._feed_id(piece, events)
         elif isinstance(piece, str):
             if self._ids is False:
                 self._begin_with_text()
@@ -500,14 +493,14 @@ class Stream:
             if not self._ids:
                 self._begin_with_ids()
             if isinstance(ids, int):
-                if self._most:
-                    self._feed_kept(ids, events)
-                else:
-                    self._feed_id(ids, events)
-            elif self._most:
-                self._feed_one_by_one(ids, events)
-            else:
+                ids = [ids]
+            if not self._most:
                 self._feed_ids(ids, events)
+            for start in range(0, len(ids) if self._most else 0, _STEP):
+                some = ids[start : start + _STEP]
+                self._keep(some)
+                self._feed_ids(some, events)
+            events[:] = joined_events(events)
         if self._ids and self._ids.unknown:
             self._note_unknown()
         if self._strict:
@@ -545,14 +538,6 @@ class Stream:
             self._check()
         return events
 
-    def _feed_one_by_one(self, ids: Sequence[int], events: list[Event]) -> None:
-        """Reads ids so that each of them can be taken back."""
-        for id in ids:
-            self._feed_kept(id, events)
-            if self._ids.unknown:
-                self._note_unknown()
-        events[:] = joined_events(events)
-
     def _note_unknown(self) -> None:
         for at, id in self._ids.take_unknown():
             large = id.bit_length() > 9999  # Python writes no longer ones
@@ -565,14 +550,6 @@ class Stream:
             self._feed_ids((id,), events)
         elif text:
             self._feed_text(text, events)
-
-    def _feed_kept(self, id: int, events: list[Event]) -> None:
-        """Reads an id so that it can be taken back: with a copy, unless `_go_back` can take its text off again."""
-        text = self._ids.ordinary(id)
-        plain = text and self._plain(text) is None
-        if not plain and (not text or self._value is not None or not self._machine.holds(text)):
-            self._keep()
-        self._feed_id(id, events)
 
     def _feed_text(self, text: str, events: list[Event]) -> None:
         """Reads the ordinary text that ids spell, by a shortcut if there is one."""
@@ -734,7 +711,7 @@ def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
     stream._ended = False
     stream._most = rollback
     if rollback:
-        stream._undo, stream._lent, stream._first = deque(), False, 0
+        stream._copies, stream._last, stream._due = [], [], 0
     return stream
 
 
@@ -745,4 +722,4 @@ def begun(start: Start, tools: Toolset) -> Stream:
     return stream
 
 
-_NOT_PICKLED = ("_first", "_kind", "_lent", "_make", "_parts", "_pieces", "_plain", "_undo", "_value")
+_NOT_PICKLED = ("_copies", "_due", "_kind", "_last", "_make", "_parts", "_pieces", "_plain", "_value")

@@ -34,7 +34,7 @@ from ..message import (
 )
 from . import instructions as m
 from .call import Call, call_id, joined
-from .past import Past, backwards, beginning, gathered, sealed, shortened, since, size
+from .past import Past, backwards, beginning, gathered, sealed, since, size
 from .so_far import Reader
 from .text import Text, holding
 
@@ -92,7 +92,6 @@ class _Lists(NamedTuple):
 
 
 _NO_PAST = _Lists()
-_NO_RUN = (-1, -1)
 
 
 class Transcript:
@@ -231,28 +230,6 @@ class Transcript:
             self.past = None
             for call in self.calls:
                 call.gather()
-
-    def shorten(self, end: int, length: int, kind: int) -> None:
-        """Takes ``length`` characters off the text, which ends at ``end`` then. All of them are of the region ``kind``,
-        or not read yet if that is markup."""
-        past = self.past or _NO_PAST
-        past = past._replace(pieces=shortened(past.pieces, self.pieces, length))
-        if kind == m.CALL and self.call is not None:
-            self.call.shorten(length)
-        elif kind == m.CONTENT:
-            past = past._replace(content=shortened(past.content, self.content, length))
-        elif kind == m.REASONING:
-            past = past._replace(reasoning=shortened(past.reasoning, self.reasoning, length))
-        if self.length > end:
-            self.length = end
-            while (run := next(backwards(past.runs, self.runs), _NO_RUN))[0] >= end:
-                if self.runs:
-                    self.runs.pop()
-                else:
-                    past = past._replace(runs=beginning(past.runs, size(past.runs) - 1))
-            self.kind = run[1]
-        self.past = past
-        self.regions, self.diagnostics, self.text = [], [], None
 
     # from trail items to events
 

@@ -18,5 +18,4 @@ cdef class IdFeed:
     cpdef list decode(self, ids, Py_ssize_t position)
     cdef Py_ssize_t _next(self, Py_ssize_t place) except -1
     cdef _settle(self)
-    cpdef str ordinary(self, id)
     cpdef str flush(self)

@@ -17,5 +17,4 @@ cdef class Call:
     cdef _own(self)
     cpdef gather(self)
     cpdef object read(self)
-    cdef shorten(self, Py_ssize_t length)
     cpdef str text(self)

@@ -5,11 +5,11 @@ from .machine cimport Machine
 from .transcript cimport Transcript
 cdef object _no_shortcut
 cdef class Stream:
-    cdef public list _early, _parts, _pieces
-    cdef public bint _ended, _lent, _strict
-    cdef public Py_ssize_t _fed, _first, _most
+    cdef public list _copies, _early, _last, _parts, _pieces
+    cdef public bint _ended, _strict
+    cdef public Py_ssize_t _due, _fed, _most
     cdef public str _finished, _held
-    cdef public object _asked, _ids, _make, _not_given, _plain, _undo
+    cdef public object _asked, _ids, _make, _not_given, _plain
     cdef public int _kind
     cdef public Machine _machine
     cdef public Transcript _transcript
@@ -20,11 +20,9 @@ cdef class Stream:
     @cython.locals(other=Stream)
     cdef Stream _copy(self)
     cdef _find_lists(self)
-    @cython.locals(found=Stream)
-    cdef _go_back(self, Py_ssize_t count)
-    cdef _keep(self)
-    cdef _feed_kept(self, id, list events)
-    cdef _feed_one_by_one(self, ids, list events)
+    cdef _go_on_from(self, Stream other)
+    cdef _go_back(self, Py_ssize_t n)
+    cdef _keep(self, ids)
     cdef _note_unknown(self)
     @cython.locals(end=Py_ssize_t, text=str)
     cdef list _feed_value(self, Transcoder value, str piece)
