@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from marshal import dumps
 from typing import Any
 
+from ...kept import Kept
 from ...schema.keywords import KEYWORDS, NOTES
 from ..budget import Budget
 from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, children
@@ -25,6 +26,18 @@ from ..target import Target
 from .cases import Case, Located, Weakened
 
 _MOST_STATES = 3_000
+_SIZES: Kept[tuple[Lang, int | None, int]] = Kept(8_000_000)
+"""How many states the automata of languages have, and the work to make them. The nodes of the constraints are kept for
+as long as their identities are in the keys."""
+_NODE = 300
+"""About the bytes of a node."""
+
+
+def _nodes(lang: Lang) -> int:
+    todo = [part.node for part in lang.parts]
+    for node in todo:
+        todo += children(node)
+    return len(todo)
 
 
 @dataclass(slots=True)
@@ -36,8 +49,6 @@ class Output:
     weakened: dict[Weakened, None] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     target: Target = field(default_factory=Target)
-    sizes: dict[Hashable, tuple[Lang, int | None]] = field(default_factory=dict)
-    """The sizes of languages, by what they are made of."""
 
     def tell(self, path: str, keyword: str, why: str) -> None:
         """Reports a keyword that is not enforced."""
@@ -63,14 +74,21 @@ class Output:
         many."""
         if self.budget.over():
             return None
-        parts = tuple([(id(part.node), part.positive) for part in lang.parts])
-        key = parts, lang.least, lang.most, lang.stops
-        if key not in self.sizes:
+        key = tuple([id(part.node) for part in lang.parts]), lang.least, lang.most, lang.stops
+        known = _SIZES.get(key)
+        if known is not None:
+            _, size, work = known
+            self.budget.work -= work
+            size = None if self.budget.work < 0 else size
+        else:
+            before = self.budget.work
             try:
-                self.sizes[key] = lang, size_of(lang, _MOST_STATES, self.budget)
+                size = size_of(lang, _MOST_STATES, self.budget)
             except TooLarge:
-                self.sizes[key] = lang, None
-        size = self.sizes[key][1]
+                size = None
+            # Listed names are new in each request, and what the budget forbids is allowed in the next one.
+            if self.budget.work >= 0 and all(part.positive and not part.divisor for part in lang.parts):
+                _SIZES.add(key, (lang, size, before - self.budget.work), _NODE * (8 + _nodes(lang)))
         self.budget.size -= 24 * (size or 0)
         return size
 
