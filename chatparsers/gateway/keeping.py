@@ -197,7 +197,7 @@ class Keep:
     async def begin(self) -> None:
         """Keeps the response that begins. Raises `ApiError` if that fails."""
         if not await run_sync(self._keeping.begin, self._asked, self.begun):
-            raise ApiError("the store cannot be written: try again later", status=503, code="store_full")
+            raise ApiError("the store cannot be written: try again later", status=507, code="store_full")
 
     def following(self, keep_alive: float) -> Following:
         """The stream of the response."""

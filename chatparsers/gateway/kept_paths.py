@@ -173,7 +173,7 @@ async def answered(handler: Handler, asking: Asking) -> Any:
         found = await run_sync(handler, asking)
     except StoreFull as error:
         raise ApiError(
-            "the store cannot be written, and is as it was: try again later", status=503, code="store_full"
+            "the store cannot be written, and is as it was: try again later", status=507, code="store_full"
         ) from error
     if isinstance(found, Awaitable):
         found = await found

@@ -111,10 +111,14 @@ class Store:
             path = str(Path(where) / FILE)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # for nobody else
         self._db = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
-        self._db.executescript(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
-            f"PRAGMA journal_size_limit = {2**24}; BEGIN IMMEDIATE; {_SCHEMA} COMMIT;"
-        )
+        try:
+            self._db.executescript(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+                f"PRAGMA journal_size_limit = {2**24}; BEGIN IMMEDIATE; {_SCHEMA} COMMIT;"
+            )
+        except sqlite3.Error:  # no database, or one that another process holds
+            self._db.close()
+            raise
 
     def close(self) -> None:
         """Closes the file."""

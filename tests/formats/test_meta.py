@@ -77,6 +77,9 @@ def test_what_is_data(format: Format) -> None:
     assert format.stops or format.name == "generic", "nothing ends the turn"
     assert all(token.strip() for token in format.preserved_tokens)
     assert format.name == "generic" or format.name == "content-only" or format.markers
+    for marker in format.markers:
+        cut = [token for token in format.preserved_tokens if marker in token and marker != token]
+        assert len(cut) != 1 or marker.endswith(":"), f"{marker!r} is a part of the token {cut[0]!r}"
 
 
 def test_the_stops_are_those_that_were_agreed_on(format: Format, pytestconfig: pytest.Config) -> None:

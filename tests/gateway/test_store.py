@@ -219,7 +219,7 @@ def test_what_cannot_be_kept_is_said(gateway: Callable[..., Any], stream: bool, 
     assert found["store"] is False and found["output"][-1]["content"][0]["text"] == "It is cold."
     assert httpx2.get(f"{server.url}/v1/responses/{found['id']}").status_code == 404
     refused = httpx2.post(f"{server.url}/v1/responses", json={**body, "background": True}, timeout=20)
-    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "store_full")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (507, "store_full")
     assert server.app.state.metrics.value("store_failures") == 2
     db.execute(f"PRAGMA max_page_count = {pages + 1000}")
     again = httpx2.post(f"{server.url}/v1/responses", json={"input": "Hi"}, timeout=20).json()
@@ -248,7 +248,7 @@ def test_what_cannot_be_deleted_stays(gateway: Callable[..., Any], tmp_path: Pat
             resource.setrlimit(resource.RLIMIT_FSIZE, usual)
             signal.signal(signal.SIGXFSZ, ignored)
         found = [(one.status_code, one.json()["error"]["code"]) for one in refused]
-        assert found == [(503, "store_full")] * 3
+        assert found == [(507, "store_full")] * 3
         assert [client.get(path).json() for path in paths] == before
         checked = server.app.state.keeping.store._db.execute("PRAGMA integrity_check").fetchall()
         assert checked == [("ok",)]
@@ -265,6 +265,19 @@ def response(id: str, text: str = "") -> dict[str, Any]:
 
 def kept(id: str, text: str = "", **more: Any) -> Kept:
     return Kept(id, response(id, text), [{"id": f"in_{id}"}], **more)
+
+
+def test_a_file_of_another_kind_is_left_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *given, **named: made.append(connect(*given, **named)) or made[-1]
+    )
+    (tmp_path / FILE).write_bytes(b"no database " * 100)
+    with pytest.raises(ValueError, match="file is not a database"):
+        create_app(tiny_model("qwen3").chat, None, Settings(store=str(tmp_path)))
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        made[0].execute("SELECT 1")
 
 
 def test_the_bounds_hold(opened: Callable[..., Store]) -> None:
