@@ -12,16 +12,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
-from ..core.format import Format, Turn
+from ..core.format import Turn
 from ..errors import ChatParsersError
-from ..templates.probe.edges import opening
 from ..templates.probe.stand_ins import answer, answered, question
-from ..templates.probe.turns import common, outside_marker
+from ..templates.probe.turns import common
 from ..templates.rewrite.outline import Kind, Outline
 from ..templates.trace import Trace
 
 _USER, _ANSWER = Kind("user"), Kind("assistant")
-_CALL, _RESULT = Kind("assistant", text=False, calls=1), Kind("tool", ids=False)
+_CALL, _RESULT = Kind("assistant", text=False, calls=1), Kind("tool")
+_LONG = (_USER, _ANSWER, _USER, _CALL)
+"""It tells what follows an answer, and what ends a call."""
 _ORDER = {"reasoning": 0, "content": 1}
 
 
@@ -60,19 +61,19 @@ class Asked(NamedTuple):
 class Preparation(Protocol):
     """What of a `prepare.Preparation` is used here."""
 
-    def asked(self, role: str) -> Asked | None: ...
-    def stand_in(self, outline: Outline, generate: bool) -> tuple[Trace, Format]: ...
+    @property
+    def calls(self) -> bool: ...
+    def asked(self, role: str, polyfills: Sequence[str]) -> Asked | None: ...
+    def stand_in(self, outline: Outline, polyfills: Sequence[str], generate: bool) -> Trace: ...
 
 
 class Around:
-    """What the template writes around answers for the options of one request. ``traced``: renders messages."""
+    """What the template writes around the answers of a conversation that needs these polyfills."""
 
-    def __init__(self, preparation: Preparation, traced: Traced) -> None:
+    def __init__(self, preparation: Preparation, polyfills: Sequence[str]) -> None:
         self._preparation = preparation
-        self._traced = traced
+        self._polyfills = polyfills
         self._found: dict[tuple[str, Any], Any] = {}
-        self.proved: dict[Any, str] = {}
-        """What rollouts found of steps of a kind: see `bridge`."""
 
     def asked(self, role: str) -> Asked | None:
         """What a prompt writes between a message of this role and the answer; None if the template refuses that."""
@@ -88,10 +89,6 @@ class Around:
         """Whether this text comes before each of several results, and not after the last."""
         return bool(self._once("opens results", stop, self._opens_results))
 
-    def fact(self, name: str, find: Callable[[], bool]) -> bool:
-        """Another fact, which is found once."""
-        return bool(self._once("fact", name, lambda _: find()))
-
     def alone(self, calls: bool) -> str | None:
         """What comes after an answer that ends the conversation."""
         found: str | None = self._once("alone", calls, self._alone)
@@ -101,10 +98,6 @@ class Around:
         """What comes between an answer and its results, or the next question."""
         found: str | None = self._once("followed", calls, self._followed)
         return found
-
-    def part(self, kind: str, role: str) -> str:
-        """What the template writes for a part of this type in a message of ``role``; ``""`` if that is not known."""
-        return self._once("part", (kind, role), self._part) or ""
 
     def stop(self, calls: bool, stops: Sequence[str]) -> str:
         """The stop of an answer that something follows, with the white space before it; ``""`` if there is none."""
@@ -119,25 +112,13 @@ class Around:
 
     def _asked(self, role: str) -> Asked | None:
         with suppress(ChatParsersError):
-            known = self._preparation.asked(role) if role in ("user", "tool") else None
-            if known is not None:
-                return known
-        found = self._shown(_outline(role), True)
-        if found is None or not found[0].spans:
-            return None
-        trace, fmt = found
-        text, history = _last_words(trace), self._shown(_outline(role), False)
-        begun = len(text)
-        if history is not None and history[0].spans:
-            begun = outside_marker(text, common(text, _last_words(history[0])))
-        return Asked(text, text[begun:], opening(fmt, text[begun:]))
+            return self._preparation.asked(role, self._polyfills)
+        return None
 
     def _opens_results(self, stop: str) -> bool:
-        result = Kind("tool")
-        found = self._shown((_USER, _CALL._replace(calls=2), result, result), False)
-        if found is None:
+        trace = self._shown((_USER, _CALL._replace(calls=2), _RESULT, _RESULT), False)
+        if trace is None:
             return False
-        trace, _ = found
         first, last = (list(trace.of(index, "content")) for index in (2, 3))
         if not first or not last:
             return False
@@ -146,21 +127,57 @@ class Around:
         return stop in trace.text[slice(*between)] and stop not in after and not one_by_one
 
     def _alone(self, calls: bool) -> str | None:
-        found = self._shown((_USER, _CALL if calls else _ANSWER), False)
-        turns = None if found is None else turns_of(found[0], 1, ())
-        return found[0].text[found[0].spans[turns[-1][-1]].end :] if found is not None and turns else None
+        trace, index = (self._shown(_LONG, False), 3) if calls else (self._shown((_USER, _ANSWER), False), 1)
+        end = _end_of_answer(trace, index)
+        return None if trace is None or end is None else trace.text[end:]
 
     def _followed(self, calls: bool) -> str | None:
-        found = self._shown(_outline("tool") if calls else (_USER, _ANSWER, _USER), True)
-        turns = None if found is None else turns_of(found[0], 1, ())
-        if found is None or not turns:
+        long = self._shown(_LONG, False) if self._preparation.calls and not calls else None
+        trace = long or self._shown((_USER, _CALL, _RESULT) if calls else (_USER, _ANSWER, _USER), True)
+        end = _end_of_answer(trace, 1)
+        if trace is None or end is None:
             return None
-        trace = found[0]
-        end = trace.spans[turns[-1][-1]].end
         return trace.text[end : next((span.start for span in trace.of(2) if span.start >= end), None)]
 
-    def _part(self, key: tuple[str, str]) -> str:
-        kind, role = key
+    def _shown(self, outline: Outline, generate: bool) -> Trace | None:
+        try:
+            return self._preparation.stand_in(outline, self._polyfills, generate)
+        except ChatParsersError:
+            return None
+
+
+class Findings:
+    """What was found of a template for the options of one request. ``traced``: renders messages."""
+
+    def __init__(self, preparation: Preparation, traced: Traced) -> None:
+        self._preparation = preparation
+        self._traced = traced
+        self._around: dict[tuple[str, ...], Around] = {}
+        self._parts: dict[tuple[str, str], str] = {}
+        self._facts: dict[str, bool] = {}
+        self.proved: dict[Any, str] = {}
+        """What rollouts found of steps of a kind: see `bridge`."""
+
+    def around(self, polyfills: tuple[str, ...]) -> Around:
+        """What is around answers, with these polyfills."""
+        found = self._around.get(polyfills)
+        if found is None:
+            found = self._around[polyfills] = Around(self._preparation, polyfills)
+        return found
+
+    def fact(self, name: str, find: Callable[[], bool]) -> bool:
+        """A fact, which is found once."""
+        if name not in self._facts:
+            self._facts[name] = find()
+        return self._facts[name]
+
+    def part(self, kind: str, role: str) -> str:
+        """What the template writes for a part of this type in a message of ``role``; ``""`` if that is not known."""
+        if (kind, role) not in self._parts:
+            self._parts[kind, role] = self._part(kind, role)
+        return self._parts[kind, role]
+
+    def _part(self, kind: str, role: str) -> str:
         source: Any = "data:image/png;base64,AAAA"
         part = {"type": kind, kind: {"url": source} if kind.endswith("_url") else source}
         texts = [{"type": "text", "text": text} for text in ("Some words", "The next words")]
@@ -176,22 +193,11 @@ class Around:
         spans = list(trace.of(2, "content"))
         return trace.text[spans[0].end : spans[1].start].strip() if len(spans) > 1 else ""
 
-    def _shown(self, outline: Outline, generate: bool) -> tuple[Trace, Format] | None:
-        try:
-            return self._preparation.stand_in(outline, generate)
-        except ChatParsersError:
-            return None
 
-
-def _outline(role: str) -> Outline:
-    """A conversation that ends with a message of this role."""
-    short = {"user": (_USER,), "assistant": (_USER, _ANSWER), "tool": (_USER, _CALL, _RESULT)}
-    return short.get(role, (_USER, _ANSWER, Kind(role)))
-
-
-def _last_words(trace: Trace) -> str:
-    """The text after the last words."""
-    return trace.text[trace.spans[-1].end :]
+def _end_of_answer(trace: Trace | None, index: int) -> int | None:
+    """Where the words of a stand-in's answer end."""
+    turns = [] if trace is None else turns_of(trace, index, ())
+    return trace.spans[turns[-1][-1]].end if trace is not None and turns else None
 
 
 def turns_of(trace: Trace, index: int, stops: Sequence[str]) -> list[list[int]]:

@@ -22,7 +22,7 @@ from ..errors import ChatParsersError
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
 from ..templates.trace import Trace
-from .around import Rendered, first_stop
+from .around import Around, Rendered, first_stop
 from .places import turn_end, words_of
 from .request import Request
 from .shapes import shape_of
@@ -64,8 +64,8 @@ def stand_in(
         shown = request.traced(messages, since=len(lead) - 1, **options)
     except ChatParsersError:
         return None
-    trace, index = shown.trace, len(lead) - 1
-    stop = turn_end(trace, messages, index, request.around, request.chat.syntax.stops)
+    trace, index, around = shown.trace, len(lead) - 1, request.around(shown.turn.polyfills)
+    stop = turn_end(trace, messages, index, around, request.chat.syntax.stops)
     if stop is None or not trace.text[stop[0] :].strip():
         return None
     if any(span.start >= stop[0] for span in trace.of(index, "content", "arguments")):
@@ -84,24 +84,24 @@ def delta_at(
     turn, text = shown.turn, shown.trace.text[stop[0] :]
     written = text[: stop[1] - stop[0]]
     calls = bool(messages[len(messages) - len(new) - 1].get("tool_calls"))
-    header = is_header(request, calls, written)
+    header = is_header(request.around(turn.polyfills), request.chat.syntax.stops, calls, written)
     return Delta(text, len(written), header, generated(request, turn, new), turn, shown.trace, messages)
 
 
 def generated(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> str:
     """The last part of a turn's prompt, which the history does not have: at least what belongs to the answer."""
-    found = request.around.generated(str(messages[-1].get("role"))) if messages else ""
+    found = request.around(turn.polyfills).generated(str(messages[-1].get("role"))) if messages else ""
     return found if len(found) > len(turn.prefix) and turn.prompt.endswith(found) else turn.prefix
 
 
-def is_header(request: Request, calls: bool, stop: str) -> bool:
+def is_header(around: Around, stops: Sequence[str], calls: bool, stop: str) -> bool:
     """Whether the stop after an answer is the next message's header: a conversation that ends there has no stop, or
     the stop opens each result."""
-    alone = request.around.alone(calls)
+    alone = around.alone(calls)
     if not stop or alone is None:
         return False
-    ended = first_stop(alone, request.chat.syntax.stops)
-    return ended is None or (calls and request.around.opens_results(stop))
+    ended = first_stop(alone, stops)
+    return ended is None or (calls and around.opens_results(stop))
 
 
 def _like(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _tied_by_place(request: Request) -> bool:
             texts.append(_rendered(request, [{"role": "user", "content": _QUESTION}, answer, *results]))
         return texts[0] is not None and texts[0] == texts[1]
 
-    return request.around.fact("tied by place", tied)
+    return request.found.fact("tied by place", tied)
 
 
 def _rendered(request: Request, messages: Sequence[Mapping[str, Any]]) -> str | None:

@@ -117,7 +117,7 @@ def is_proved(request: Request, shape: Shape, role: str) -> bool:
         verdict = _proof(request, shape, kind, request.tools[0])
         return verdict is not None and verdict.status == "kept"
 
-    return request.around.fact(name, proved)
+    return request.found.fact(name, proved)
 
 
 def _switch(model: Model) -> bool:

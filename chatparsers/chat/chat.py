@@ -27,7 +27,7 @@ from ..templates.renderer import Renderer
 from ..templates.rewrite.declared import ToolsAs
 from ..templates.rewrite.polyfills import POLYFILLS
 from ..tokens import ModelFiles, TokenizerLike
-from .around import Around
+from .around import Findings
 from .asking import Asking
 from .conversation import Conversation
 from .placeholders import Placeholder, prompt_placeholders
@@ -101,8 +101,8 @@ class Chat(Training, Asking, Shown):
         self._warned: set[str] = set()
         self._reasoning: dict[tuple[str, str], bool | None] = {}
         """Whether a template shows that the model writes reasoning as a format has it, by their names."""
-        self.around: dict[bytes, Around] = {}
-        """What the template writes around answers, by the options of the request."""
+        self.found: dict[bytes, Findings] = {}
+        """What was found of the template, by the options of the request."""
 
     def __repr__(self) -> str:
         known = "format" in self.__dict__ or self._format is not None
@@ -111,7 +111,7 @@ class Chat(Training, Asking, Shown):
 
     def __getstate__(self) -> dict[str, Any]:
         # What was found of the template is not sent to another process: its renderers keep functions.
-        return {**self.__dict__, "_templates": {}, "_renderers": {}, "around": {}}
+        return {**self.__dict__, "_templates": {}, "_renderers": {}, "found": {}}
 
     def template(self, tools: bool = True) -> Template:
         """The chat template: the one named ``tool_use`` for requests with ``tools``, if there is one, else the default.

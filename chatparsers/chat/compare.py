@@ -139,7 +139,8 @@ def _stop(
 ) -> tuple[int, int] | None:
     """Where the stop of the answer that begins at ``at`` begins and ends; None if the template shows it elsewhere or
     not at all."""
-    stop = turn_end(whole.trace, messages, index, request.around, request.chat.syntax.stops)
+    around = request.around(whole.turn.polyfills)
+    stop = turn_end(whole.trace, messages, index, around, request.chat.syntax.stops)
     if stop is not None:
         return stop if stop[0] >= at else None
     shape, text = shape_of(messages[index]), whole.turn.prompt

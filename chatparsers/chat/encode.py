@@ -103,23 +103,24 @@ def _render(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -
     shown = request.traced(messages)
     turn, trace = shown.turn, shown.trace
     text = trace.text
-    places = find_places(trace, messages, request.around, turn.format.stops)
+    places = find_places(trace, messages, request.around(turn.polyfills), turn.format.stops)
     if begun:
         start = len(text) - len(turn.prefix)
         places[len(messages) - 1] = [Place(start, len(text), len(text), "")]
     elif how.final_stop and not generate and messages[-1].get("role") == "assistant":
-        text = _stopped(text, messages, request, places)
+        text = _stopped(request, turn, messages, places)
     quoted = quoted_in(request, trace, messages)
     return _Rendered(messages, turn, trace, text, places, quoted, begun)
 
 
-def _stopped(text: str, messages: Sequence[Mapping[str, Any]], request: Request, places: Places) -> str:
+def _stopped(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]], places: Places) -> str:
     """The text with the last answer's stop, if the template leaves that answer open: the one that would follow."""
-    turns = places.get(len(messages) - 1)
+    text, turns = turn.prompt, places.get(len(messages) - 1)
     if not turns or turns[-1].end > turns[-1].stop:
         return text
     place = turns[-1]
-    stop = request.around.stop(bool(messages[-1].get("tool_calls")), request.chat.syntax.stops)
+    around = request.around(turn.polyfills)
+    stop = around.stop(bool(messages[-1].get("tool_calls")), request.chat.syntax.stops)
     if not stop:
         return text
     places[len(messages) - 1] = [*turns[:-1], replace(place, end=place.stop + len(stop))]
@@ -177,7 +178,7 @@ def _sample(
 
     found: list[Placeholder] = []
     if has_parts(rendered.messages):
-        found = list(find_placeholders(rendered.trace, enumerate(rendered.messages), request.around))
+        found = list(find_placeholders(rendered.trace, enumerate(rendered.messages), request.found))
         found = found if offsets is None else list(in_tokens(offsets, found))
     return Sample(
         ids,

@@ -162,7 +162,7 @@ class Line:
         for message in new:
             kind = kind.then(message, self.request.asked)
         key = self._kind, kind, generate
-        proved = self.request.around.proved
+        proved = self.request.found.proved
         status = proved.get(key)
         messages = [*self.messages, *new]
         known = delta is not None and not changed

@@ -1,9 +1,9 @@
 """Where a rendering has the placeholders of images and other parts that are no text.
 
-Strategy. What a template writes for a part of its type is found once, between two texts (`Around.part`). The trace says
-which characters are words, so the placeholders are the occurrences of that text outside of words, in the order of the
-parts: a template may put a message's pictures before its texts, but not one picture before another. A part whose place
-is not known is left out.
+Strategy. What a template writes for a part of its type is found once, between two texts (`Findings.part`). The trace
+says which characters are words, so the placeholders are the occurrences of that text outside of words, in the order of
+the parts: a template may put a message's pictures before its texts, but not one picture before another. A part whose
+place is not known is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import TemplateError
 from ..public import public
 from ..templates.probe.parts import part_kind
 from ..templates.trace import Trace
-from .around import Around
+from .around import Findings
 from .request import Request
 
 
@@ -49,7 +49,7 @@ def prompt_placeholders(request: Request, messages: Sequence[Mapping[str, Any]])
     if not has_parts(messages):
         return []
     trace = request.traced(messages).trace
-    found = sorted(find_placeholders(trace, enumerate(messages), request.around))
+    found = sorted(find_placeholders(trace, enumerate(messages), request.found))
     known = {(one.message, one.part) for one in found}
     for index, message in enumerate(messages):
         content = message.get("content")
@@ -63,7 +63,7 @@ def prompt_placeholders(request: Request, messages: Sequence[Mapping[str, Any]])
 
 
 def find_placeholders(
-    trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], around: Around
+    trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], findings: Findings
 ) -> Iterator[Placeholder]:
     """The placeholders in a rendering, in characters. ``messages``: those that are there, with their indices."""
     words = sorted((span.start, span.end) for span in trace.spans)
@@ -72,7 +72,7 @@ def find_placeholders(
         content = message.get("content")
         for number, part in enumerate(content if isinstance(content, (list, tuple)) else ()):
             kind = part_kind(part)
-            shown = None if kind is None else around.part(kind, str(message.get("role")))
+            shown = None if kind is None else findings.part(kind, str(message.get("role")))
             found = _outside(trace.text, shown, at, words) if shown else -1
             if kind is not None and shown and found >= 0:
                 at = found + len(shown)

@@ -135,7 +135,7 @@ def _end(
     after = trace.text[end : trace.spans[last + 1].start if last + 1 < len(trace.spans) else None]
     if index + 1 < len(messages) and index + 1 not in trace.places:
         after = _up_to_next(after, around.followed(calls) or "")
-    found = first_stop(after, stops)
+    found = first_stop(after, stops) if after else (0, 0)
     if found is None:
         alone = around.alone(calls) or ""
         ended = first_stop(alone, stops)

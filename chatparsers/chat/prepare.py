@@ -19,7 +19,6 @@ from ..templates import Template
 from ..templates.builtins import NAMED
 from ..templates.jinja.traced import tracing
 from ..templates.probe.edges import opening
-from ..templates.probe.stand_ins import answered, question
 from ..templates.probe.thinking import SWITCHES
 from ..templates.renderer import Renderer, Rewritten
 from ..templates.rewrite.continuation import check_final
@@ -125,22 +124,27 @@ class Preparation:
         prefix = "".join((prompt.prefix, ""))
         return Rendered(self._bound(prompt._replace(text=trace.text, prefix=prefix)), trace)
 
-    def asked(self, role: str) -> Asked | None:
-        """What a prompt writes between a user's message, or a result, and the answer; None if that cannot be known
-        without the whole conversation."""
-        given = self._renderer.rewrite(
-            [question()] if role == "user" else answered(), self._tools.raw or None
-        )
-        found = self._template.tail(given.messages[-1], given.tools, self._variables)
-        return None if found is None else Asked(*found, opening(self._format(given.names), found[1]))
+    @property
+    def calls(self) -> bool:
+        """Whether there are tools to call."""
+        return bool(self._tools)
 
-    def stand_in(self, outline: Outline, generate: bool) -> tuple[Trace, Format]:
-        """A conversation of stand-ins with these options, traced, and the format of its answers."""
+    def asked(self, role: str, polyfills: Sequence[str]) -> Asked | None:
+        """What a prompt writes between a message of this role and the answer, in a conversation with these polyfills;
+        None if the template refuses that."""
+        found = self._renderer.tail(role, polyfills, bool(self._tools), self._variables)
+        return None if found is None else Asked(*found, opening(self._format(polyfills), found[1]))
+
+    def stand_in(self, outline: Outline, polyfills: Sequence[str], generate: bool) -> Trace:
+        """A conversation of stand-ins with these options and polyfills, traced."""
         variables = {name: value for name, value in self._variables.items() if name != "strftime_now"}
-        trace, names = self._renderer.stand_in(outline, bool(self._tools), generate, variables)
-        return trace, self._format(names)
+        return self._renderer.stand_in(outline, polyfills, bool(self._tools), generate, variables)
 
-    def _format(self, polyfills: tuple[str, ...]) -> Format:
+    def polyfills(self, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        """The polyfills that these messages need."""
+        return self._renderer.rewrite(messages, self._tools.raw or None).names
+
+    def _format(self, polyfills: Sequence[str]) -> Format:
         """What the prompt shows in the syntax of the polyfills, the model answers in it."""
         return self._chat.syntax if {"tools", "tool_calls"}.intersection(polyfills) else self._chat.format
 

@@ -22,7 +22,7 @@ from ..templates.jinja.environment import Asked as Literals
 from ..templates.jinja.limits import account
 from ..tokens.markers import markers_of, may_spell
 from ..tokens.vocabulary import Vocabulary
-from .around import Around, Rendered
+from .around import Around, Findings, Rendered
 
 _FREE = (
     *("now", "id_seed", "response_format", "parallel_tool_calls"),
@@ -35,7 +35,7 @@ _KEPT = 64
 class Model(Protocol):
     """What of a `Chat` is used here."""
 
-    around: dict[bytes, Around]
+    found: dict[bytes, Findings]
 
     @property
     def tokenizer(self) -> Any: ...
@@ -61,7 +61,7 @@ class Request:
             self.options["now"] = datetime.now()
         if self.options.get("id_seed") is None:
             self.options["id_seed"] = urandom(8).hex()
-        self._around: Around | None = None
+        self._found: Findings | None = None
         self._quotes: bool | None = None
 
     def prepare(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
@@ -108,22 +108,34 @@ class Request:
         """As `prepare`, for messages of which none is only begun."""
         return self.prepare(messages, **{"continue_final_message": False, **more})
 
+    def around(self, polyfills: tuple[str, ...]) -> Around:
+        """What the template writes around answers, for these options and polyfills."""
+        return self.found.around(polyfills)
+
+    def polyfills(self, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        """The polyfills that these messages need; none if the template refuses them."""
+        try:
+            found: tuple[str, ...] = self.chat._preparation(self.options).polyfills(messages)
+        except TemplateError:
+            return ()
+        return found
+
     @property
-    def around(self) -> Around:
-        """What the template writes around answers, for these options."""
-        if self._around is None:
-            kept = self.chat.around
+    def found(self) -> Findings:
+        """What was found of the template for these options."""
+        if self._found is None:
+            kept = self.chat.found
             key = self.key()
             found = kept.get(key) if key is not None else None
             if found is None:
                 plain = Request(self.chat, {**self.options, "continue_final_message": False})
-                found = Around(self.chat._preparation(plain.options), plain.traced)
+                found = Findings(self.chat._preparation(plain.options), plain.traced)
                 if key is not None:
                     if len(kept) >= _KEPT:  # a caller may send ever new tools
                         kept.clear()
                     kept[key] = found
-            self._around = found
-        return self._around
+            self._found = found
+        return self._found
 
     @property
     def asked(self) -> Literals:
@@ -149,7 +161,7 @@ class Request:
         return {"chat": self.chat, "options": self.options}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.chat, self.options, self._around = state["chat"], state["options"], None
+        self.chat, self.options, self._found = state["chat"], state["options"], None
         self._quotes = None
 
 

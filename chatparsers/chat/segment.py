@@ -166,7 +166,7 @@ def opened(
     turn, trace = whole.turn, whole.trace
     text = trace.text
     finished = messages[:-1] if begun else messages
-    places = find_places(trace, finished, request.around, turn.format.stops)
+    places = find_places(trace, finished, request.around(turn.polyfills), turn.format.stops)
     tokenizer = request.chat.tokenizer
     kept = [
         (found[0], held[index])

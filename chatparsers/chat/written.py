@@ -17,7 +17,7 @@ from .shapes import text_after, written_after
 def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
     """What the model writes after the prompt of ``turn`` to say ``message``, its stop included. Raises `RequestError`
     if the format writes no text that is read as this message."""
-    stop, before = _stop(request.around, bool(message.get("tool_calls")), turn.stops)
+    stop, before = _stop(request.around(turn.polyfills), bool(message.get("tool_calls")), turn.stops)
     closer = written_after(turn.format)[1]
     for text in dict.fromkeys(_ways(request, turn, message)):
         if stop and closer and text.endswith(closer) and closer not in before:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -26,7 +27,7 @@ from .messages import (
 from .probe.capabilities import Capabilities, Prober, channel_of
 from .probe.edges import end_marker
 from .probe.parts import shows_part
-from .probe.stand_ins import TOOLS, answer, answered, question
+from .probe.stand_ins import TOOLS, answer, answered, ending_in, question
 from .probe.thinking import Thinking
 from .probe.turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
 from .probed import Probed, Rewrite
@@ -62,7 +63,7 @@ class Template:
         self.can = Prober(self._shown, Thinking(self._question, lambda: self.variables))
         """What `probe` tells, each fact found at its first use."""
         self._parts: dict[tuple[str, str], bool] = {}
-        self._tails: dict[Any, tuple[str, str] | None] = {}
+        self._tails: dict[bytes, tuple[str, str] | None] = {}
 
     def __repr__(self) -> str:
         return f"Template({self.name!r}, {len(self.source)} characters)"
@@ -181,10 +182,11 @@ class Template:
         text is rendered once for each role and set of variables. If a prompt ends in the last message's text and
         that text, nothing more is rendered.
         """
-        known = self.tail(messages[-1] if messages else {}, tools, variables)
+        last = messages[-1] if messages else {}
+        known = self.tail(str(last.get("role")), bool(tools), variables)
         if known is not None:
             after, generated = known
-            text = messages[-1].get("content")
+            text = last.get("content")
             if isinstance(text, str) and text and prompt.endswith(after):
                 at = len(prompt) - len(after)
                 if prompt[max(at - 256, 0) : at].rstrip().endswith(text[-256:].strip()[-64:]):
@@ -192,42 +194,35 @@ class Template:
         return self.generation_prompt(messages, tools=tools, **variables)
 
     @limited
-    def tail(
-        self, last: Mapping[str, Any], tools: Iterable[Mapping[str, Any]] | None, variables: Mapping[str, Any]
-    ) -> tuple[str, str] | None:
-        """What a prompt writes after a message like ``last``, and the part of it that is the generation prompt; None if
-        they cannot be known in advance."""
-        role = last.get("role")
-        if role not in ("user", "tool"):
-            return None
+    def tail(self, role: str, tools: bool, variables: Mapping[str, Any]) -> tuple[str, str] | None:
+        """What a prompt writes after a message of this role, and the part of it that is the generation prompt; None if
+        the template refuses such a prompt, or drops the message."""
         # a text with another time in it is no end of the prompt
         if "strftime_now" in variables:
             variables = {name: value for name, value in variables.items() if name != "strftime_now"}
-        fixed = sorted(variables.items()) if variables else ()
         try:
-            key = (role, bool(tools), tuple(fixed))
-            if key in self._tails:
-                return self._tails[key]
-        except TypeError:  # a variable that cannot be a key
-            return None
-        history = [question()] if role == "user" else answered()
-        shown = TOOLS if tools else None
-        found = None
+            key = marshal.dumps((role, tools, sorted(variables.items()) if variables else ()), 2)
+        except (TypeError, ValueError):  # no plain data
+            return self._tail(role, tools, variables)
+        if key not in self._tails:
+            if len(self._tails) >= 64:  # a caller may send ever new variables
+                self._tails.clear()
+            self._tails[key] = self._tail(role, tools, variables)
+        return self._tails[key]
+
+    def _tail(self, role: str, tools: bool, variables: Mapping[str, Any]) -> tuple[str, str] | None:
+        history, shown = ending_in(role), TOOLS if tools else None
         try:
             asked = self.shown(history, tools=shown, add_generation_prompt=True, **variables)
             *_, last_words = asked.of(len(history) - 1, "content")
             after = asked.text[last_words.end :]
-            usual = self.tail(question(), tools, variables) if role == "tool" else None
+            usual = None if role == "user" else self.tail("user", tools, variables)
             generated = usual[1] if usual is not None else ""
             if not generated or not after.endswith(generated):
                 generated = self._generation_prompt(self.probed, history, shown, dict(variables))
-            found = after, generated
         except (TemplateError, ValueError):  # refused, or the text is nowhere
-            pass
-        if len(self._tails) >= 64:  # a caller may send ever new variables
-            self._tails.clear()
-        self._tails[key] = found
-        return found
+            return None
+        return after, generated
 
     @limited
     def end_of_turn(self, fmt: Format) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from ..kept import cached
 from .jinja.failure import place
 from .probe.capabilities import shows
 from .probe.edges import opening
-from .probe.stand_ins import FOUND, NAME, TOOLS, VALUE, answer, call_of, question, results
+from .probe.stand_ins import FOUND, NAME, TOOLS, VALUE, answer, call_of, ending_in, question, results
 from .probed import Rewrite
 from .render import Template
 from .rewrite.declared import ToolsAs
@@ -119,23 +119,25 @@ class Renderer:
         return Rewritten(given, None if "tools" in names else tools, (*moved, *names))
 
     def stand_in(
-        self, outline: Outline, tools: bool, generate: bool, variables: Mapping[str, Any]
-    ) -> tuple[Trace, tuple[str, ...]]:
-        """The rendering of a conversation of stand-ins, traced, and the polyfills that it needs."""
-        messages, shown = written(outline), TOOLS if tools else None
-        given = self.rewrite(messages, shown)
-
-        def rewrite(messages: Sequence[Message]) -> Sequence[Message]:
-            return self.rewrite(messages, shown).messages
-
-        trace = self.template.shown(
-            messages,
-            tools=given.tools,
-            add_generation_prompt=generate,
-            rewrite=rewrite if given.names else None,
-            **variables,
+        self,
+        outline: Outline,
+        names: Sequence[str],
+        tools: bool,
+        generate: bool,
+        variables: Mapping[str, Any],
+    ) -> Trace:
+        """The rendering of a conversation of stand-ins, written by these polyfills, traced."""
+        way = self._planner.way(names, written(outline), tools)
+        return self.template.shown(
+            way.messages, tools=way.tools, add_generation_prompt=generate, rewrite=way.rewrite, **variables
         )
-        return trace, given.names
+
+    def tail(
+        self, role: str, names: Sequence[str], tools: bool, variables: Mapping[str, Any]
+    ) -> tuple[str, str] | None:
+        """As `Template.tail`, after a message of this role as these polyfills write it."""
+        way = self._planner.way(names, ending_in(role), tools)
+        return self.template.tail(str(way.given[-1].get("role")), bool(way.tools), variables)
 
     def warm(self) -> None:
         """Finds the plans of the usual conversations."""

@@ -71,6 +71,12 @@ def results(number: int, ids: tuple[str, ...] = IDS) -> list[dict[str, Any]]:
     return [{**plain, "tool_call_id": id} for id in ids[:number]] if ids else [plain] * number
 
 
+def ending_in(role: str) -> list[dict[str, Any]]:
+    """A conversation that ends with a message of this role."""
+    short = {"user": [question()], "tool": answered(), "assistant": [question(), answer()]}
+    return short.get(role) or [question(), answer(), {"role": role, "content": SYSTEM}]
+
+
 def answered() -> list[dict[str, Any]]:
     """A question, a call for it with an id of no form, and its result."""
     return [

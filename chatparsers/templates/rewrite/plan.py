@@ -94,13 +94,13 @@ class Show(Protocol):
     ) -> Trace: ...
 
 
-class _Way(NamedTuple):
-    """A conversation as some polyfills write it. ``key``: the same for two that write the same."""
+class Way(NamedTuple):
+    """A conversation as some polyfills write it. ``given``: what the template gets of the messages."""
 
-    messages: list[Message]
+    messages: Sequence[Message]
+    given: Sequence[Message]
     tools: Sequence[Message] | None
     rewrite: Rewrite | None
-    key: bytes
 
 
 class Planner:
@@ -156,16 +156,21 @@ class Planner:
                 chosen = frozenset(names)
                 if guided and any(chosen & some == same for some, same in out):
                     continue
-                way = self._way(names, messages, tools)
-                if way is None or ("tool_calls" in names and not self._reads_back()):
+                try:
+                    way = self.way(names, messages, tools)
+                except ChatParsersError:
                     continue
-                if way.key not in known:
+                if "tool_calls" in names and not self._reads_back():
+                    continue
+                same: Any = way.given, way.tools
+                key = marshal.dumps(same, 2)  # two ways may write the same
+                if key not in known:
                     found = self._rendered(way)
                     lost = None if found is None else self._lost(found, shape, tools)
                     if not known and lost != []:
                         out += self._ruled_before(shape, tools, allowed)
-                    known[way.key] = lost
-                lost = known[way.key]
+                    known[key] = lost
+                lost = known[key]
                 if lost is None:
                     out.append((every, chosen))
                     continue
@@ -250,8 +255,8 @@ class Planner:
             written = ""
         return tuple(text for text in PRINTED if text not in written)
 
-    def _way(self, names: tuple[str, ...], messages: list[Message], tools: bool) -> _Way | None:
-        """The conversation that these polyfills write; None if one of them cannot write it."""
+    def way(self, names: Sequence[str], messages: Sequence[Message], tools: bool) -> Way:
+        """The conversation that these polyfills write. Raises `ChatParsersError` if one of them cannot write it."""
         definitions: Sequence[Message] = TOOLS if tools else ()
         if "flat" in names:
             definitions = flat_tools(definitions)
@@ -260,13 +265,9 @@ class Planner:
             return apply(names, given, definitions, self._syntax, self._tools_as)
 
         shown = None if "tools" in names else definitions or None
-        try:
-            given: Any = rewrite(messages), shown
-        except ChatParsersError:
-            return None
-        return _Way(messages, shown, rewrite if names else None, marshal.dumps(given, 2))
+        return Way(messages, rewrite(messages), shown, rewrite if names else None)
 
-    def _rendered(self, way: _Way, thinking: bool = False) -> Trace | None:
+    def _rendered(self, way: Way, thinking: bool = False) -> Trace | None:
         """Its rendering; None if the template refuses it."""
         try:
             return self._show(way.messages, way.tools, way.rewrite, thinking)
@@ -276,8 +277,10 @@ class Planner:
     def _try(
         self, names: tuple[str, ...], messages: list[Message], tools: bool, thinking: bool = False
     ) -> Trace | None:
-        way = self._way(names, messages, tools)
-        return None if way is None else self._rendered(way, thinking)
+        try:
+            return self._rendered(self.way(names, messages, tools), thinking)
+        except ChatParsersError:
+            return None
 
     def _candidates(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Iterable[tuple[str, ...]]:
         """Sets of polyfills, those first that change least."""
