@@ -19,10 +19,13 @@ from .arrange import Member, arrange
 from .ir import EMPTY, NOTHING, Ir, alt, charset, never, seq
 from .regular.regex import read_regex
 
+quoted = json.JSONEncoder(ensure_ascii=False).encode
+"""A text in JSON. `json.dumps` would make an encoder for each."""
+
 
 @kept(4096, 256)
 def _json_key(name: str) -> Ir:
-    return ir.Seq((ir.Text(json.dumps(name, ensure_ascii=False)), ir.Blank(), ir.Text(":"), ir.Blank()))
+    return ir.Seq((ir.Text(quoted(name)), ir.Blank(), ir.Text(":"), ir.Blank()))
 
 
 class JsonSyntax:
@@ -49,7 +52,7 @@ class JsonSyntax:
 
     def text(self, value: str) -> Ir:
         """That string."""
-        return ir.Text(json.dumps(value, ensure_ascii=False))
+        return ir.Text(quoted(value))
 
     def key(self, name: str) -> Ir:
         """A member's name and colon."""

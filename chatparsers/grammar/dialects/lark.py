@@ -24,6 +24,7 @@ from ...kept import kept
 from .. import ir
 from ..ir import Ir, charset, closed, complement, literals
 from ..reading.residual import CHARACTER, residual
+from ..syntaxes import quoted
 from .lark_regex import ANY_CHARACTER, EXACT, char_class, escape, regex
 from .rules import RuleWriter
 
@@ -35,7 +36,7 @@ _MARKS = frozenset(":,]}")
 
 
 def _literal(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return quoted(text).replace("\x7f", "\\u007f")
 
 
 def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
@@ -92,19 +93,17 @@ def _cut_after_repeats(items: tuple[Ir, ...]) -> tuple[Ir, ...]:
     return tuple(found)
 
 
-def _is_blank(node: Ir) -> bool:
-    """Whether a node is white space of which nothing was written before."""
-    return type(node) is ir.Blank and node.written < 0
+_OTHER, _SPACE, _TAKES_AFTER, _MARK = range(4)
 
 
-def _takes_before(node: Ir) -> bool:
-    """Whether the white space before a node belongs to its terminal."""
-    return type(node) is ir.Text and node.text[:1] in _MARKS
-
-
-def _takes_after(node: Ir) -> bool:
-    """Whether the white space after a node belongs to its terminal, if the node after that does not take it."""
-    return type(node) is ir.Text or (type(node) is ir.Lang and bool(node.end))
+def _kind(node: Ir) -> int:
+    """What a node is to the white space beside it: a mark takes that before it. A mark, another literal or text with an
+    end takes that after it, if no mark follows. ``_SPACE``: the node is white space, of which nothing was written."""
+    if isinstance(node, ir.Text):
+        return _MARK if node.text[:1] in _MARKS else _TAKES_AFTER
+    if isinstance(node, ir.Blank):
+        return _SPACE if node.written < 0 else _OTHER
+    return _TAKES_AFTER if isinstance(node, ir.Lang) and node.end else _OTHER
 
 
 def _one_character(node: Ir) -> bool:
@@ -131,6 +130,10 @@ class _Writer(RuleWriter):
         self.sources: dict[str, Ir] = dict(rules)  # `closed` adds to them
         self.orders: dict[tuple[object, ...], str] = {}
         """The rules of members in their orders, by what they are made of."""
+        self.members: dict[int, str] = {}
+        """The members of orders, by their identity."""
+        self.spaces: dict[tuple[str | bool, bool, bool], str] = {}
+        """The literals that take in white space, before and after them."""
 
     def named(self, hint: str, count: int) -> str:
         base = _rule_name(hint)
@@ -158,33 +161,44 @@ class _Writer(RuleWriter):
 
         This holds everywhere: if two terminals match, the lexer keeps the one that takes the space.
         """
-        listed = self.closed(_cut_after_repeats(items))
-        if ir.Blank not in map(type, listed):
-            return [self.names.get(id(item)) or self.atom(item) for item in listed]
+        types = {*map(type, items)}
+        if ir.Rep in types:
+            items = _cut_after_repeats(items)
+        if ir.Ref in types:
+            items = self.closed(items)
+        known = self.names
+        if ir.Blank not in types:
+            return [known.get(id(item)) or self.atom(item) for item in items]
         out: list[str] = []
-        for before, item, after, second in zip(
-            (ir.EMPTY, *listed),
-            listed,
-            (*listed[1:], ir.EMPTY),
-            (*listed[2:], ir.EMPTY, ir.EMPTY),
-            strict=False,
-        ):
-            if _is_blank(item):
-                if not (_takes_before(after) or _takes_after(before)):
+        kinds = [_OTHER, *map(_kind, items), _OTHER, _OTHER]
+        for index, item in enumerate(items, 1):
+            kind, before, after = kinds[index], kinds[index - 1], kinds[index + 1]
+            if kind == _SPACE:
+                if after != _MARK and before < _TAKES_AFTER:
                     out.append(f"{self.blank()}?")
                 continue
-            lead = f"{self.blank()}? " if _is_blank(before) and _takes_before(item) else ""
-            taken = _is_blank(after) and _takes_after(item) and not _takes_before(second)
-            tail = f" {self.blank()}?" if taken else ""
-            name = self.names.get(id(item)) or self.atom(item)
-            out.append(self.terminal("LIT", lead + name + tail) if lead or tail else name)
+            lead = kind == _MARK and before == _SPACE
+            tail = kind >= _TAKES_AFTER and after == _SPACE and kinds[index + 2] != _MARK
+            out.append(
+                self.spaced(item, lead, tail) if lead or tail else known.get(id(item)) or self.atom(item)
+            )
         return out
+
+    def spaced(self, item: Ir, lead: bool, tail: bool) -> str:
+        """The name of a terminal with the white space before it, after it or both."""
+        key = isinstance(item, ir.Text) and item.text, lead, tail
+        found = self.spaces.get(key) if key[0] else None
+        if found is None:
+            blank = self.blank()
+            body = f"{f'{blank}? ' if lead else ''}{self.atom(item)}{f' {blank}?' if tail else ''}"
+            found = self.spaces[key] = self.terminal("LIT", body)
+        return found
 
     def blank(self) -> str:
         """The name of white space."""
         return self.terminal("WS", _BLANK)
 
-    def closed(self, items: tuple[Ir, ...]) -> list[Ir]:
+    def closed(self, items: tuple[Ir, ...]) -> tuple[Ir, ...]:
         """The items, where a rule that may end in text takes in the marker after it. Without the marker, the lexer
         would take its beginning for text and not go back."""
         found: list[Ir] = []
@@ -198,7 +212,7 @@ class _Writer(RuleWriter):
                     found[-1] = ir.Ref(name)
                     continue
             found.append(item)
-        return found
+        return tuple(found)
 
     def closed_numbers(self, options: tuple[Ir, ...]) -> tuple[Ir, ...]:
         """The options of a choice. Beside text up to a marker, a number or word and that marker are one terminal: the
@@ -213,7 +227,9 @@ class _Writer(RuleWriter):
         if isinstance(node, ir.Shared):
             return self.shared(node)
         if isinstance(node, ir.Lang):
-            return self.lang(node)
+            self.alive.append(node)
+            found = self.names[id(node)] = self.lang(node)
+            return found
         if isinstance(node, ir.Chars):
             return self.terminal("CHAR", f"/{char_class(node.ranges)}/")
         if isinstance(node, ir.Blank):
@@ -275,7 +291,7 @@ class _Writer(RuleWriter):
         in_order = node.way == "declared"
         if node.way is None or count + (node.extra is not None) < 2 or (count > _MOST_BITS and not in_order):
             return self.in_states(node)
-        members = [self.names.get(id(member)) or self.choice(member.node) for member in node.members]
+        members = [self.names.get(id(member)) or self.once(member.node) for member in node.members]
         lead = self.choice(node.separator)
         lead = "" if lead == '""' else f"{lead} "
         extra = "" if node.extra is None else self.atom(node.extra)
@@ -294,6 +310,14 @@ class _Writer(RuleWriter):
             self.out[f"{rest}::_"] = f'""{steps.end and f" %if {steps.end}"} | {lead}{name}::_{more}'
         # One rule names the first state: llguidance panics if a rule gives itself a parameter that is a number.
         return self.rule("o", f"{name}::0" if steps.end else f'{name}::0 | ""')
+
+    def once(self, node: Ir) -> str:
+        """One side of a choice, which several orders of the same members have."""
+        found = self.members.get(id(node))
+        if found is None:
+            self.alive.append(node)
+            found = self.members[id(node)] = self.choice(node)
+        return found
 
     def in_states(self, node: ir.Order) -> str:
         """The right side that begins an order, with a rule for each state.
