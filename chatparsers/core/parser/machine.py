@@ -25,6 +25,7 @@ from ...values.base import Search
 from .code import WHITE
 from .instructions import (
     ABANDON,
+    AFTER,
     ARG_NAME,
     ARGS_BEGIN,
     AT,
@@ -71,7 +72,6 @@ from .instructions import (
     RECOVERY_POINT,
     RETURN,
     RETURN_ADDRESS,
-    SAME,
     SPAN,
     TEXT,
     TOP,
@@ -149,7 +149,7 @@ class Machine(MachineState):
         stack, trail = self.stack, self.trail
         before = 0 if self.sealed is None else self.sealed[2]
         self.rest = ""
-        while True:
+        while True:  # the instructions come about in the order of how often they run
             ins = code[ip]
             op = ins[0]
             if op == TEXT:
@@ -212,80 +212,8 @@ class Machine(MachineState):
                     ip = 0
                 elif last or not final:
                     break
-            elif op == LIT:
-                literal = ins[2]
-                if text.startswith(literal, i):
-                    trail.append((ins[1], literal, None))
-                    i += len(literal)
-                    ip += 1
-                else:
-                    begun = n - i < len(literal) and literal.startswith(text[i:])
-                    if begun and not final:
-                        break
-                    at = n if begun else i
-                    if self.base + at >= self.furthest:
-                        self._wanted(at, ins[3])
-                    ip = 0
-            elif op == WORDS:
-                begun = False
-                for literal, shown in ins[2]:
-                    if text.startswith(literal, i):
-                        if literal:
-                            trail.append((ins[1], literal, None))
-                            i += len(literal)
-                        ip += 1
-                        break
-                    begun = n - i < len(literal) and literal.startswith(text[i:])
-                    if begun and not final:
-                        break
-                    at = n if begun else i
-                    if self.base + at >= self.furthest:
-                        self._wanted(at, shown)
-                    begun = False
-                else:
-                    ip = 0
-                if begun:
-                    break
             elif op == JUMP:
                 ip = ins[1]
-            elif op == CHOICE:
-                stack.append((CHOICE_POINT, ins[1], before + len(trail), self.calling))
-                ip += 1
-            elif op == COMMIT:
-                stack.pop()
-                if self.floor > len(stack):
-                    self.floor = len(stack)
-                ip = ins[1]
-            elif op == FAIL:
-                ip = -1
-                while stack:
-                    kind, target, length, calling = stack.pop()
-                    if kind == CHOICE_POINT and len(stack) >= self.floor:
-                        if before + len(trail) > length:
-                            text, i = self._go_back(length, text, i)
-                            before = 0
-                            n = len(text)
-                        self.calling = calling
-                        ip = target
-                        break
-                    if kind == RECOVERY_POINT and len(stack) < self.floor:
-                        self.floor = len(stack)
-                        at = max(self.furthest, self.base + i)
-                        cut = final and at >= self.base + n
-                        trail.append(
-                            (NOTE, "", ("truncated" if cut else "malformed", at, self._expected(at)))
-                        )
-                        ip = code[target][1 if self.calling else 2]
-                        if cut and not self.calling and i < n:  # the beginning of a marker or of a call
-                            trail.append((MARKUP, text[i:], None))
-                            i = n
-                        break
-                if self.floor > len(stack):
-                    self.floor = len(stack)
-                if ip < 0:
-                    at = max(self.furthest, self.base + i)
-                    trail.append((NOTE, "", ("malformed", at, self._expected(at))))
-                    ip = self.program.fallback
             elif op == UNLESS:
                 if i < n and text[i] in WHITE:
                     ip += 1
@@ -329,21 +257,122 @@ class Machine(MachineState):
                     trail.append((MARKUP, text[i:end], None))
                     i = end
                 ip += 1
-            elif op == PLACE:
-                self.text_region = ins[1]
-                ip += 1
             elif op == FOLLOWS:
                 match = ins[2].at(text, i)
                 if not final and (i == n or (match is not None and match[1] is not None)):
                     break
                 ip = ins[1] if match is not None and match[1] is None else ip + 1
-            elif op == CALLSUB:
-                stack.append((RETURN_ADDRESS, ip + 1, 0, False))
+            elif op == LIT:
+                literal = ins[2]
+                if text.startswith(literal, i):
+                    trail.append((ins[1], literal, None))
+                    i += len(literal)
+                    ip += 1
+                else:
+                    begun = n - i < len(literal) and literal.startswith(text[i:])
+                    if begun and not final:
+                        break
+                    at = n if begun else i
+                    if self.base + at >= self.furthest:
+                        self._wanted(at, ins[3])
+                    ip = 0
+            elif op == WORDS:
+                begun = False
+                for literal, shown in ins[2]:
+                    if text.startswith(literal, i):
+                        if literal:
+                            trail.append((ins[1], literal, None))
+                            i += len(literal)
+                        ip += 1
+                        break
+                    begun = n - i < len(literal) and literal.startswith(text[i:])
+                    if begun and not final:
+                        break
+                    at = n if begun else i
+                    if self.base + at >= self.furthest:
+                        self._wanted(at, shown)
+                    begun = False
+                else:
+                    ip = 0
+                if begun:
+                    break
+            elif op == CHOICE:
+                stack.append((CHOICE_POINT, ins[1], before + len(trail), self.calling))
+                ip += 1
+            elif op == COMMIT:
+                stack.pop()
+                if self.floor > len(stack):
+                    self.floor = len(stack)
                 ip = ins[1]
+            elif op == FAIL:
+                ip = -1
+                while stack:
+                    kind, target, length, calling = stack.pop()
+                    if kind == CHOICE_POINT and len(stack) >= self.floor:
+                        if before + len(trail) > length:
+                            text, i = self._go_back(length, text, i)
+                            before = 0
+                            n = len(text)
+                        self.calling = calling
+                        ip = target
+                        break
+                    if kind == RECOVERY_POINT and len(stack) < self.floor:
+                        self.floor = len(stack)
+                        at = max(self.furthest, self.base + i)
+                        cut = final and at >= self.base + n
+                        trail.append(
+                            (NOTE, "", ("truncated" if cut else "malformed", at, self._expected(at)))
+                        )
+                        ip = code[target][1 if self.calling else 2]
+                        if cut and not self.calling and i < n:  # the beginning of a marker or of a call
+                            trail.append((MARKUP, text[i:], None))
+                            i = n
+                        break
+                if self.floor > len(stack):
+                    self.floor = len(stack)
+                if ip < 0:
+                    at = max(self.furthest, self.base + i)
+                    trail.append((NOTE, "", ("malformed", at, self._expected(at))))
+                    ip = self.program.fallback
+            elif op == AFTER:
+                if i < n:
+                    trail.append((MARKUP, text[i:], None))
+                    i = n
+                break
+            elif op == SPAN:
+                match = ins[2](text, i)
+                end = match.end() if match else i
+                waits = end == n and not final
+                if (waits or end - i > MAX_HEADER) and self._undecided():
+                    if end - i <= MAX_HEADER:
+                        break
+                    self._wanted(i, f"at most {MAX_HEADER} characters of white space")
+                    ip = 0
+                    continue
+                if end > i:
+                    trail.append((ins[1], text[i:end], None))
+                    i = end
+                if waits:
+                    break
+                ip += 1
+            elif op == DISARM:
+                stack.pop()
+                if self.floor > len(stack):
+                    self.floor = len(stack)
+                ip += 1
+            elif op == UNSET:
+                self.flags &= ~ins[1]
+                ip += 1
             elif op == RETURN:
                 ip = stack.pop()[1]
                 if self.floor > len(stack):
                     self.floor = len(stack)
+            elif op == PLACE:
+                self.text_region = ins[1]
+                ip += 1
+            elif op == CALLSUB:
+                stack.append((RETURN_ADDRESS, ip + 1, 0, False))
+                ip = ins[1]
             elif op == MARK:
                 if ins[1] == CALL_BEGIN:
                     self.calling = True
@@ -386,33 +415,12 @@ class Machine(MachineState):
                 i = end
                 trail += self.named(parts)
                 ip += 1
-            elif op == SPAN:
-                match = ins[2](text, i)
-                end = match.end() if match else i
-                waits = end == n and not final
-                if (waits or end - i > MAX_HEADER) and self._undecided():
-                    if end - i <= MAX_HEADER:
-                        break
-                    self._wanted(i, f"at most {MAX_HEADER} characters of white space")
-                    ip = 0
-                    continue
-                if end > i:
-                    trail.append((ins[1], text[i:end], None))
-                    i = end
-                if waits:
-                    break
-                ip += 1
             elif op == CUT:
                 if not self.flags & HELD:
                     self.floor = len(stack)
                 ip += 1
             elif op == RECOVER:
                 stack.append((RECOVERY_POINT, ip, 0, False))
-                ip += 1
-            elif op == DISARM:
-                stack.pop()
-                if self.floor > len(stack):
-                    self.floor = len(stack)
                 ip += 1
             elif op == CHARS:
                 end = ins[2](text, i).end()
@@ -427,9 +435,6 @@ class Machine(MachineState):
                         trail.append((ins[1], text[i:end], None))
                         i = end
                     ip += 1
-            elif op == UNSET:
-                self.flags &= ~ins[1]
-                ip += 1
             elif op == IF:
                 ip = ins[2] if self.flags & ins[1] else ip + 1
             elif op == BLANK:
@@ -538,7 +543,7 @@ class Machine(MachineState):
                 ip = ip + 1 if i == n and not self.cut_off else 0
                 if not ip:
                     self._wanted(i, "the end of the turn")
-            elif op == SAME:
+            else:  # SAME
                 end, begun = _spelt(ins[3](self.arg), text, i)
                 if end >= 0:
                     trail.append((ins[1], text[i:end], None))
@@ -549,11 +554,6 @@ class Machine(MachineState):
                 else:
                     self._wanted(i, f"{ins[2]} {self.arg!r}")
                     ip = 0
-            else:  # AFTER
-                if i < n:
-                    trail.append((MARKUP, text[i:], None))
-                    i = n
-                break
         self.text, self.i, self.ip = text, i, ip
         oldest = self._oldest() if len(stack) > self.floor else -1
         self.live = oldest >= 0
