@@ -279,7 +279,8 @@ class _Compiler:
             key = (self.code.alphabet, kind)
             spelt = partial(self._spelt, spell)
             names = Names(tag, _ITEMS[tag], run, spelt, follows, at is None, alone is not None, key)
-        self.emit(m.CAPTURE, run, parts, what, names, alone is not None)
+        plain = _ITEMS[tag] if at is not None and not spelling else 0
+        self.emit(m.CAPTURE, run, parts, what, names, alone is not None, plain)
         if alone is not None and not any(text[0] in WHITE for text in _begun(alone.after, blank=True)):
             self.emit(m.SPAN, m.MARKUP, _white)
 

@@ -34,11 +34,11 @@ CHARS region match shown least most
 VALUE region make put
     Reads one value with the transcoder that ``make(machine)`` makes. If ``put`` is true, the trail gets the
     transcoder's output, else only the text. Fails if the value is broken. Holds the text that the transcoder leaves.
-CAPTURE match parts shown names alone
+CAPTURE match parts shown names alone plain
     Reads the run that ``match`` matches as part of a call's header. ``parts`` makes the items of the run. If it
     makes none, fails and expects ``shown``. Holds the run, up to `MAX_HEADER`. ``names`` reads declared names that the
     run does not hold (see `Names`). ``alone``: nothing else is in the run, so white space around it is markup,
-    which is read before it.
+    which is read before it. ``plain``: the item that a run of letters and digits is as it stands; 0: `parts` must tell.
 CHOICE label
     Pushes a choice point that continues at the label.
 COMMIT label

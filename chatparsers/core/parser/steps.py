@@ -21,7 +21,7 @@ class Step:
 
     ``text``: the text up to its first name. ``match`` matches all of it, and each name as a group; None: it has no
     name. ``more``: the texts after its names, each with what matches all before it. ``names``: of each name, the last
-    one first, where its items are, its group, what finds its items, and its declared names (`Names`).
+    one first, where its items are, its group, its one item or 0, what finds its items, and its declared names (`Names`).
 
     ``items``: those of the trail. ``pushed``: the frames that come onto the stack, after ``popped`` were taken off.
     ``ip``: the next instruction; -1: that of the last frame taken off. ``cut``: it ends with a cut. ``begins``: the
@@ -38,7 +38,7 @@ class Step:
     ahead: int
     match: Match | None
     more: list[tuple[str, Match]]
-    names: list[tuple[int, int, Parts, Names | None]]
+    names: list[tuple[int, int, int, Parts, Names | None]]
     items: list[Item]
     popped: int
     pushed: list[tuple[int, int, int, bool]]
@@ -99,13 +99,21 @@ class Steps:
         items = step.items
         if match is not None:
             items = items[:]
-            for place, group, parts, names in step.names:
+            for place, group, item, parts, names in step.names:
                 if names is not None and names.declared(machine):
                     return 0
-                found = parts(match[group])
-                if found is None:
-                    return 0
-                items[place : place + 1] = machine.named(found)
+                run = name = match[group]
+                if item == m.NAME:
+                    name = machine.tool = machine.tools.meant(run)
+                elif item == m.ARG_NAME:
+                    machine.arg = run
+                elif not item:
+                    found = parts(run)
+                    if found is None:
+                        return 0
+                    items[place : place + 1] = machine.named(found)
+                    continue
+                items[place] = item, run, name
         stack, ip = machine.stack, step.ip
         machine.trail += items
         if step.popped:

@@ -254,7 +254,7 @@ class _Trial:
         ):
             return None, False
         step.names = [
-            (place, 1 + at, captured[at][2], captured[at][4])
+            (place, 1 + at, captured[at][6], captured[at][2], captured[at][4])
             for at, place in enumerate(place for place, kind in enumerate(kinds) if kind < _CUT)
         ][::-1]
         kept = sum(frame[1] >= self.stand_ins for frame in machine.stack)
