@@ -11,19 +11,19 @@ from .so_far import Reader
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _PAIRS = [second + first for first in _ALPHABET for second in _ALPHABET]
 _SQUARE = len(_PAIRS)
+_FOURTH = _SQUARE * _SQUARE
 
 
 def call_id(seed: str, index: int) -> str:
     """The id of the call at ``index`` if the model writes no id: nine letters and digits, the same for the same
     ``seed``."""
     digest = blake2b(f"{seed}\0{index}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    number = int.from_bytes(digest, "big")
-    first, number = number % _SQUARE, number // _SQUARE
-    second, number = number % _SQUARE, number // _SQUARE
-    third, number = number % _SQUARE, number // _SQUARE
-    fourth, number = number % _SQUARE, number // _SQUARE
-    last = _ALPHABET[number % len(_ALPHABET)]
-    return f"{_PAIRS[first]}{_PAIRS[second]}{_PAIRS[third]}{_PAIRS[fourth]}{last}"
+    number, low = divmod(int.from_bytes(digest, "big"), _FOURTH)
+    number, high = divmod(number, _FOURTH)
+    pairs = (
+        f"{_PAIRS[low % _SQUARE]}{_PAIRS[low // _SQUARE]}{_PAIRS[high % _SQUARE]}{_PAIRS[high // _SQUARE]}"
+    )
+    return pairs + _ALPHABET[number % len(_ALPHABET)]
 
 
 class Call:
@@ -106,9 +106,11 @@ class Call:
         """The JSON text of the arguments so far."""
         if self.reader is not None:
             self.read()
-        self.gather()
+        if self.past is not None:
+            self.gather()
         text = joined(self.arguments)
-        self.seen = 0 if self.reader is None else len(self.arguments)
+        if self.reader is not None:
+            self.seen = len(self.arguments)
         return text
 
 
