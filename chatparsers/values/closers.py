@@ -46,10 +46,10 @@ class Look(Protocol):
 
 
 class Follow:
-    """What may follow the closing tag ``stop``. ``begun``: all beginnings of its ``texts``. ``loose``: it closes only
-    the values of careless models. ``look`` finds the ends when they are first asked for, if ``found`` has them not."""
+    """What may follow the closing tag ``stop``. ``begun``: all beginnings of its ``texts``; ``open``: those that do not
+    tell yet. ``loose``: it closes only the values of careless models. ``look`` finds the ends when they are first asked for, if ``found`` has them not."""
 
-    __slots__ = ("begun", "found", "look", "loose", "match", "stop", "texts", "whole")
+    __slots__ = ("begun", "found", "look", "loose", "match", "open", "stop", "texts", "whole")
 
     def __init__(
         self, stop: str, texts: tuple[str, ...], loose: bool, look: Look, found: AfterTag | None = None
@@ -63,6 +63,7 @@ class Follow:
         # Of texts that begin alike the shortest tells. As the format writes them they come first: to look for white
         # space between all characters is ten times the work.
         least = [text for text in texts if not any(text != one and text.startswith(one) for one in texts)]
+        self.open = frozenset(text for text in self.begun if not text.startswith(tuple(least)))
         ways = [*map(re.escape, least), *(_WS.join(map(re.escape, text)) for text in least)]
         after = f"{_WS}(?:{'|'.join(ways)})"
         self.match = re.compile(after).match
@@ -80,10 +81,12 @@ class Follow:
 
     def stands(self, text: str, at: int) -> int:
         """1 if what may follow the tag is at ``at``, where the tag ends, 0 if not; -1 if more text must tell."""
-        if self.match(text, at, at + _WINDOW):
-            return 1
-        if squeezed(text[at : at + _WINDOW]) not in self.begun:
-            return 0
+        rest = text[at : at + _WINDOW].lstrip(" \t\r\n")
+        if rest not in self.open:
+            if self.match(text, at, at + _WINDOW):
+                return 1
+            if squeezed(rest) not in self.begun:
+                return 0
         return 1 if len(text) - at >= _WINDOW else -1
 
     def ended(self, text: str, at: int, final: bool, tools: Iterable[str]) -> int:
@@ -129,11 +132,6 @@ class Closers:
             texts = () if _special(stop) else self.look.near(stop)
             self.known[stop] = Follow(stop, texts, stop in self.loose, self.look) if texts else None
         return self.known.get(stop)
-
-    def waits(self, text: str, stop: str) -> bool:
-        """Whether more text must tell if ``stop``, with which ``text`` begins, closes the value."""
-        follow = self.known.get(stop)
-        return follow is not None and follow.stands(text, len(stop)) < 0
 
     def closed(self, follow: Follow) -> None:
         """A tag has closed a value of which nothing else was in question."""

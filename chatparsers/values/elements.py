@@ -194,12 +194,9 @@ class ElementScanner(Transcoder):
 
     def _raw(self, i: int, types: frozenset[str]) -> int:
         finder = _closer(self.prefixes, self.shown, self.stack[-1][0], self.markers)
-        inner = raw_transcoder(finder, types)
-        if "string" in types:
-            nested = len(self.stack) > 1 and self.stack[-2][2] != "+"
-            name, follows = self.stack[-1][0], self.prefixes if nested else self.after
-            inner.closers = _closes(self.prefixes, name, follows)
-        self.inner = inner
+        nested = len(self.stack) > 1 and self.stack[-2][2] != "+"
+        name, follows = self.stack[-1][0], self.prefixes if nested else self.after
+        self.inner = raw_transcoder(finder, types, closers=_closes(self.prefixes, name, follows))
         self.state = _TEXT
         return i
 

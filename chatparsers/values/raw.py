@@ -51,28 +51,33 @@ class _Raw(Transcoder):
     """Reads text up to a stop. ``names``: the argument, then the arguments of its tool that the call has not given.
     ``tools``: the tools of the request; None where the format has no seam of two calls. ``closers``: the stops of which
     the text may be part of the value. ``depth``: -1, or from the first marker in the text on, how many tags of
-    arguments it quotes and does not close. ``passed``: that first marker is the value's own closing tag.
+    arguments it quotes and does not close. ``passed``: that first marker is the value's own closing tag. ``begun``: the
+    quote before a string has gone out.
     """
 
-    __slots__ = ("closers", "depth", "names", "open", "passed", "stops", "told", "tools")
+    __slots__ = ("begun", "closers", "depth", "names", "open", "passed", "stops", "told", "tools")
 
-    def __init__(self, stops: StopFinder) -> None:
+    def __init__(self, stops: StopFinder, closers: Closers = NO_CLOSERS) -> None:
         self._reset()
         self.stops = stops
+        self.closers = closers
         self.names: tuple[str, ...] = ()
         self.tools: Toolset | None = None
-        self.closers: Closers = NO_CLOSERS
         self.depth = -1
         self.passed = False
         self.told = False
         self.open = False
+        self.begun = False
 
     def cut_off(self) -> None:
         self.open = True
 
     def holds(self, text: str) -> bool:
         match = self.stops.at(text, 0)
-        return match is not None and (match[1] is not None or self.closers.waits(text, match[0]))
+        if match is None or match[1] is not None:
+            return match is not None
+        follow = self.closers.known.get(match[0])
+        return follow is not None and follow.stands(text, match.end()) < 0
 
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
         """Returns where the value's text ends, and whether it is over there; sets ``error``, ``marked`` and adds to
@@ -289,11 +294,7 @@ def _tag_at(names: tuple[str, ...], after: str, text: str, at: int, final: bool)
 class RawString(_Raw):
     """Reads text up to a stop and passes it on as a JSON string."""
 
-    __slots__ = ("begun",)
-
-    def __init__(self, stops: StopFinder) -> None:
-        _Raw.__init__(self, stops)
-        self.begun = False
+    __slots__ = ()
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
@@ -337,8 +338,8 @@ class EscapedString(RawString):
 
     __slots__ = ("escapes", "tail")
 
-    def __init__(self, stops: StopFinder, escapes: Escapes) -> None:
-        RawString.__init__(self, stops)
+    def __init__(self, stops: StopFinder, closers: Closers, escapes: Escapes) -> None:
+        RawString.__init__(self, stops, closers)
         self.escapes = escapes
         self.tail = ""
 
@@ -374,7 +375,7 @@ class RawTyped(_Raw):
 
     __slots__ = ("held", "inner", "python", "types")
 
-    def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
+    def __init__(self, stops: StopFinder, types: frozenset[str], python: bool) -> None:
         _Raw.__init__(self, stops)
         self.types = types
         self.held: list[str] = []
@@ -444,9 +445,9 @@ class RawUnion(_Raw):
     __slots__ = ("began", "escapes", "held", "others", "probe", "python", "read", "string", "tail")
 
     def __init__(
-        self, stops: StopFinder, types: frozenset[str], python: bool = False, escapes: Escapes = ()
+        self, stops: StopFinder, closers: Closers, types: frozenset[str], python: bool, escapes: Escapes
     ) -> None:
-        _Raw.__init__(self, stops)
+        _Raw.__init__(self, stops, closers)
         self.escapes = escapes
         self.others = types - {"string"}
         self.held: list[str] = []
@@ -474,10 +475,9 @@ class RawUnion(_Raw):
                 return end
             if not final:
                 return end
-        string = self.string = _string(self.stops, self.escapes)
+        string = self.string = _string(self.stops, self.closers, self.escapes)
         string.names, string.tools, string.begun = self.names, self.tools, True
-        string.closers, string.depth = self.closers, self.depth
-        string.told, string.open = self.told, self.open
+        string.depth, string.told, string.open = self.depth, self.told, self.open
         held = string.meant("".join(self.held), False)
         string.scan(text, end, final)
         string.out = '"' + escape(held) + string.out
@@ -556,8 +556,8 @@ _TYPES = {
 }
 
 
-def _string(stops: StopFinder, escapes: Escapes) -> RawString:
-    return EscapedString(stops, escapes) if escapes else RawString(stops)
+def _string(stops: StopFinder, closers: Closers, escapes: Escapes) -> RawString:
+    return EscapedString(stops, closers, escapes) if escapes else RawString(stops, closers)
 
 
 class RawReader:
@@ -584,22 +584,25 @@ class RawReader:
         types = self.types
         if types is None:
             types = argument.document.types(argument.schema)
-        value = raw_transcoder(self.stops, types, self.python, self.escapes)
-        if "string" in types:
-            value.closers = self.closers
-        return value
+        if types == _ONLY_STRING and not self.escapes:  # nearly all of them
+            return RawString(self.stops, self.closers)
+        return raw_transcoder(self.stops, types, self.python, self.escapes, self.closers)
 
 
 def raw_transcoder(
-    stops: StopFinder, types: frozenset[str], python: bool = False, escapes: Escapes = ()
+    stops: StopFinder,
+    types: frozenset[str],
+    python: bool = False,
+    escapes: Escapes = (),
+    closers: Closers = NO_CLOSERS,
 ) -> _Raw:
     """Makes the transcoder of a raw value whose schema admits these types.
 
     ``python``: a value that is not a string may be spelt as Python's ``str`` spells it. ``escapes``: the characters
-    that a string spells in another way.
+    that a string spells in another way. ``closers``: those of the stops that a string may spell.
     """
     if types == _ONLY_STRING:
-        return _string(stops, escapes)
+        return _string(stops, closers, escapes)
     if "string" not in types:
         return RawTyped(stops, types, python)
-    return RawUnion(stops, types, python, escapes)
+    return RawUnion(stops, closers, types, python, escapes)

@@ -3,7 +3,7 @@ from .base cimport Transcoder, escape
 from .json cimport JsonScanner
 from .stops cimport StopFinder
 cdef object _ONLY_STRING
-cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*)
+cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*, closers=*)
 @cython.final
 cdef class RawReader:
     cdef public bint python
@@ -12,7 +12,7 @@ cdef class RawReader:
     cdef public tuple escapes
 cdef class _Raw(Transcoder):
     cdef public StopFinder stops
-    cdef public bint open, passed, told
+    cdef public bint begun, open, passed, told
     cdef public Py_ssize_t depth
     cdef public tuple names
     cdef public object closers, tools
@@ -35,7 +35,6 @@ cdef class _Raw(Transcoder):
     @cython.locals(closing=bint, end=Py_ssize_t)
     cdef Py_ssize_t _follows(self, str before, str after, str text, Py_ssize_t at, bint final) except? -2
 cdef class RawString(_Raw):
-    cdef public bint begun
     @cython.locals(n=Py_ssize_t, end=Py_ssize_t, over=bint, out=str)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
     cpdef plain_search(self)
