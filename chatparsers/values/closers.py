@@ -47,7 +47,8 @@ class Look(Protocol):
 
 class Follow:
     """What may follow the closing tag ``stop``. ``begun``: all beginnings of its ``texts``; ``open``: those that do not
-    tell yet. ``loose``: it closes only the values of careless models. ``look`` finds the ends when they are first asked for, if ``found`` has them not."""
+    tell yet. ``loose``: it closes only the values of careless models. ``look`` finds the ends when they are first asked
+    for, if ``found`` has them not."""
 
     __slots__ = ("begun", "found", "look", "loose", "match", "open", "stop", "texts", "whole")
 

@@ -21,7 +21,8 @@ class Step:
 
     ``text``: the text up to its first name. ``match`` matches all of it, and each name as a group; None: it has no
     name. ``more``: the texts after its names, each with what matches all before it. ``names``: of each name, the last
-    one first, where its items are, its group, its one item or 0, what finds its items, and its declared names (`Names`).
+    one first, where its items are, its group, its item if it is plain (`CAPTURE`), what finds its items otherwise, and
+    its declared names (`Names`).
 
     ``items``: those of the trail. ``pushed``: the frames that come onto the stack, after ``popped`` were taken off.
     ``ip``: the next instruction; -1: that of the last frame taken off. ``cut``: it ends with a cut. ``begins``: the
