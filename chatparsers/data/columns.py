@@ -14,6 +14,8 @@ from ..errors import RequestError, did_you_mean
 from .arrow import pyarrow as pa
 
 _SLICE = 1024
+NUMBER = "__number__"
+"""A column that tells, while a batch runs, of which row each of a callable's rows is. No error names it."""
 TEXTS = pa.list_(pa.string())
 CALLS = pa.list_(pa.struct([("id", pa.string()), ("name", pa.string()), ("arguments", pa.string())]))
 DIAGNOSTICS = pa.list_(
@@ -59,7 +61,8 @@ def values(table: Any, name: str, *, needed: bool = True) -> list[Any] | None:
         return found
     if not needed:
         return None
-    raise RequestError(f"the table has no column {name!r}: {did_you_mean(name, table.column_names)}")
+    known = [column for column in table.column_names if column != NUMBER]
+    raise RequestError(f"the table has no column {name!r}: {did_you_mean(name, known)}")
 
 
 def strings(table: Any, name: str) -> list[Any]:

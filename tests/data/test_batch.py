@@ -93,6 +93,25 @@ def test_every_kind_of_file_and_every_number_of_workers_gives_the_same(tmp_path:
     assert read(out) == read(tmp_path / "out0")
 
 
+def test_a_table_is_what_its_lines_are(tmp_path: Path) -> None:
+    """A folder that a batch wrote, too: its parts are read back as they are."""
+    asked = {"role": "user", "content": "Hi"}
+    found = [
+        {"messages": [asked, {"role": "assistant", "content": f"Hello {number}."}]} for number in range(5)
+    ]
+    lines, table = as_lines(tmp_path / "rows.jsonl", found), tmp_path / "rows.parquet"
+    pa.parquet.write_table(pa.Table.from_pylist(found), table)
+    normalized = tmp_path / "normalized"
+    assert batch("normalize", lines, "--out", normalized, "--workers", 1) == 0
+    for action, *options in (["normalize"], ["translate", "--model", FORMAT, "--to", "llama-3-x"]):
+        made = []
+        for number, path in enumerate((lines, table, normalized)):
+            out = tmp_path / f"{action}{number}"
+            assert batch(action, path, *options, "--out", out, "--workers", 1) == 0
+            made.append([row["messages" if action == "normalize" else "text"] for row in read(out)])
+        assert made[0] == made[1] == made[2] and len(made[0]) == 5
+
+
 def test_ids_of_calls_follow_from_the_file_and_the_row(tmp_path: Path, draw: Draw) -> None:
     found = without(rows(draw, 12), "row_id") * 2
     one = as_lines(tmp_path / "rows.jsonl", found)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..arrow import pyarrow as pa
-from ..columns import array
+from ..columns import NUMBER, array
 from ..normalize import Normalize
 from ..shapes.talk import Talk
 from ..translate import Translate
@@ -22,8 +22,6 @@ from .units import Bad, Unit, rows_of, tables_of
 
 META = b"chatparsers"
 """The key of a part's metadata under which its counts are."""
-_NUMBER = "__number__"
-"""A column that tells, while a callable runs, of which row each of its rows is."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +94,11 @@ class Work:
         if not own:
             named = [_seed(input, number) for number in numbers]
             table = table.append_column(name, array(named, pa.string()))
-        made = self.run(table.append_column(_NUMBER, pa.array(numbers, pa.int64())))
-        return made[_NUMBER].to_pylist(), made.drop_columns([_NUMBER] if own else [_NUMBER, name])
+        added = [] if own else [name]
+        if isinstance(self.run, (Normalize, Translate)):  # a row for each row, without its other columns
+            return numbers, self.run(table).drop_columns(added)
+        made = self.run(table.append_column(NUMBER, pa.array(numbers, pa.int64())))
+        return made[NUMBER].to_pylist(), made.drop_columns([NUMBER, *added])
 
     def _talks(
         self, numbers: Sequence[int], rows: Sequence[dict[str, Any] | Bad], input: Input | None
