@@ -18,8 +18,8 @@ from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Gemma, Node, Raw
 from chatparsers.core.definition import nodes as n
 from chatparsers.core.definition import paths
 from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes.node import Leaf
-from chatparsers.core.definition.tree import first, head, walk
+from chatparsers.core.definition.nodes.node import ALWAYS, Leaf
+from chatparsers.core.definition.tree import first, head, nullable, opens, walk
 from chatparsers.core.definition.wrong import spelt
 from chatparsers.core.parser import compile as compiler
 from chatparsers.core.parser import instructions as m
@@ -130,8 +130,8 @@ UNSURE = (n.Think, n.Body, n.End, n.LineStart, n.Peek, n.Value, n.JsonValue, n.R
 def test_a_node_is_empty_if_the_parser_reads_nothing_for_it(node: Node) -> None:
     if isinstance(node, n.Until):  # it would read the whole text
         node = n.Until(("§",))
-    assert node.empty(()) is matches(node, "§")
-    assert node.anywhere() is (node.empty(()) and not isinstance(node, (n.Not, n.EachArg)))
+    assert nullable(node) is matches(node, "§")
+    assert (node.empty(()) == ALWAYS) is (nullable(node) and not isinstance(node, (n.Not, n.EachArg)))
 
 
 UNGENERATED = (n.Peek, n.Not, n.Args, n.Value, n.EachArg, n.EachTool, n.Think, n.Body, n.Ref, n.SameName)
@@ -150,11 +150,11 @@ def test_what_is_generated_begins_as_the_node_says(node: Node) -> None:
         begins = first(node)
     except DefinitionError:
         begins = ()
-    opens = tuple("".join(item.text for item in begin) for begin, _ in node.opens())
+    opened = tuple("".join(item.text for item in begin) for begin, _ in opens(node))
     known = all(isinstance(below, KNOWN) and not getattr(below, "free", False) for below in walk(node, True))
     for seed in range(8):
         text = random_text(node, random.Random(seed))
-        assert text in opens if known else text.startswith(opens), opens
+        assert text in opened if known else text.startswith(opened), opened
         assert not begins or text.lstrip().startswith(begins), begins
 
 

@@ -15,9 +15,9 @@ import re
 
 from ...schema.tools import ANY_TOOL, Tool
 from .nodes import Body, Node, Sequence, Tag, Tagged
-from .openers import check_names, check_openers
 from .paths import check_call
 from .reading import PARTS_OF_A_CALL, PROBE, Reading
+from .taken import check_taken
 from .wrong import wrong
 
 
@@ -33,8 +33,7 @@ def check(tree: Node) -> None:
     parsed.check()
     generated.check()
     for node in parsed.reading.nodes:
-        check_openers(node)
-        check_names(node)
+        check_taken(node)
 
 
 def check_model(what: str, pattern: str) -> None:

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Iterable
 
 from ...values.closers import NAME, AfterTag, squeezed
-from .nodes import Choice, Literal, Many, Name, Node, Not, Peek, SameName, Sequence, Space, Tag, Token
+from .nodes import Literal, Many, Name, Node, Peek, SameName, Sequence, Space, Tag, Token
+from .nodes.control import Look
+from .nodes.first import Paths
 from .nodes.node import Silent
 
 _TELLING = 3
@@ -39,18 +41,18 @@ class Follows:
     def near(self, closer: str) -> tuple[str, ...]:
         """The texts, without white space, as far as they tell what follows; none if any text may."""
         found = _Found(squeezed(closer), self.spell, False)
-        texts = found.following(found.read(self.after, {""}) | found.told)
+        texts = found.following({*found.after(self.after, [""]), *found.told})
         return () if found.many or not texts or "" in texts else (*texts, *self.stops)
 
     def reaches(self, closer: str) -> bool:
         """Whether the tag may come next at all."""
         found = _Found(squeezed(closer), self.spell, False)
-        return bool(found.following(found.read(self.after, {""}) | found.told))
+        return bool(found.following({*found.after(self.after, [""]), *found.told}))
 
     def far(self, closer: str) -> AfterTag:
         """What comes between the tag and the end of the calls."""
         found = _Found(squeezed(closer), self.spell, True)
-        over = found.following(found.read(self.after, {""}), True)
+        over = found.following(found.after(self.after, [""]), True)
         over += [text + stop for text in over for stop in self.stops]
         return (
             AfterTag((), ())
@@ -59,7 +61,7 @@ class Follows:
         )
 
 
-class _Found:
+class _Found(Paths[str]):
     """Reads nodes as far as they tell, or if ``whole``, as far as they are known. ``told``: the texts that need not be
     read on. ``calls``: those before the name of a tool. ``many``: there are too many."""
 
@@ -76,37 +78,30 @@ class _Found:
         texts = sorted(text[len(self.closer) :] for text in found if text.startswith(self.closer))
         return [text for text in texts if not (once and text.startswith(self.closer))]
 
-    def read(self, node: Node, begun: set[str]) -> set[str]:
-        """``begun``, texts before the node, with all that it reads after them. What tells enough goes to ``told``."""
-        if not begun:
-            return begun
+    def leaf(self, node: Node, paths: list[str]) -> list[str]:
+        """``paths``, texts before the node, with all that it reads after them. What tells enough goes to ``told``."""
         if isinstance(node, (Literal, Token)):
-            names = node.names if isinstance(node, Token) else (node.text,)
-            return self._kept(text + more for text in begun for more in map(squeezed, self.spell(names)))
+            return self._kept(text + more for text in paths for more in map(squeezed, self.spell(node.names)))
         if isinstance(node, SameName) and NAME in self.closer:
-            return self._kept(text + NAME for text in begun)
-        if isinstance(node, (Space, Not, Silent)):
-            return begun
-        if isinstance(node, Sequence):
-            for item in node.items:
-                begun = self.read(item, begun)
-            return begun
-        if isinstance(node, Choice):
-            return {text for option in node.options for text in self.read(option, begun)}
-        if isinstance(node, Many):
-            found = begun if not node.least else set()
-            for _ in range(1 if self.whole else min(node.most or _ROUNDS, _ROUNDS)):
-                begun = self.read(node.node, begun) - found
-                found = found | begun
-            return found
-        if isinstance(node, Peek):
-            ended = {text for text in begun if text.startswith(self.closer)}
-            self.told |= self.read(node.node, ended)
-            return begun - ended
-        inner = node.stands_for(False)
-        return self.read(inner, begun) if inner is not None else self._unknown(node, begun)
+            return self._kept(text + NAME for text in paths)
+        return paths if isinstance(node, (Space, Silent)) else self._unknown(node, paths)
 
-    def _kept(self, texts: Iterable[str]) -> set[str]:
+    def repeat(self, node: Many, paths: list[str]) -> list[str]:
+        found = [] if node.least else paths
+        for _ in range(1 if self.whole else min(node.most or _ROUNDS, _ROUNDS)):
+            known = {*found}
+            paths = [text for text in self.after(node.node, paths) if text not in known]
+            found = [*found, *paths]
+        return found
+
+    def look(self, node: Look, paths: list[str]) -> list[str]:
+        if not isinstance(node, Peek):
+            return paths
+        ended = [text for text in paths if text.startswith(self.closer)]
+        self.told.update(self.after(node.node, ended))
+        return [text for text in paths if not text.startswith(self.closer)]
+
+    def _kept(self, texts: Iterable[str]) -> list[str]:
         """The texts that may still become the closing tag, or that tell too little of what follows it."""
         found: set[str] = set()
         for text in texts:
@@ -118,16 +113,16 @@ class _Found:
             else:
                 self.told.add(text)
         self.many = self.many or max(len(found), 0 if self.whole else len(self.told)) > _MOST
-        return set() if self.many else found
+        return [] if self.many else list(found)
 
     def _tells(self, rest: str) -> bool:
         """Whether ``rest`` tells what follows the closing tag: it does not where it may begin the tag once more."""
         return (len(rest) >= _TELLING and not self.closer.startswith(rest)) or bool(_special(rest))
 
-    def _unknown(self, node: Node, begun: set[str]) -> set[str]:
+    def _unknown(self, node: Node, begun: list[str]) -> list[str]:
         """Any text may be here. So nothing is known after the closing tag itself."""
         known = {text for text in begun if text.startswith(self.closer)}
         self.told |= known
         if isinstance(node, Name) and node.tag is Tag.NAME:
             self.calls |= known
-        return set()
+        return []

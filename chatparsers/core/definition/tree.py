@@ -9,23 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 
 from ...errors import DefinitionError
-from .nodes import Node, Sequence
-from .nodes.node import first, head
+from .nodes import Inner, Node
+from .nodes.first import begins, first, head, opens
 
-__all__ = ["begins", "children", "first", "head", "nullable", "once", "through", "tokens", "walk"]
+__all__ = ["begins", "children", "first", "head", "nullable", "once", "opens", "through", "tokens", "walk"]
 
 
 def through(node: Node, generated: bool = False) -> Node | None:
     """The node that ``node`` stands for; None if it stands for itself."""
-    return node.stands_for(generated)
-
-
-def begins(*nodes: Node) -> tuple[str, ...]:
-    """The texts with which the nodes begin, one node after the other; none if they may begin with any text."""
-    try:
-        return first(Sequence(nodes))
-    except DefinitionError:
-        return ()
+    return node.inner(generated) if isinstance(node, Inner) else None
 
 
 def children(node: Node, generated: bool = False) -> tuple[Node, ...]:
@@ -66,4 +58,4 @@ def tokens(node: Node) -> tuple[str, ...]:
 
 def nullable(node: Node, rules: Container[str] = ()) -> bool:
     """Whether the parser can match ``node`` without reading a character. ``rules``: the rules of which it can too."""
-    return node.empty(rules)
+    return node.empty(rules) > 0

@@ -22,6 +22,7 @@ from ...values.stops import StopFinder
 from ..definition import nodes as n
 from ..definition.idioms import Options
 from ..definition.nodes import Node, Span
+from ..definition.nodes.node import ALWAYS
 from ..definition.thoughts import THOUGHTS
 from ..definition.tree import children, first, head, once, tokens
 from ..definition.without_calls import without_calls
@@ -460,7 +461,7 @@ def _parted(marker: Node) -> tuple[Node, Node]:
     """A closer up to the place where the text is decided to be over, or an opener to where it has begun, and what may
     follow there."""
     items = marker.items if isinstance(marker, n.Sequence) else (marker,)
-    last = next((at for at in range(len(items), 0, -1) if not items[at - 1].anywhere()), len(items))
+    last = next((at for at in range(len(items), 0, -1) if items[at - 1].empty(()) < ALWAYS), len(items))
     return n.Sequence.of(*items[:last]), n.Sequence.of(*items[last:])
 
 

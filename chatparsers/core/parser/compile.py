@@ -25,6 +25,7 @@ from ..definition.features import Definition
 from ..definition.follows import Follows
 from ..definition.idioms import Options, escaped
 from ..definition.nodes import Node
+from ..definition.nodes.first import Beginnings
 from ..definition.tree import begins, once, tokens
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
@@ -101,8 +102,7 @@ class _Compiler:
         """How the machine's text may spell the literal, and how a diagnostic names it."""
         found = self.literals.get(node)
         if found is None:
-            names = node.names if isinstance(node, n.Token) else (node.text,)
-            found = [(text, repr(name)) for name in names for text in self.code.alphabet.spellings(name)]
+            found = [(text, repr(name)) for name in node.names for text in self.code.alphabet.spellings(name)]
             self.literals[node] = found
         return found
 
@@ -421,15 +421,16 @@ def _begun(nodes: tuple[Node, ...], blank: bool = False) -> tuple[str, ...]:
     """The texts that may come after a node, as far as the nodes after it tell; `Space` in front is left out.
     ``blank``: also those of which only white space is known."""
     found: set[str] = set()
-    prefixes = {""}
+    prefixes = [""]
     for node in nodes:
+        beginnings = Beginnings()
         try:
-            done, prefixes = node.begins(prefixes)
+            prefixes = beginnings.after(node, prefixes)
         except DefinitionError:
             break
-        found |= done
+        found |= beginnings.done
     if blank:
-        found |= prefixes - {""}
+        found |= {*prefixes} - {""}
     return tuple(sorted(found))
 
 

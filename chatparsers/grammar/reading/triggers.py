@@ -1,8 +1,9 @@
 """How calls begin: the triggers of a lazy grammar, and the texts that tell a call from prose.
 
-Strategy: a call begins with literals and special tokens. The fact `Node.opens` tells them of the tree, `literal_heads`
-of the grammar made of it. A trigger is the shortest beginning that no reasoning and no content of the format shares.
-Calls that begin the turn with ordinary text, such as a bare JSON object, get a regular expression instead.
+Strategy: a call begins with literals and special tokens. `opens` (core/definition/nodes/first.py) tells them of the
+tree, `literal_heads` of the grammar made of it. A trigger is the shortest beginning that no reasoning and no content of
+the format shares. Calls that begin the turn with ordinary text, such as a bare JSON object, get a regular expression
+instead.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from ...core.definition import nodes as n
 from ...core.definition.nodes import Node, of_every_kind
-from ...core.definition.tree import through, tokens, walk
+from ...core.definition.tree import nullable, opens, through, tokens, walk
 from ...errors import DefinitionError
 from ...public import public
 from .. import ir
@@ -125,7 +126,7 @@ def _in_use(node: Node, names: int) -> list[list[n.Literal | n.Token]]:
     def named(item: n.Literal | n.Token) -> n.Literal | n.Token:
         return n.Token(item.names[min(names, len(item.also))]) if isinstance(item, n.Token) else item
 
-    return [[named(item) for item in begin] for begin, _ in node.opens()]
+    return [[named(item) for item in begin] for begin, _ in opens(node)]
 
 
 def stretches(body: n.Body, prefix: str, names: int) -> list[str]:
@@ -142,7 +143,7 @@ def thoughts(tree: Node) -> tuple[str, ...]:
         if isinstance(node, n.Think):
             opener = node.span.open
             found.update(dict.fromkeys(tokens(opener)))
-            found.update(("".join(item.text for item in begin).strip(), None) for begin, _ in opener.opens())
+            found.update(("".join(item.text for item in begin).strip(), None) for begin, _ in opens(opener))
             found.update(dict.fromkeys(_fixed_texts(opener)))
     return tuple(text for text in found if text)
 
@@ -151,7 +152,7 @@ def _fixed_texts(node: Node) -> list[str]:
     """The texts that the parser takes for ``node``, without what may be missing; none if it takes other texts."""
     if isinstance(node, (n.Literal, n.Token)):
         return [node.text]
-    if node.empty(()):
+    if nullable(node):
         return [""]
     if isinstance(node, n.Sequence):
         return ["".join(texts) for texts in product(*map(_fixed_texts, node.items))]

@@ -13,7 +13,20 @@ from ....schema.tools import ANY_TOOL, Argument, Tool
 from ....values import Json, Raw, Syntax
 from ..wrong import check_run, check_texts, spelt, wrong
 from .control import Many, Tag
-from .node import Choice, Inner, Literal, Needed, Node, Opening, Reader, Sequence, Silent, Unforeseen
+from .node import (
+    ALWAYS,
+    NEVER,
+    SOMETIMES,
+    Choice,
+    Inner,
+    Leaf,
+    Literal,
+    Needed,
+    Node,
+    Reader,
+    Sequence,
+    Silent,
+)
 from .text import Chars
 
 
@@ -211,7 +224,7 @@ _MOST_DIVIDED = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Implied(Silent, anywhere=True, commits=False):
+class Implied(Silent, empty=ALWAYS, commits=False):
     """Parses nothing and says that ``tag`` (a tool's or an argument's name) is ``value``; generates nothing.
 
     For formats that imply a name, such as a code interpreter's.
@@ -229,7 +242,7 @@ class Implied(Silent, anywhere=True, commits=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Declared(Silent, anywhere=False, commits=False, check=None):
+class Declared(Silent, empty=SOMETIMES, commits=False, check=None):
     """Succeeds without reading if the name just read is a tool of the request, and if that tool has no argument called
     ``lacks`` (empty: whatever it has); fails otherwise. Generates nothing."""
 
@@ -255,21 +268,9 @@ class EachTool(Inner, shown="p.each_tool(…)", check=None):
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return (self.any,)
 
-    def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
-        return ((self,),)
-
-    def stands_for(self, generated: bool) -> Node | None:
-        return self.any
-
-
-class _Arguments(Unforeseen, family=True, anywhere=False, commits=True):
-    """Kinds that read the arguments of a call, or one of them."""
-
-    __slots__ = ()
-
 
 @dataclass(frozen=True, slots=True)
-class EachArg(_Arguments, tokens=(), empty=True, shown="p.each_arg(…)"):
+class EachArg(Leaf, tokens=(), empty=SOMETIMES, commits=True, shown="p.each_arg(…)"):
     """A call's arguments one by one. Parses any number of ``any`` (= ``make(ANY_ARGUMENT)``), or up to ``most``, with
     ``separator`` between. Generates each required argument of the tool once (in any order, if the grammar stays small
     enough) and each optional one at most once.
@@ -305,7 +306,7 @@ class EachArg(_Arguments, tokens=(), empty=True, shown="p.each_arg(…)"):
 
 
 @dataclass(frozen=True, slots=True)
-class Args(_Arguments, empty=False, shown="p.args(tool)"):
+class Args(Leaf, empty=NEVER, shown="p.args(tool)"):
     """A call's arguments as one object in a value syntax. Parses it verbatim or transcodes it to JSON, streamed;
     generates the tool's parameters in that syntax. ``commit``: the call's header is over (a cut)."""
 
@@ -316,8 +317,8 @@ class Args(_Arguments, empty=False, shown="p.args(tool)"):
     def tokens(self) -> tuple[str, ...]:
         return self.syntax.tokens
 
-    def header(self, generated: bool) -> tuple[Node, bool]:
-        return _Arguments.header(self, generated) if self.commit else (self, False)
+    def commits(self) -> bool:
+        return self.commit
 
     def check(self, reader: Reader) -> None:
         _check_syntax(self, self.syntax)
@@ -326,7 +327,7 @@ class Args(_Arguments, empty=False, shown="p.args(tool)"):
 
 
 @dataclass(frozen=True, slots=True)
-class Value(_Arguments, empty=True):
+class Value(Leaf, empty=SOMETIMES, commits=True):
     """An argument's value in a value syntax. Parses it to JSON, typed by the argument's schema in the request;
     generates the argument's schema in that syntax."""
 
@@ -365,19 +366,13 @@ def _check_passed_on(node: Node, tool: Tool, reader: Reader) -> None:
         wrong(node, f"it is given {given}, not the tool that make(tool) was given", "pass that one on")
 
 
-class _Data(Needed, family=True, check=None):
-    """Kinds that read JSON outside the arguments of a call."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
-class JsonValue(_Data, shown="a JSON value"):
+class JsonValue(Needed, shown="a JSON value", check=None):
     """Parses any JSON value, verbatim, as part of its region; generates any JSON value."""
 
 
 @dataclass(frozen=True, slots=True)
-class JsonText(_Data, shown="p.json_text()"):
+class JsonText(Needed, shown="p.json_text()", check=None):
     """Parses a JSON string whose text is content, or any other JSON value, which is content unchanged; generates a
     JSON string."""
 
@@ -392,15 +387,6 @@ class Calls(Inner):
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return (self.item, self.separator)
-
-    def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
-        return ((self,),)
-
-    def stands_for(self, generated: bool) -> Node | None:
-        return self.item
-
-    def opens(self) -> list[Opening]:
-        return [(begin, False) for begin, _ in self.item.opens()]
 
     def shown(self) -> str:
         return f"p.calls({spelt(self.item)})"

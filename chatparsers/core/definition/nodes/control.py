@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..wrong import spelt, wrong
-from .node import Begun, Inner, Node, Opening, Reader, Rules, Silent, Unforeseen
+from .node import ALWAYS, NEVER, SOMETIMES, Around, Inner, Leaf, Node, Reader, Rules, Silent
 from .text import check_bounds
 
 
@@ -28,36 +28,15 @@ class Tag(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Many(Node, stands_for=None, tokens=(), commits=False):
+class Many(Around, commits=False):
     """``a{least,most}``; ``most`` None: no bound. The parser is greedy: it takes as many as follow."""
 
     node: Node
     least: int = 0
     most: int | None = None
 
-    def parts(self, generated: bool) -> tuple[Node, ...]:
-        return (self.node,)
-
-    def empty(self, rules: Rules) -> bool:
-        return self.least == 0 or self.node.empty(rules)
-
-    def anywhere(self) -> bool:
-        return self.least == 0 or self.node.anywhere()
-
-    def begins(self, prefixes: set[str]) -> Begun:
-        done, short = self.node.begins(prefixes)
-        return done, short if self.least else short | prefixes
-
-    def opens(self) -> list[Opening]:
-        found: list[Opening] = [(begin, False) for begin, _ in self.node.opens()]
-        return found if self.least else [*found, ([], True)]
-
-    def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
-        return ((self,),)
-
-    def header(self, generated: bool) -> tuple[Node, bool]:
-        shortened, ended = self.node.header(generated)
-        return (shortened, True) if ended else (self, False)
+    def empty(self, rules: Rules) -> int:
+        return self.node.empty(rules) if self.least else ALWAYS
 
     def shown(self) -> str:
         if (self.least, self.most) == (0, 1):
@@ -76,19 +55,10 @@ class Many(Node, stands_for=None, tokens=(), commits=False):
             )
 
 
-class _Look(Node, family=True, stands_for=None, tokens=(), empty=True, anywhere=False, commits=False):
+class Look(Around, family=True, empty=SOMETIMES, commits=False):
     """Kinds that look ahead. They have no grammar, so they are only in lenient halves."""
 
     __slots__ = ()
-
-    def opens(self) -> list[Opening]:
-        return [([], False)]
-
-    def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
-        return ((self,),)
-
-    def header(self, generated: bool) -> tuple[Node, bool]:
-        return self, False
 
     def check(self, reader: Reader) -> None:
         if reader.generated:
@@ -97,8 +67,7 @@ class _Look(Node, family=True, stands_for=None, tokens=(), empty=True, anywhere=
                 "a grammar cannot look ahead",
                 "use it in what is parsed alone: p.reads(generated, parsed)",
             )
-        (node,) = self.parts(False)
-        found = reader.commitment(node)
+        found = reader.commitment(self.node)
         if found is not None:
             wrong(
                 self,
@@ -108,72 +77,50 @@ class _Look(Node, family=True, stands_for=None, tokens=(), empty=True, anywhere=
 
 
 @dataclass(frozen=True, slots=True)
-class Peek(_Look):
+class Peek(Look):
     """``&a``: succeeds without reading if ``a`` follows. It has no grammar, so it stands only in lenient halves."""
 
     node: Node
-
-    def parts(self, generated: bool) -> tuple[Node, ...]:
-        return (self.node,)
-
-    def begins(self, prefixes: set[str]) -> Begun:
-        return self.node.begins(prefixes)
 
     def shown(self) -> str:
         return f"p.peek({spelt(self.node)})"
 
 
 @dataclass(frozen=True, slots=True)
-class Not(_Look):
+class Not(Look):
     """``!a``: succeeds without reading if ``a`` does not follow. Like `Peek`, it has no grammar."""
 
     node: Node
-
-    def parts(self, generated: bool) -> tuple[Node, ...]:
-        return (self.node,)
-
-    def begins(self, prefixes: set[str]) -> Begun:
-        return set(), prefixes
 
     def shown(self) -> str:
         return f"p.negate({spelt(self.node)})"
 
 
-class _Wrapper(Inner, family=True):
-    """Kinds that hold one node and read it as it is."""
+class Wrapper(Inner, Around, family=True):
+    """Kinds that read the node that they hold as it is."""
 
     __slots__ = ()
 
-    def parts(self, generated: bool) -> tuple[Node, ...]:
-        return (self.inner(generated),)
-
-    def header(self, generated: bool) -> tuple[Node, bool]:
-        shortened, ended = self.inner(generated).header(generated)
-        return (shortened, True) if ended else (self, False)
-
 
 @dataclass(frozen=True, slots=True)
-class Rule(_Wrapper, check=None):
+class Rule(Wrapper, check=None):
     """``name <- a``: a named rule, so that `Ref` can repeat or recur on it."""
 
     name: str
     node: Node
-
-    def stands_for(self, generated: bool) -> Node | None:
-        return self.node
 
     def shown(self) -> str:
         return f"p.rule({self.name!r}, {spelt(self.node)})"
 
 
 @dataclass(frozen=True, slots=True)
-class Ref(Unforeseen, tokens=(), anywhere=False, commits=False):
+class Ref(Leaf, tokens=(), commits=False):
     """The rule of that name."""
 
     name: str
 
-    def empty(self, rules: Rules) -> bool:
-        return self.name in rules
+    def empty(self, rules: Rules) -> int:
+        return SOMETIMES if self.name in rules else NEVER
 
     def shown(self) -> str:
         return f"p.ref({self.name!r})"
@@ -183,14 +130,11 @@ class Ref(Unforeseen, tokens=(), anywhere=False, commits=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged(_Wrapper):
+class Tagged(Wrapper):
     """Gives the node's text a kind, so that it becomes events. The grammar reads only the node."""
 
     tag: Tag
     node: Node
-
-    def stands_for(self, generated: bool) -> Node | None:
-        return self.node
 
     def shown(self) -> str:
         return spelt(self.node) if self.tag is Tag.CALL else f"p.tag({self.tag}, {spelt(self.node)})"
@@ -201,13 +145,10 @@ class Tagged(_Wrapper):
 
 
 @dataclass(frozen=True, slots=True)
-class Atomic(_Wrapper):
+class Atomic(Wrapper):
     """Parses the node, and emits nothing of it until it is whole. The grammar reads only the node."""
 
     node: Node
-
-    def stands_for(self, generated: bool) -> Node | None:
-        return self.node
 
     def shown(self) -> str:
         return f"p.atomic({spelt(self.node)})"
@@ -219,7 +160,7 @@ class Atomic(_Wrapper):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Silent, anywhere=True, commits=True, shown="p.cut()", check=None):
+class Cut(Silent, empty=ALWAYS, commits=True, shown="p.cut()", check=None):
     """Commits: the parser never goes back before this point, so it emits the held text. Generates nothing."""
 
 
@@ -230,8 +171,8 @@ class Lenient(Inner, check=None):
     strict: Node
     lenient: Node
 
-    def stands_for(self, generated: bool) -> Node | None:
-        return self.strict if generated else self.lenient
+    def parts(self, generated: bool) -> tuple[Node, ...]:
+        return (self.strict if generated else self.lenient,)
 
     def shown(self) -> str:
         return f"p.reads({spelt(self.strict)}, …)"

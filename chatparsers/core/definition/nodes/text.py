@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ....errors import DefinitionError
 from ..wrong import check_characters, check_regex, check_texts, matches_any, wrong
-from .node import Begun, Needed, Opening, Reader, Rules, Silent, Unforeseen
+from .node import ALWAYS, NEVER, SOMETIMES, Leaf, Needed, Reader, Rules, Silent
 
 
 def check_bounds(node: Chars | object, least: int, most: int | None) -> None:
@@ -25,7 +24,7 @@ _MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Chars(Unforeseen, tokens=(), commits=False):
+class Chars(Leaf, tokens=(), commits=False):
     """Parses and generates ``least`` to ``most`` (None: any number of) characters of a class such as ``"a-z0-9_"`` or
     ``"^<"``."""
 
@@ -33,11 +32,8 @@ class Chars(Unforeseen, tokens=(), commits=False):
     least: int = 1
     most: int | None = None
 
-    def empty(self, rules: Rules) -> bool:
-        return self.least == 0
-
-    def anywhere(self) -> bool:
-        return self.least == 0
+    def empty(self, rules: Rules) -> int:
+        return NEVER if self.least else ALWAYS
 
     def shown(self) -> str:
         return f"p.chars({self.ranges!r})"
@@ -61,31 +57,23 @@ class AnyChar(Needed, shown="p.any()", check=None):
 
 
 @dataclass(frozen=True, slots=True)
-class End(Silent, anywhere=False, commits=False, shown="p.end()", check=None):
+class End(Silent, empty=SOMETIMES, commits=False, shown="p.end()", check=None):
     """Parses the end of the turn, which a turn that was cut off does not have; generates nothing."""
-
-    def begins(self, prefixes: set[str]) -> Begun:
-        raise DefinitionError(
-            "a section must begin with a literal or a token to be found in running text, not End"
-        )
 
 
 @dataclass(frozen=True, slots=True)
-class LineStart(Silent, anywhere=False, commits=False, shown="p.line_start()", check=None):
+class LineStart(Silent, empty=SOMETIMES, commits=False, shown="p.line_start()", check=None):
     """Parses the start of a line of running text, or of running text itself; generates nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Until(Unforeseen, tokens=(), empty=True, anywhere=True, commits=False):
+class Until(Leaf, tokens=(), empty=ALWAYS, commits=False):
     """Parses text up to the first of ``stops`` or the end, streamed; generates text without any of ``stops``.
 
     Without stops, this is the rest of the text.
     """
 
     stops: tuple[str, ...]
-
-    def opens(self) -> list[Opening]:
-        return [([], False)]
 
     def shown(self) -> str:
         return f"p.until({', '.join(map(repr, self.stops))})"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ....errors import DefinitionError
 from ..wrong import spelt, wrong
-from .node import Node, Reader, Unforeseen, first, head
+from .first import first, head, opens
+from .node import SOMETIMES, Leaf, Node, Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +27,8 @@ class Span:
         return (self.open,) if self.close is None else (self.open, self.close)
 
 
-class _Stretch(Unforeseen, family=True, tokens=(), empty=True, anywhere=False, commits=True):
-    """Kinds that take running text up to where something else begins."""
-
-    __slots__ = ()
-
-    def header(self, generated: bool) -> tuple[Node, bool]:
-        return self, False
-
-
 @dataclass(frozen=True, slots=True)
-class Think(_Stretch, shown="p.think(…)"):
+class Think(Leaf, tokens=(), empty=SOMETIMES, commits=True, shown="p.think(…)"):
     """Reasoning at the start of the turn: parses an optional ``span.open`` (or several), text, ``span.close``.
 
     ``always``: reasoning begins without its opener. Generates an optional thought, or nothing if the request wants no
@@ -56,7 +48,7 @@ class Think(_Stretch, shown="p.think(…)"):
 
 
 @dataclass(frozen=True, slots=True)
-class Body(_Stretch, shown="p.body(…)"):
+class Body(Leaf, tokens=(), empty=SOMETIMES, commits=True, shown="p.body(…)"):
     """What follows the reasoning: content, calls and further thoughts in any order, until the end of the turn.
 
     Parses ``start`` once at the beginning, then a loop of ``calls``, ``reasoning`` and ``content`` (text inside the
@@ -106,7 +98,7 @@ class Body(_Stretch, shown="p.body(…)"):
         parts = [
             part for part in (*(span.open for span in self.spans), self.calls, self.start) if part is not None
         ]
-        if not all("".join(item.text for item in begin) for part in parts for begin, _ in part.opens()):
+        if not all("".join(item.text for item in begin) for part in parts for begin, _ in opens(part)):
             what = (
                 "text without a closer goes up to the next section, and nothing tells where that one begins"
             )
