@@ -8,7 +8,7 @@ from typing import Generic, TypeAlias, TypeVar
 from ....errors import DefinitionError
 from .call import Calls
 from .control import Look, Many, Not, Wrapper
-from .node import Choice, Inner, Literal, Node, Sequence, Silent, Space, Token
+from .node import Choice, Inner, Leaf, Literal, Node, Sequence, Silent, Space, Token
 from .text import End
 
 _Path = TypeVar("_Path")
@@ -31,6 +31,8 @@ class Paths(Generic[_Path]):
         """The paths to the end of ``node``, each of which goes on from one of ``paths``."""
         if not paths:
             return paths
+        if isinstance(node, Leaf):
+            return self.leaf(node, paths)
         if isinstance(node, Sequence):
             for item in node.items:
                 found = self.after(item, paths)
@@ -38,11 +40,11 @@ class Paths(Generic[_Path]):
             return paths
         if isinstance(node, Choice):
             return self.choice(node, paths)
+        if isinstance(node, Inner):
+            return self.inner(node, paths)
         if isinstance(node, Many):
             return self.repeat(node, paths)
-        if isinstance(node, Look):
-            return self.look(node, paths)
-        return self.inner(node, paths) if isinstance(node, Inner) else self.leaf(node, paths)
+        return self.look(node, paths) if isinstance(node, Look) else self.leaf(node, paths)
 
     def choice(self, node: Choice, paths: list[_Path]) -> list[_Path]:
         """The paths through each option."""
@@ -81,9 +83,9 @@ class Beginnings(Paths[str]):
         return paths if isinstance(node, Not) else self.after(node.node, paths)
 
     def leaf(self, node: Node, paths: list[str]) -> list[str]:
-        if isinstance(node, (Space, Silent)) and not isinstance(node, End):
-            return paths  # the parser looks for the text after it
         if not isinstance(node, (Literal, Token)):
+            if isinstance(node, (Space, Silent)) and not isinstance(node, End):
+                return paths  # the parser looks for the text after it
             raise DefinitionError(
                 f"a section must begin with a literal or a token to be found in running text, not {type(node).__name__}"
             )
