@@ -29,8 +29,6 @@ class CallReader:
         self.values = values
         self.read = read
         self.tools = request.called
-        self._places = [part for part in walk(request.tree, True) if isinstance(part, n.EachTool)]
-        """The places in which a tool's name is written."""
         self._spelt: set[str] = set()
         """The tools whose name can be written in at least one place."""
         self._left_out: dict[str, SchemaError] = {}
@@ -131,7 +129,8 @@ class CallReader:
 
     def _ordinary(self, node: n.EachTool, tool: Tool) -> bool:
         """Whether the tool's name has only characters of names here, or has others wherever it is written."""
-        others = (part for part in self._places if part is not node)
+        places = (part for part in walk(self.request.tree, True) if isinstance(part, n.EachTool))
+        others = (part for part in places if part is not node)
         return _ordinary(node, tool) or not any(_ordinary(part, tool) for part in others)
 
     def _unread(self, tool: Tool) -> tuple[str, ...]:

@@ -5,9 +5,12 @@ A value stands ``depth`` objects and arrays deep; 0 is a value alone. What is wr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from ...schema.document import Document, Unresolved
 from ...schema.keywords import ANYTHING, NOTES, SILENT, TYPES
-from ..ir import EMPTY, Alt, Ir, Ref, Rep, Shared, alt, never, seq
+from ..ir import Alt, Ir, Ref, Rep, Shared, alt, never, seq
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax
 from .cases import Case, Located, narrow
@@ -21,6 +24,33 @@ DEEPEST = 100
 """How many levels of objects and arrays are written. A deeper value may be any value."""
 _ONLY_TYPE = SILENT | {"type"}
 _ALONE = NOTES | {"$ref"}
+
+
+@lru_cache(maxsize=8)
+def _scalars(syntax: Syntax) -> tuple[dict[str, Ir], dict[str, Ir]]:
+    boolean = Alt((syntax.true, syntax.false))
+    others = {"integer": INTEGER, "number": NUMBER, "boolean": boolean, "null": syntax.null}
+    outside, inside = (syntax.string((), 0, None, nested) for nested in (False, True))
+    return {"string": outside, **others}, {"string": inside, **others}
+
+
+@lru_cache(maxsize=8)
+def _anything(syntax: Syntax) -> Mapping[str, Ir]:
+    """The rules of any value, the same ones in all grammars, so that a writer may know them."""
+    value, object_, array = (f"{syntax.name}-{kind}" for kind in ("value", "object", "array"))
+    ref = Ref(value)
+    raw = syntax.raw(ANYTHING)
+    if raw is not None:  # members of any name cannot be written
+        return {value: alt(raw.write((), 0, None), Rep(syntax.item(ref), 1, None))}
+    member = syntax.other((), 0, None, ref)
+    members = seq(member, Rep(seq(syntax.comma, member), 0, None))
+    items = seq(ref, Rep(seq(syntax.comma, ref), 0, None))
+    scalars = (_scalars(syntax)[0][kind] for kind in ("string", "number", "boolean", "null"))
+    return {
+        value: alt(Ref(object_), Ref(array), *scalars),
+        object_: seq(syntax.open_object, alt(seq(members, syntax.close_object), syntax.no_members)),
+        array: seq(syntax.open_array, alt(seq(items, syntax.close_array), syntax.no_items)),
+    }
 
 
 class SchemaCompiler:
@@ -40,12 +70,7 @@ class SchemaCompiler:
         self.written = Written(output.rules, syntax.name[:1])
         self.equal = equal or Equal(output)
         self.members = InSyntax(self)
-        boolean = Alt((syntax.true, syntax.false))
-        scalars = {"integer": INTEGER, "number": NUMBER, "boolean": boolean, "null": syntax.null}
-        self.scalars: tuple[dict[str, Ir], dict[str, Ir]] = (
-            {"string": syntax.string((), 0, None, False), **scalars},
-            {"string": syntax.string((), 0, None, True), **scalars},
-        )
+        self.scalars = _scalars(syntax)
         """The values of types without further constraints, outside and inside of objects and arrays."""
 
     def value(self, schemas: list[Located]) -> Ir:
@@ -142,28 +167,10 @@ class SchemaCompiler:
 
     def anything(self) -> Ir:
         """Any value."""
-        syntax, rules = self.syntax, self.output.rules
-        name = f"{syntax.name}-value"
-        ref = Ref(name)
-        if name in rules:
-            return ref
-        rules[name] = EMPTY
-        raw = syntax.raw(ANYTHING)
-        if raw is not None:  # members of any name cannot be written
-            rules[name] = alt(raw.write((), 0, None), Rep(syntax.item(ref), 1, None))
-            return ref
-        member = syntax.other((), 0, None, ref)
-        members = seq(member, Rep(seq(syntax.comma, member), 0, None))
-        items = seq(ref, Rep(seq(syntax.comma, ref), 0, None))
-        rules[f"{syntax.name}-object"] = seq(
-            syntax.open_object, alt(seq(members, syntax.close_object), syntax.no_members)
-        )
-        rules[f"{syntax.name}-array"] = seq(
-            syntax.open_array, alt(seq(items, syntax.close_array), syntax.no_items)
-        )
-        scalars = (self.scalars[0][kind] for kind in ("string", "number", "boolean", "null"))
-        rules[name] = alt(Ref(f"{syntax.name}-object"), Ref(f"{syntax.name}-array"), *scalars)
-        return ref
+        name, rules = f"{self.syntax.name}-value", self.output.rules
+        if name not in rules:
+            rules.update(_anything(self.syntax))
+        return Ref(name)
 
     def alternatives(self, schemas: list[Located], depth: int) -> Steps[Ir]:
         """The alternatives of a value in the syntax's own way."""
