@@ -553,7 +553,8 @@ def _by_bits(way: ir.Way, required: tuple[bool, ...]) -> _Steps:
     before: list[str] = []
     """The required members that an end needs: of those in the declared order, the last one."""
     for bit, must in enumerate(required):
-        condition = f"bit_clear({bit})" if must or way == "free" else f"is_zeros([{bit}:{count}])"
+        free = must or way == "free"
+        condition = f"bit_clear({bit})" if free else f"lt(_,{1 << bit})"  # no bit from this one on is set
         in_order = way == "merged" and must
         found.append(f"set_bit({bit}) %if {_all([*before, condition]) if in_order else condition}")
         if must:

@@ -74,7 +74,8 @@ class Output:
         many."""
         if self.budget.over():
             return None
-        key = tuple([id(part.node) for part in lang.parts]), lang.least, lang.most, lang.stops
+        parts = tuple([(id(part.node), part.positive) for part in lang.parts])
+        key = parts, lang.least, lang.most, lang.stops
         known = _SIZES.get(key)
         if known is not None:
             _, size, work = known
