@@ -16,7 +16,6 @@ import chatparsers
 from chatparsers import DefinitionError, core, values
 from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Gemma, Node, Raw
 from chatparsers.core.definition import nodes as n
-from chatparsers.core.definition import paths
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes.node import ALWAYS, Leaf
 from chatparsers.core.definition.tree import first, head, nullable, opens, walk
@@ -38,7 +37,6 @@ pytestmark = pytest.mark.one_in(1)
 KINDS = n.kinds()
 READERS = {
     "core/parser/compile.py": compiler._COMPILERS,
-    "core/definition/paths.py": paths._FOLLOWED,
     "writer/turn.py": turn._WRITTEN,
     "grammar/reading/read.py": read._READ,
     "grammar/reading/triggers.py": triggers._PIECES,

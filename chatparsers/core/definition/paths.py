@@ -11,15 +11,15 @@ ends open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NoReturn
 
-from ...errors import DefinitionError
 from ...schema.tools import Tool
 from ...values import Raw, Syntax
 from . import nodes as n
-from .nodes import Node, Tag, of_every_kind
+from .nodes import Node, Tag
+from .nodes.control import Look
+from .nodes.first import Paths, once
 from .reading import PARTS_OF_A_CALL, Reading
 from .wrong import wrong
 
@@ -41,29 +41,22 @@ class _State:
     open: str = ""
 
 
-_States = tuple[_State, ...]
-"""Each state once, in the order of the paths."""
-
-
-def _once(states: Iterable[_State]) -> _States:
-    return tuple(dict.fromkeys(states))
-
-
-class _Call:
+class _Call(Paths[_State]):
     """All paths through one call."""
 
     what = "a call"
 
     def __init__(self, reading: Reading, node: Node) -> None:
         self.reading = reading
+        self.generated = reading.generated
         self.node = node
         self.rules: tuple[str, ...] = ()
-        self.ruled_states: dict[tuple[str, _States], _States] = {}
+        self.ruled_states: dict[tuple[str, tuple[_State, ...]], list[_State]] = {}
         """What each rule was followed to."""
 
     def check(self) -> None:
         node = self.node.node if isinstance(self.node, n.Tagged) else self.node
-        states = self.after(node, (_State(),))
+        states = self.after(node, [_State()])
         for state in states:
             self.ended(state)
         whole = all if self.reading.generated else any
@@ -92,66 +85,40 @@ class _Call:
             )
             wrong(self.node, f"nothing ends {what}, so a half of it would pass for the whole", mend)
 
-    def after(self, node: Node, states: _States) -> _States:
-        """The states that are possible after ``node``, if ``states`` are possible before it."""
-        follow = _FOLLOWED.get(type(node))
-        if follow is None:
-            raise DefinitionError(f"{type(node).__name__} is no kind of node: use what the builder makes")
-        return follow(self, node, states)
+    def inner(self, node: n.Inner, paths: list[_State]) -> list[_State]:
+        if isinstance(node, (n.EachTool, n.Calls)) or (isinstance(node, n.Tagged) and node.tag is Tag.CALL):
+            self.stranger(node)
+        if isinstance(node, n.Rule):
+            return self.ruled(node, node.name, node.node, paths)
+        return super().inner(node, paths)
 
-    def sequence(self, node: n.Sequence, states: _States) -> _States:
-        for item in node.items:
-            states = self.after(item, states)
-        return states
+    def look(self, node: Look, paths: list[_State]) -> list[_State]:
+        return paths if isinstance(node, n.Not) or self.reading.empty(node.node) else self.closed(paths)
 
-    def choice(self, node: n.Choice, states: _States) -> _States:
-        return _once(state for option in node.options for state in self.after(option, states))
-
-    def ref(self, node: n.Ref, states: _States) -> _States:
-        return self.ruled(node, node.name, self.reading.rules[node.name], states)
-
-    def rule(self, node: n.Rule, states: _States) -> _States:
-        return self.ruled(node, node.name, node.node, states)
-
-    def peek(self, node: n.Peek, states: _States) -> _States:
-        return states if self.reading.empty(node.node) else self.closed(states)
-
-    def negate(self, node: n.Not, states: _States) -> _States:
-        return states
-
-    def stranger(self, node: Node, states: _States) -> _States:
-        wrong(
-            node,
-            f"it stands inside {self.what}",
-            "write the calls one after the other, not in each other",
-        )
-
-    def tagged(self, node: n.Tagged, states: _States) -> _States:
-        return self.stranger(node, states) if node.tag is Tag.CALL else self.after(node.node, states)
-
-    def inner(self, node: n.Atomic | n.Inner, states: _States) -> _States:
-        return self.after(node.inner(self.reading.generated), states)
-
-    def part(self, node: Node, states: _States) -> _States:
-        return _once(self.read(node, state) for state in states)
-
-    def text(self, node: Node, states: _States) -> _States:
-        return states if self.reading.empty(node) else self.closed(states)
-
-    def closed(self, states: _States) -> _States:
-        return _once(replace(state, open="") for state in states)
-
-    def repeated(self, node: n.Many, states: _States) -> _States:
-        once = self.after(node.node, states)
-        twice = once if node.most == 1 else self.after(node.node, once)
-        left = states if node.least == 0 else ()
+    def repeat(self, node: n.Many, paths: list[_State]) -> list[_State]:
+        one = self.after(node.node, paths)
+        two = one if node.most == 1 else self.after(node.node, one)
+        left = [] if node.least else paths
         if self.reading.within(node.node, (n.Name, n.JsonName)) is not None:
-            left = tuple(
-                replace(s, open="what may be left out") if s.args and not s.held else s for s in left
-            )
-        return _once((*left, *once, *twice))
+            left = [replace(s, open="what may be left out") if s.args and not s.held else s for s in left]
+        return once([*left, *one, *two])
 
-    def ruled(self, node: Node, name: str, inner: Node, states: _States) -> _States:
+    def leaf(self, node: Node, paths: list[_State]) -> list[_State]:
+        if isinstance(node, (*PARTS_OF_A_CALL, n.Cut)):
+            return once(self.read(node, state) for state in paths)
+        if isinstance(node, n.Ref):
+            return self.ruled(node, node.name, self.reading.rules[node.name], paths)
+        if isinstance(node, (n.Think, n.Body)):
+            self.stranger(node)
+        return paths if self.reading.empty(node) else self.closed(paths)
+
+    def stranger(self, node: Node) -> NoReturn:
+        wrong(node, f"it stands inside {self.what}", "write the calls one after the other, not in each other")
+
+    def closed(self, states: list[_State]) -> list[_State]:
+        return once(replace(state, open="") for state in states)
+
+    def ruled(self, node: Node, name: str, inner: Node, states: list[_State]) -> list[_State]:
         if name in self.rules:
             if self.reading.within(inner, PARTS_OF_A_CALL) is not None:
                 wrong(
@@ -160,11 +127,12 @@ class _Call:
                     "write the name and the arguments outside it",
                 )
             return states
-        if (name, states) not in self.ruled_states:
+        key = name, tuple(states)
+        if key not in self.ruled_states:
             self.rules = (*self.rules, name)
-            self.ruled_states[name, states] = self.after(inner, states)
+            self.ruled_states[key] = self.after(inner, states)
             self.rules = self.rules[:-1]
-        return self.ruled_states[name, states]
+        return self.ruled_states[key]
 
     def read(self, node: Node, state: _State) -> _State:
         """The state after ``node``, which is one of a call's parts or a cut."""
@@ -227,7 +195,7 @@ class _Argument(_Call):
             wrong(node, "a part of a call stands in its separator", "put it into what make(arg) returns")
 
     def check(self) -> None:
-        for state in self.after(self.each, (_State(),)):
+        for state in self.after(self.each, [_State()]):
             if not (state.name or state.args or self.reading.generated):
                 continue  # the parser reads over it
             if not state.name:
@@ -277,23 +245,3 @@ class _Argument(_Call):
         """What must follow a value of ``syntax``."""
         self.takes_the_rest = self.takes_the_rest or (isinstance(syntax, Raw) and syntax.end)
         return syntax.closer
-
-
-_FOLLOWED: Mapping[type[Node], Callable[[_Call, Any, _States], _States]] = of_every_kind(
-    "core/definition/paths.py",
-    {
-        n.Leaf: _Call.text,
-        **dict.fromkeys((*PARTS_OF_A_CALL, n.Cut), _Call.part),
-        **dict.fromkeys((n.EachTool, n.Calls, n.Think, n.Body), _Call.stranger),
-        **dict.fromkeys((n.Atomic, n.Inner), _Call.inner),
-        n.Sequence: _Call.sequence,
-        n.Choice: _Call.choice,
-        n.Many: _Call.repeated,
-        n.Ref: _Call.ref,
-        n.Rule: _Call.rule,
-        n.Peek: _Call.peek,
-        n.Not: _Call.negate,
-        n.Tagged: _Call.tagged,
-    },
-)
-"""How each kind of node is followed."""
