@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ...errors import DefinitionError
 from ...schema.tools import Argument, Tool
@@ -18,55 +19,34 @@ from .nodes import Node, Span, Tag
 from .wrong import wrong
 
 _Class = TypeVar("_Class", bound=type)
-_Kind = tuple[Callable[[object], bool], str, str]
 
-
-def _texts(given: object) -> bool:
-    return isinstance(given, Mapping) and all(
-        isinstance(char, str) and isinstance(text, str) and len(char) == 1 and text
-        for char, text in given.items()
-    )
-
-
-_KINDS: Mapping[str, _Kind] = {
-    "str": (lambda given: isinstance(given, str), "a text", 'write it in quotes, such as "<call>"'),
-    "bool": (lambda given: isinstance(given, bool), "True or False", "give one of them"),
-    "int": (
-        lambda given: isinstance(given, int) and not isinstance(given, bool),
-        "a whole number",
-        "give how many there are",
-    ),
-    "None": (lambda given: given is None, "None", "leave it out"),
-    "Nodelike": (
-        lambda given: isinstance(given, (Node, str)),
-        "a node or a text",
-        "give what the builder makes, or a text",
-    ),
-    "Span": (lambda given: isinstance(given, Span), "a span", "make it with p.span(open, close)"),
-    "Tag": (lambda given: isinstance(given, Tag), "a tag", "give one such as Tag.CONTENT"),
-    "Syntax": (
-        lambda given: isinstance(given, Syntax),
-        "a value syntax",
-        "import Json, Raw, Python or Gemma from chatparsers.core",
-    ),
-    "Tool": (
-        lambda given: isinstance(given, Tool),
-        "the tool that make() was given, or ANY_TOOL",
-        "pass on what make(tool) was given",
-    ),
-    "Argument": (
-        lambda given: isinstance(given, Argument),
-        "the argument that make() was given, or ANY_ARGUMENT",
-        "pass on what make(arg) was given",
-    ),
-    "Callable": (callable, "a function", "write lambda tool: … or lambda arg: …"),
-    "tuple": (
-        lambda given: isinstance(given, tuple) and all(isinstance(text, str) for text in given),
-        "a tuple of texts",
-        'write ("…",)',
-    ),
-    "Mapping": (_texts, "a mapping of characters to texts", 'write {"<": "&lt;"}'),
+_KINDS: Mapping[Any, tuple[str, str]] = {
+    str: ("a text", 'write it in quotes, such as "<call>"'),
+    bool: ("True or False", "give one of them"),
+    int: ("a whole number", "give how many there are"),
+    NoneType: ("None", "leave it out"),
+    Node: ("a node or a text", "give what the builder makes, or a text"),
+    Span: ("a span", "make it with p.span(open, close)"),
+    Tag: ("a tag", "give one such as Tag.CONTENT"),
+    Syntax: ("a value syntax", "import Json, Raw, Python or Gemma from chatparsers.core"),
+    Tool: ("the tool that make() was given, or ANY_TOOL", "pass on what make(tool) was given"),
+    Argument: ("the argument that make() was given, or ANY_ARGUMENT", "pass on what make(arg) was given"),
+    Callable: ("a function", "write lambda tool: … or lambda arg: …"),
+    tuple: ("a tuple of texts", 'write ("…",)'),
+    Mapping: ("a mapping of characters to texts", 'write {"<": "&lt;"}'),
 }
+"""What is expected for each type, and what to write instead of anything else."""
+
+
+def _fits(given: Any, kind: Any) -> bool:
+    if not isinstance(given, kind):
+        return False
+    if kind is tuple:
+        return all(isinstance(text, str) for text in given)
+    if kind is Mapping:
+        texts = [text for item in given.items() for text in item]
+        return all(isinstance(text, str) and text for text in texts) and all(len(char) == 1 for char in given)
+    return not (kind is int and isinstance(given, bool))
 
 
 def checked(cls: _Class) -> _Class:
@@ -81,7 +61,8 @@ def _checked(method: Callable[..., Node]) -> Callable[..., Node]:
     name = f"p.{method.__name__}"
     signature = inspect.signature(method)
     _, *operands = signature.parameters.values()
-    expected = {operand.name: _expected(name, operand) for operand in operands}
+    hints = get_type_hints(method)
+    expected = {operand.name: _expected(name, hints[operand.name]) for operand in operands}
 
     @wraps(method)
     def check(self: Any, *given: Any, **named: Any) -> Node:
@@ -95,9 +76,10 @@ def _checked(method: Callable[..., Node]) -> Callable[..., Node]:
             value = bound.arguments[operand.name]
             many = operand.kind in (operand.VAR_POSITIONAL, operand.VAR_KEYWORD)
             values = (value.values() if isinstance(value, dict) else value) if many else (value,)
-            fits, what, mend = expected[operand.name]
+            kinds = expected[operand.name]
             for one in values:
-                if not fits(one):
+                if not any(_fits(one, kind) for kind in kinds):
+                    what, mend = _KINDS[kinds[0]]
                     found = f"{one!r:.60}" if isinstance(one, str) else f"{type(one).__name__}: {one!r:.60}"
                     wrong(name, f"expected {what} as {operand.name}, found {found}", mend)
         return method(self, *given, **named)
@@ -109,25 +91,11 @@ def _shown(operands: list[inspect.Parameter]) -> str:
     return ", ".join(operand.name for operand in operands) or "no operands"
 
 
-def _expected(method: str, operand: inspect.Parameter) -> _Kind:
-    """What the annotation of an operand says."""
-    names = [part.split("[")[0] for part in _parts(str(operand.annotation))]
-    unknown = [name for name in names if name not in _KINDS]
+def _expected(method: str, hint: Any) -> list[Any]:
+    """The types that an operand may have."""
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kinds = [get_origin(member) or member for member in members]
+    unknown = [kind for kind in kinds if kind not in _KINDS]
     if unknown:
-        raise DefinitionError(
-            f"{method}: operands.py does not know the type {unknown[0]!r} of {operand.name}"
-        )
-    kinds = [_KINDS[name] for name in names]
-    return lambda given: any(fits(given) for fits, _, _ in kinds), kinds[0][1], kinds[0][2]
-
-
-def _parts(annotation: str) -> list[str]:
-    """The members of a union."""
-    depth, found = 0, [""]
-    for char in annotation:
-        depth += (char == "[") - (char == "]")
-        if char == "|" and not depth:
-            found.append("")
-        else:
-            found[-1] += char
-    return [part.strip() for part in found]
+        raise DefinitionError(f"{method}: operands.py does not know the type {unknown[0]!r}")
+    return kinds

@@ -291,7 +291,6 @@ class EachArg(Leaf, tokens=(), empty=SOMETIMES, commits=True, shown="p.each_arg(
     def check(self, reader: Reader) -> None:
         _check_passed_on(self, self.tool, reader)
         if self.positional is not None:
-            _check_syntax(self, self.positional)
             self.positional.value(lambda text: (text,))  # raises if the syntax cannot write values
         if (
             self.most is None
@@ -321,7 +320,6 @@ class Args(Leaf, empty=NEVER, shown="p.args(tool)"):
         return self.commit
 
     def check(self, reader: Reader) -> None:
-        _check_syntax(self, self.syntax)
         self.syntax.object(lambda text: (text,))  # raises if the syntax cannot write objects
         _check_passed_on(self, self.tool, reader)
 
@@ -338,26 +336,14 @@ class Value(Leaf, empty=SOMETIMES, commits=True):
         return self.syntax.tokens
 
     def shown(self) -> str:
-        syntax = self.syntax
-        said = f"{type(syntax).__name__}(…)" if isinstance(syntax, Syntax) else repr(syntax)
-        return f"p.value(arg, {said})"
+        return f"p.value(arg, {type(self.syntax).__name__}(…))"
 
     def check(self, reader: Reader) -> None:
-        _check_syntax(self, self.syntax)
         self.syntax.value(lambda text: (text,))  # raises if the syntax cannot write values
         if isinstance(self.syntax, Raw) and self.syntax.chars:
             check_run(self, self.syntax.chars)
         if self.argument != reader.argument:
             wrong(self, "it is not given the argument that make(arg) was given", "pass that argument on")
-
-
-def _check_syntax(node: Node, syntax: object) -> None:
-    if not isinstance(syntax, Syntax):
-        wrong(
-            node,
-            f"expected a value syntax, found {syntax!r}",
-            "import Json, Raw, Python or Gemma from chatparsers.core",
-        )
 
 
 def _check_passed_on(node: Node, tool: Tool, reader: Reader) -> None:
