@@ -74,23 +74,21 @@ class _Checker:
     def left_recursion(self) -> None:
         """Refuses a rule that calls itself before it reads a character."""
         lefts = {name: dict.fromkeys(self.reading.lefts(node)) for name, node in self.reading.rules.items()}
-        left = dict.fromkeys(lefts)
-        for start in lefts:
-            path = [(start, iter(lefts[start]))] if start in left else []
-            while path:
-                name, others = path[-1]
-                other = next(others, None)
-                names = [name for name, _ in path]
-                if other is None:
-                    path.pop()
-                    left.pop(name)
-                elif other in names:
-                    way = " → ".join((*names[names.index(other) :], other))
-                    what = f"it calls itself before it reads a character ({way})"
-                    mend = "put what it always begins with first, or use p.many()"
-                    wrong(f"p.rule({other!r})", what, mend)
-                elif other in left:
-                    path.append((other, iter(lefts[other])))
+        done: set[str] = set()
+
+        def follow(name: str, path: tuple[str, ...]) -> None:
+            if name in path:
+                way = " → ".join((*path[path.index(name) :], name))
+                what = f"it calls itself before it reads a character ({way})"
+                mend = "put what it always begins with first, or use p.many()"
+                wrong(f"p.rule({name!r})", what, mend)
+            if name not in done:
+                for other in lefts[name]:
+                    follow(other, (*path, name))
+                done.add(name)
+
+        for name in lefts:
+            follow(name, ())
 
     # calls
 

@@ -33,7 +33,8 @@ PROBE = Tool(
 
 
 class Reading:
-    """One of the two readings of a tree: with `ANY_TOOL` the parser's, with another tool the grammar's."""
+    """One of the two readings of a tree: with `ANY_TOOL` the parser's, with another tool the grammar's. It has at most
+    a hundred rules (core/definition/size.py)."""
 
     def __init__(self, tree: Node, tool: Tool) -> None:
         self.tool = tool
@@ -48,17 +49,15 @@ class Reading:
         for node in self.nodes:
             if isinstance(node, n.Ref) and node.name not in self.rules:
                 wrong(node, "there is no such rule", did_you_mean(node.name, self.rules))
-        self._blank = self._empty_rules()
+        self._blank = self._least(nullable)
 
     def parts(self, node: Node) -> tuple[Node, ...]:
-        """The nodes directly below ``node`` in this reading. The parser's reading leaves out what a name generates."""
+        """The nodes directly below ``node`` in this reading."""
         if isinstance(node, n.EachTool):
             return (self.made(node, self.tool) if self.generated else node.any,)
         if isinstance(node, n.EachArg):
             return (self.each(node),) if node.separator is None else (self.each(node), node.separator)
-        if self.generated or not isinstance(node, (n.Name, n.JsonName, n.Header)):
-            return children(node, self.generated)
-        return ()
+        return children(node, self.generated)
 
     def each(self, node: n.EachArg) -> Node:
         """One argument of ``node``."""
@@ -66,12 +65,9 @@ class Reading:
 
     def made(self, node: n.EachTool | n.EachArg, given: Any) -> Node:
         """The node that the author's ``make`` returns for the probe; it is called once."""
-        kept = self._made.get(id(node))
-        if kept is not None:
-            return kept[1]
-        made = node.make(given)
-        self._made[id(node)] = (node, made)
-        return made
+        if id(node) not in self._made:
+            self._made[id(node)] = (node, node.make(given))
+        return self._made[id(node)][1]
 
     def walk(self, node: Node) -> Iterator[Node]:
         """``node`` and all below it, each once."""
@@ -87,42 +83,26 @@ class Reading:
 
     def found(self, node: Node, wanted: Callable[[Node], bool]) -> Node | None:
         """The first ``wanted`` node in ``node`` or in the rules that it names."""
-        named: dict[str, Node] = {}
-        left = [node]
-        while left:
-            for below in self.walk(left.pop()):
-                if wanted(below):
-                    return below
-                if isinstance(below, n.Ref) and below.name not in named:
-                    named[below.name] = self.rules[below.name]
-                    left.append(named[below.name])
-        return None
+
+        def parts(below: Node) -> tuple[Node, ...]:
+            return (self.rules[below.name],) if isinstance(below, n.Ref) else self.parts(below)
+
+        return next(filter(wanted, once(node, parts)), None)
 
     def empty(self, node: Node) -> bool:
         """Whether ``node`` can be read without reading a character."""
         return nullable(node, self._blank)
 
-    def _empty_rules(self) -> set[str]:
-        """The rules that can be read without reading a character."""
-        users: dict[str, list[str]] = {name: [] for name in self.rules}
-        for name, node in self.rules.items():
-            for below in self.walk(node):
-                if isinstance(below, n.Ref):
-                    users[below.name].append(name)
+    def _least(self, holds: Callable[[Node, set[str]], bool]) -> set[str]:
+        """The rules whose node ``holds``, given the rules of which that is known."""
         found: set[str] = set()
-        left = [*self.rules]
-        while left:
-            name = left.pop()
-            if name not in found and nullable(self.rules[name], found):
-                found.add(name)
-                left += users[name]
+        while more := {name for name in self.rules.keys() - found if holds(self.rules[name], found)}:
+            found |= more
         return found
 
     def endless(self) -> Iterator[str]:
         """The rules of which each way leads to themselves."""
-        ending: set[str] = set()
-        while more := {name for name in self.rules.keys() - ending if self._ends(self.rules[name], ending)}:
-            ending |= more
+        ending = self._least(self._ends)
         return (name for name in self.rules if name not in ending)
 
     def _ends(self, node: Node, ending: set[str]) -> bool:

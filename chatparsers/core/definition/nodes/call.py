@@ -40,7 +40,7 @@ class _Captured(Needed, family=True):
         raise NotImplementedError
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
-        found = self.generated()
+        found = self.generated() if generated else None
         return () if found is None else (found,)
 
 
