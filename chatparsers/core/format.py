@@ -25,7 +25,7 @@ from .definition.wrong import check_texts
 from .message import Message
 from .parser.call import call_id
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
-from .parser.start import start
+from .parser.start import KEPT_PREFIX, PLAIN, kept_start, start
 from .parser.stream import Piece, Start, Stream, opened
 from .parser.tokenizer import Named, read_tokenizer
 from .shown import Shown
@@ -490,9 +490,12 @@ class Turn(Shown):
 
     def _start(self, inline: bool) -> Start:
         """How a stream of text begins."""
-        return start(
-            self.format, self.options, self.prefix, inline=inline, shaped=self.response_format is not None
-        )
+        if (
+            self.response_format is None and len(self.prefix) <= KEPT_PREFIX
+        ):  # the usual case, with fewer calls
+            return kept_start(self.format, self.options, self.prefix, inline, PLAIN)
+        shaped = self.response_format is not None
+        return start(self.format, self.options, self.prefix, inline=inline, shaped=shaped)
 
     def _start_ids(
         self, inline: bool, skip_special_tokens: bool, token_text_fallback: bool

@@ -14,7 +14,7 @@ from .machine import Machine
 from .not_given import NotGiven
 from .stream import Start
 
-_PLAIN = Alphabet().key
+PLAIN = Alphabet().key
 
 
 def start(
@@ -23,7 +23,7 @@ def start(
     prefix: str,
     *,
     inline: bool = False,
-    alphabet: AlphabetKey = _PLAIN,
+    alphabet: AlphabetKey = PLAIN,
     shaped: bool = False,
 ) -> Start:
     """How a stream of a request begins.
@@ -33,7 +33,7 @@ def start(
     """
     options = as_parsed(options)
     # A long prefix is read again each time, so that what is kept is small.
-    find = _started if len(prefix) <= KEPT_PREFIX else _started.__wrapped__
+    find = kept_start if len(prefix) <= KEPT_PREFIX else kept_start.__wrapped__
     found = find(format, options, prefix, inline, alphabet)
     return found._replace(not_given=None) if shaped and found.not_given is not None else found
 
@@ -48,8 +48,11 @@ def as_parsed(options: Options) -> Options:
 
 
 @lru_cache(maxsize=1024)
-def _started(format: Definition, options: Options, prefix: str, inline: bool, alphabet: AlphabetKey) -> Start:
-    """As `start`, read once: no stream changes it, and it depends on nothing else."""
+def kept_start(
+    format: Definition, options: Options, prefix: str, inline: bool, alphabet: AlphabetKey
+) -> Start:
+    """As `start`, of a short prefix and without a schema, read once: no stream changes it, and it depends on nothing
+    else."""
     machine = Machine(program(format, options, inline, alphabet), Toolset())
     items = machine.feed(prefix) if prefix else []
     begin = len(items)
