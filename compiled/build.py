@@ -42,8 +42,11 @@ GCC = "-freorder-blocks-algorithm=simple -fno-thread-jumps -fno-inline-functions
 """For fewer copies of code. Other compilers do not know all of these."""
 LINK = "-Wl,-s -Wl,-z,noseparate-code -Wl,--hash-style=gnu -Wl,--build-id=none"
 """On Linux: no symbols, no padding between segments, and one table of names."""
-SMALL = {"core.format", "core.parser.instructions", "kept", "schema.tools"}
-"""Modules whose code runs once for a request: compiled for size."""
+SMALL = {
+    *("core.format", "core.parser.ids", "core.parser.instructions", "core.parser.text"),
+    *("kept", "schema.tools", "tokens.detokenizer"),
+}
+"""Modules whose code runs once for a request, or for a few of its tokens: compiled for size."""
 SHARED = "chatparsers._shared"
 """The module with the code that Cython would write into each of them."""
 
