@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
 from ..core.parser.alphabet import HIDDEN, Alphabet
-from ..core.parser.past import Past, gathered, sealed, size
+from ..core.parser.log import Log
 from ..core.parser.start import KEPT_PREFIX, as_parsed, start
 from ..core.parser.stream import Start
 from ..core.parser.tokenizer import Named
@@ -109,7 +109,6 @@ class IdFeed:
         "_marks",
         "_new",
         "_offsets",
-        "_past",
         "_recipe",
         "_texts",
         "alphabet",
@@ -133,13 +132,11 @@ class IdFeed:
         self._texts = texts
         self.alphabet = alphabet
         self.spelling = spelling
-        self._offsets = array("I")
-        self._past: tuple[Past, Past] = None, None
-        """What the offsets and the marks had before a copy was made."""
+        self._offsets = Log(array("I"))
         self._new: list[str] = []
         """The texts of the last ids, whose offsets nobody has asked for. The first begins at ``_begin``."""
         self._begin = 0
-        self._marks: list[int] = []
+        self._marks = Log([])
         self.unknown: list[tuple[int, int]] = []
         """The positions and ids of unknown tokens. Each becomes U+FFFD."""
 
@@ -147,20 +144,14 @@ class IdFeed:
     def offsets(self) -> array[int]:
         """Where each token begins, in the machine's characters: four bytes a token, as many streams may be open."""
         self._settle()
-        self._gather()
-        return self._offsets
+        offsets: array[int] = self._offsets.all()
+        return offsets
 
     @property
     def marks(self) -> list[int]:
         """The positions of the characters that stand for tokens."""
-        self._gather()
-        return self._marks
-
-    def _gather(self) -> None:
-        """Takes everything back from the past."""
-        if self._past != (None, None):
-            (offsets, marks), self._past = self._past, (None, None)
-            self._offsets, self._marks = gathered(offsets, self._offsets), gathered(marks, self._marks)
+        marks: list[int] = self._marks.all()
+        return marks
 
     def _settle(self) -> None:
         """Finds where the last ids begin."""
@@ -169,12 +160,12 @@ class IdFeed:
             begins = list(accumulate(map(len, new), initial=self._begin))
             if self._new is new:  # no other thread has asked for the regions of the same message
                 self._new = []
-                self._offsets.fromlist(begins[:-1])
+                self._offsets.new.fromlist(begins[:-1])
 
     @property
     def fed(self) -> int:
         """How many ids were fed."""
-        return len(self._new) + len(self._offsets) + size(self._past[0])
+        return len(self._new) + len(self._offsets)
 
     @property
     def pending(self) -> int:
@@ -191,8 +182,7 @@ class IdFeed:
         detokenizer = self._detokenizer.copy()
         other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._texts, self.alphabet, self.spelling)
         self._settle()
-        self._past = other._past = sealed(self._past[0], self._offsets), sealed(self._past[1], self._marks)
-        self._offsets, self._marks = array("I"), []
+        other._offsets, other._marks = self._offsets.copy(), self._marks.copy()
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -211,7 +201,7 @@ class IdFeed:
             return None
         if self._new:
             self._settle()
-        self._offsets.append(position)
+        self._offsets.new.append(position)
         if text and not self._detokenizer.held:
             return text
         return self._detokenizer.decode(id) or self._empty(id, position)
@@ -254,7 +244,7 @@ class IdFeed:
                 texts[place] = self._detokenizer.decode(id) or self._empty(id, position)
             else:
                 end, texts[place] = special
-                self._marks.append(position)
+                self._marks.new.append(position)
                 if end:
                     if runs:
                         parts.append((kind, "".join(runs)))
@@ -288,7 +278,7 @@ class IdFeed:
 def _restored(tokenizer: Any, recipe: _Recipe, held: bytes, offsets: array[int], marks: list[int]) -> IdFeed:
     vocabulary = Vocabulary.bare(tokenizer)
     feed = IdFeed(tokenizer, Detokenizer(vocabulary, held), recipe, *_tables(vocabulary, *recipe))
-    feed._offsets, feed._marks = offsets, marks
+    feed._offsets, feed._marks = Log(offsets), Log(marks)
     return feed
 
 

@@ -146,8 +146,9 @@ class Machine(MachineState):
             text = self.text + piece
         code = self.program.code
         n = len(text)
-        stack, trail = self.stack, self.trail
-        before = 0 if self.sealed is None else self.sealed[2]
+        stack = self.stack
+        trail: list[Item] = self.trail.new
+        before = 0 if self.trail.past is None else self.trail.past[2]
         self.rest = ""
         while True:  # the instructions come about in the order of how often they run
             ins = code[ip]
@@ -493,7 +494,7 @@ class Machine(MachineState):
                     self._wanted(i, "the arguments of the call")
                     ip = 0
             elif op == LINE:
-                self.gather()
+                self.trail.all()
                 before = 0
                 if self._ends_line(trail):
                     ip += 1
@@ -560,10 +561,10 @@ class Machine(MachineState):
         if oldest >= 0:
             return self._final(stack[oldest][2])
         if before:
-            self.gather()
+            self.trail.all()
         if trail and self.program.lines:
             self.line_ended = self._ends_line(trail)
-        self.trail = []
+        self.trail.new = []
         return trail
 
     def named(self, parts: list[Item]) -> list[Item]:

@@ -8,7 +8,7 @@ from ...schema.tools import Toolset
 from ...values.base import Transcoder
 from . import instructions as m
 from .instructions import Item, Program
-from .past import Past, gathered, sealed
+from .log import Log
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,15 +25,14 @@ class MachineState:
     a call is open, with the names ``tool`` and ``arg``. ``rest``: the rest of the literal that the window begins; a
     piece that continues it is kept unread. ``nth``: how many arguments of the call came without names. ``left``: which
     declared arguments have not come, where a value asks. ``line_ended``: the text before the trail ends a line, or is
-    no running text. ``sealed``: the items before those of ``trail``, which copies share (`Past`). ``furthest`` and
-    ``wanted``: the furthest place where an instruction failed, and what was expected
+    no running text. ``furthest`` and ``wanted``: the furthest place where an instruction failed, and what was expected
     there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``: the place after
     the last section and the white space after it; -1 if no section comes before the running text.
     """
 
     __slots__ = (
         "arg", "base", "calling", "cut_off", "drafted", "final", "flags", "floor", "furthest", "i", "ip",
-        "left", "line_ended", "live", "nth", "program", "rest", "sealed", "section", "stack", "text",
+        "left", "line_ended", "live", "nth", "program", "rest", "section", "stack", "text",
         "text_region", "tool", "tools", "trail", "value", "wanted",
     )  # fmt: skip
 
@@ -49,8 +48,7 @@ class MachineState:
         self.stack: list[tuple[int, int, int, bool]] = []
         self.floor = 0
         self.flags = 0
-        self.trail: list[Item] = []
-        self.sealed: Past = None
+        self.trail = Log([])
         self.value: Transcoder | None = None
         self.live = False
         self.line_ended = True
@@ -69,13 +67,11 @@ class MachineState:
     def copy(self) -> Self:
         """An independent copy at this point."""
         other = self.__class__.__new__(self.__class__)
-        if self.trail:
-            self.sealed, self.trail = sealed(self.sealed, self.trail), []
         other.program, other.tools, other.text_region = self.program, self.tools, self.text_region
         other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
         other.final, other.cut_off, other.rest = self.final, self.cut_off, self.rest
         other.stack, other.floor, other.flags = self.stack.copy(), self.floor, self.flags
-        other.sealed, other.trail, other.live, other.line_ended = self.sealed, [], self.live, self.line_ended
+        other.trail, other.live, other.line_ended = self.trail.copy(), self.live, self.line_ended
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
         other.left, other.furthest, other.wanted = self.left, self.furthest, self.wanted.copy()
@@ -100,12 +96,6 @@ class MachineState:
         `waiting` allows; ``line``: it ends a line."""
         self.base, self.text, self.i, self.line_ended = position, held, 0, line
 
-    def gather(self) -> None:
-        """Puts the sealed items back into the trail, if there are any."""
-        if self.sealed is not None:
-            self.trail[:] = gathered(self.sealed, self.trail)
-            self.sealed = None
-
     def _ends_line(self, items: list[Item]) -> bool:
         """Whether the text up to the end of ``items`` ends a line, or no running text is there."""
         for kind, raw, _ in reversed(items):
@@ -127,11 +117,12 @@ class MachineState:
 
     def _final(self, length: int) -> list[Item]:
         """Takes the first ``length`` items off the trail: they are below the oldest live choice point."""
-        if length:
-            self.gather()
-        items = self.trail[:length]
+        if not length:
+            return []
+        trail: list[Item] = self.trail.all()
+        items = trail[:length]
         if items:
-            del self.trail[:length]
+            del trail[:length]
             self.line_ended = self._ends_line(items)
             for height in range(self.floor, len(self.stack)):
                 kind, ip, after, calling = self.stack[height]
@@ -141,9 +132,9 @@ class MachineState:
     def _go_back(self, length: int, text: str, i: int) -> tuple[str, int]:
         """Takes all items after the first ``length`` off the trail. Returns the window, and the index in it at which
         the text of these items begins."""
-        self.gather()
-        raw = "".join([item[1] for item in self.trail[length:]])
-        del self.trail[length:]
+        trail = self.trail.all()
+        raw = "".join([item[1] for item in trail[length:]])
+        del trail[length:]
         if len(raw) <= i:
             return text, i - len(raw)
         self.base += i - len(raw)

@@ -23,13 +23,13 @@ from ...lazy import load_reference
 from ...public import made_by, public
 from ...schema.tools import Toolset
 from ...values.base import Transcoder
-from ..events import Content, Event, joined_events
+from ..events import Event, joined_events
 from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
 from .ids import read_ids
 from .machine import Machine
 from .state import StateKind, StreamState, state_of
-from .transcript import KINDS, STRICT, Checks, Seeded, Transcript
+from .transcript import KINDS, STRICT, Seeded, Transcript
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
@@ -98,6 +98,19 @@ class Stream:
     _due: int
     """How many of these there are when the next copy is made."""
 
+    _early: list[Event]
+    """The events of the call that the prefix leaves open. They come with the first piece."""
+    _plain: Callable[[str], object]
+    """The shortcut: a search for the first character that needs the machine."""
+    _kind: int
+    """The region of a piece without one."""
+    _make: Callable[[str], Event]
+    """The event that such a piece becomes."""
+    _parts: list[str]
+    """The list to which such a piece is added, and that of all that was fed."""
+    _pieces: list[str]
+    _value: Transcoder | None
+
     def __init__(self) -> None:
         made_by("a stream", "Turn.stream()")
 
@@ -106,14 +119,8 @@ class Stream:
     def _begin_with_text(self) -> None:
         """Begins to read text. If the turn has a tokenizer, ids may still come in its place."""
         assert self._asked is not None
-        turn, inline, _, _, seed, check = self._asked
-        self._begin(
-            turn._start(inline),
-            None,
-            turn.tools,
-            turn if seed is None else seed,
-            _checks(turn) if check else None,
-        )
+        turn, inline = self._asked[:2]
+        self._begin(turn._start(inline), None, turn.tools)
         if turn.tokenizer is None:
             self._asked = None
 
@@ -126,35 +133,27 @@ class Stream:
                 "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
                 + lacks_tokenizers()
             )
-        turn, inline, skip_special_tokens, token_text_fallback, seed, check = self._asked
-        start, ids = turn._start_ids(inline, skip_special_tokens, token_text_fallback)
-        self._begin(start, ids, turn.tools, turn if seed is None else seed, _checks(turn) if check else None)
+        turn = self._asked[0]
+        self._begin(*turn._start_ids(*self._asked[1:4]), turn.tools)
         self._asked = None
 
-    def _begin(
-        self, start: Start, ids: Any, tools: Toolset, seed: str | Seeded, checks: Checks | None = None
-    ) -> None:
-        """``ids``: the feed of ids, None if text is fed. `Transcript` describes the others."""
+    def _begin(self, start: Start, ids: Any, tools: Toolset) -> None:
+        """``ids``: the feed of ids, None if text is fed."""
         begun, origin, read, call, self._not_given = start
         self._machine = machine = begun.copy()
         machine.tools = tools
         self._ids = ids
         self._fed = origin
-        spelling = ids.spelling if ids is not None else None
-        program = machine.program
-        self._transcript = Transcript(tools, program.unwanted, program.late_ids, seed, origin, read, spelling)
-        if checks is not None:
-            self._transcript.judge_by(checks)
-        self._pieces = self._transcript.pieces
-        self._early: list[Event] = []
-        """The events of the call that the prefix leaves open. They come with the first piece."""
-        # The shortcut: a search for the first character that needs the machine, and what a piece without one becomes.
-        self._plain: Callable[[str], object] = _no_shortcut
-        self._make: Callable[[str], Event] = Content
-        self._parts: list[str] = self._pieces
-        self._kind = m.CONTENT
-        self._value: Transcoder | None = None
         self._held = ""
+        seed: str | Seeded = ""
+        if self._asked is not None:
+            seed = self._asked[0] if self._asked[4] is None else self._asked[4]
+        spelling = None if ids is None else ids.spelling
+        self._transcript = Transcript(tools, machine.program, seed, origin, read, spelling)
+        if self._asked is not None and self._asked[5]:
+            self._transcript.judge_by(load_reference(_CHECKS)(self._asked[0]))
+        self._pieces = self._transcript.pieces.new
+        self._early = []
         if call:
             machine.rest = ""
             self._transcript.apply(call, self._early)
@@ -216,7 +215,6 @@ class Stream:
                 self._run(self._ids.flush(), events)
             if not self._ended:
                 self._end(events, reason == "length")
-            self._transcript.gather()
             if reason == "length" and not any(note[0] == "truncated" for note in self._transcript.notes):
                 self._transcript.note("truncated", self._fed, "the rest of the turn")
             if self._strict:
@@ -231,8 +229,7 @@ class Stream:
     @property
     def region(self) -> RegionKind:
         """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
-        if self._ids is False:
-            self._begin_with_text()
+        self._record()
         return "markup" if self._ended else KINDS[self._machine.region]
 
     @property
@@ -252,15 +249,13 @@ class Stream:
         >>> stream.state
         StreamState(kind='call', call=0, tool='get_weather', path=('city',))
         """
-        if self._ids is False:
-            self._begin_with_text()
-        kind, tool = self._stands()
-        call = self._transcript.call
+        record, (kind, tool) = self._record(), self._stands()
+        call = record.call
         if kind != "call":
             return StreamState(kind)
         if call is not None and call.name is not None:
             return StreamState(kind, call.index, call.name, call.read().path)
-        return StreamState(kind, self._transcript.count - (call is not None), tool)
+        return StreamState(kind, len(record.calls), tool)
 
     def _stands(self) -> tuple[StateKind, str]:
         """The kind of what the model is writing, and the tool of a call that is held."""
@@ -296,11 +291,16 @@ class Stream:
 
     def _message(self, regions: bool) -> Message:
         """The message so far, with or without its regions."""
+        over = bool(self._finished)
+        return self._record().message(self._finished == "stop", self._ids, regions, over)
+
+    def _record(self) -> Transcript:
+        """The record of all that was fed. A stream that was fed nothing begins with text."""
         if self._ids is False:
             self._begin_with_text()
-        if self._has_shortcut:
+        if self._plain is not _no_shortcut or self._value is not None:
             self._note_region()
-        return self._transcript.message(self._finished == "stop", self._ids, regions, bool(self._finished))
+        return self._transcript
 
     def call_text(self, index: int) -> str:
         """What the model wrote of the call at ``index``, as far as it is decided, after the marker that opens it.
@@ -313,18 +313,16 @@ class Stream:
         '{"name": "get_weather", "arguments": {"city": "Os'
         """
         self._call(index, "call_text")
-        if self._has_shortcut:
-            self._note_region()
         return self._transcript.call_text(index, self._ids)
 
     def _call(self, index: int, asked: str) -> Any:
         """The call at ``index``; ``asked``: the method that wants it."""
-        if self._ids is False:
-            self._begin_with_text()
-        count = self._transcript.count
-        if type(index) is not int or not 0 <= index < count:
-            raise RequestError(f"{asked}: expected the index of a call, found {index!r} of {count} calls")
-        return self._transcript.called(index)
+        record = self._record()
+        if type(index) is not int or not 0 <= index < record.count:
+            raise RequestError(
+                f"{asked}: expected the index of a call, found {index!r} of {record.count} calls"
+            )
+        return record.called(index)
 
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
         """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.
@@ -342,9 +340,8 @@ class Stream:
         ``starts``: the character of the fed text at which each token begins; None if ids were fed. Raises
         `RequestError` if text was fed and ``starts`` is None, and the other way round.
         """
-        if self._ids is False:
-            self._begin_with_text()
-        origin = self._transcript.origin
+        record = self._record()
+        origin = record.origin
         fed_ids = self._ids is not None and self._ids.fed
         if (starts is None) != (bool(fed_ids) or self._fed == origin):
             expected = "no starts, as ids were fed" if fed_ids else "starts, as text was fed"
@@ -353,9 +350,7 @@ class Stream:
             starts = [origin + start for start in starts]
         elif fed_ids:
             starts = self._ids.offsets
-        if self._has_shortcut:
-            self._note_region()
-        return self._transcript.token_regions(starts or (), first, self._fed, bool(self._finished))
+        return record.token_regions(starts or (), first, self._fed, bool(self._finished))
 
     def fork(self) -> Stream:
         """An independent copy at this point: for beams, and for tokens that may yet be rejected.
@@ -367,8 +362,7 @@ class Stream:
         >>> fork.message.content, stream.message.content
         ('Hello', 'He')
         """
-        if self._ids is False:
-            self._begin_with_text()
+        self._record()
         other = self._copy()
         if self._most:
             other._most, other._due = self._most, self._due
@@ -426,47 +420,32 @@ class Stream:
         """A copy at this point."""
         other = opened(self._asked, self._strict)
         other._go_on_from(self)
-        self._find_lists()
         return other
 
     def _go_on_from(self, other: Stream) -> None:
-        """Goes on where ``other`` is, which stays there. It must find its lists again."""
+        """Goes on where ``other`` is, which stays there."""
         self._strict, self._finished, self._ended = other._strict, other._finished, other._ended
         self._fed, self._held, self._early = other._fed, other._held, other._early
         self._not_given = other._not_given
         self._machine, self._transcript = other._machine.copy(), other._transcript.copy()
         self._ids = None if other._ids is None else other._ids.copy()
-        self._pieces = self._transcript.pieces
+        self._pieces = self._transcript.pieces.new
         self._settle()
 
-    def _find_lists(self) -> None:
-        """Finds the lists of the transcript again that take the next piece, after it was copied."""
-        self._pieces = self._transcript.pieces
-        if self._plain is not _no_shortcut or self._value is not None:
-            sink = self._transcript.sink(m.ARGUMENT if self._kind == m.CALL else self._kind)
-            if sink is not None:
-                self._make, self._parts = sink
-
     def __repr__(self) -> str:
-        if self._ids is False:
-            self._begin_with_text()
+        record = self._record()
         state = "finished" if self._finished else f"in {self.region}"
-        transcript = self._transcript
-        return f"<Stream: {state}, {self._fed - transcript.origin} characters read, {transcript.count} calls>"
+        return f"<Stream: {state}, {self._fed - record.origin} characters read, {record.count} calls>"
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the shortcut, which `__setstate__` finds again, and what `rollback` needs."""
-        if self._ids is False:
-            self._begin_with_text()
-        self._machine.gather()  # what copies share is too deep for pickle
-        self._transcript.gather()
-        self._transcript.settled_seed()  # in place of the turn
+        self._record().settled_seed()  # in place of the turn
         return {name: getattr(self, name) for name in Stream.__slots__ if name not in _NOT_PICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._pieces = self._transcript.pieces
+        self._pieces = self._transcript.pieces.new
         self._copies, self._last, self._due = [], [], 0
         self._settle()
 
@@ -489,11 +468,9 @@ class Stream:
                 )
             self._run(piece, events)
         else:
-            ids = piece if type(piece) is int else read_ids(piece)
+            ids = read_ids(piece)
             if not self._ids:
                 self._begin_with_ids()
-            if isinstance(ids, int):
-                ids = [ids]
             if not self._most:
                 self._feed_ids(ids, events)
             for start in range(0, len(ids) if self._most else 0, _STEP):
@@ -578,7 +555,7 @@ class Stream:
             if self._ids.is_marker(text) and self._machine.value is None:
                 self._run(text, events)
             else:
-                self._catch_up()
+                self._catch_up(events)
                 self._pieces.append(text)
                 self._fed += 1
             if not self._ended and (end == 1 or self._transcript.length < self._fed):
@@ -588,13 +565,10 @@ class Stream:
         """Lets the machine read ``text``. ``scanned`` is as in `Machine.feed`."""
         if not text:
             return
-        if self._plain is not _no_shortcut or self._value is not None:
-            self._catch_up()
+        if self._plain is not _no_shortcut or self._value is not None or self._early:
+            self._catch_up(events)
         self._pieces.append(text)
         self._fed += len(text)
-        if self._early:
-            events += map(copy, self._early)
-            self._early = []
         if self._ended:
             self._transcript.advance(m.MARKUP, len(text))
             return
@@ -607,9 +581,7 @@ class Stream:
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:
         """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
-        self._catch_up()
-        events += map(copy, self._early)
-        self._early = []
+        self._catch_up(events)
         machine, transcript = self._machine, self._transcript
         transcript.over()
         transcript.apply(machine.finish(cut_off), events)
@@ -617,8 +589,7 @@ class Stream:
         if transcript.answer is not None and not cut_off:
             transcript.judge_whole()
         if self._not_given is not None:
-            transcript.gather()
-            for at, name in self._not_given("".join(self._pieces)):
+            for at, name in self._not_given("".join(transcript.pieces.all())):
                 transcript.note("tools-not-given", transcript.origin + at, f"tools, of which one is {name!r}")
         if transcript.length < self._fed:
             transcript.advance(m.MARKUP, self._fed - transcript.length)
@@ -631,10 +602,6 @@ class Stream:
     def _search(self) -> Callable[[str], object] | None:
         """The search with which the shortcut begins; None if there is none."""
         return None if self._plain is _no_shortcut else self._plain
-
-    @property
-    def _has_shortcut(self) -> bool:
-        return self._plain is not _no_shortcut or self._value is not None
 
     def _settle(self) -> None:
         """Finds the shortcut for the next piece, if there is one."""
@@ -658,8 +625,11 @@ class Stream:
             if self._machine.i < len(self._machine.text):
                 self._held = self._machine.release()
 
-    def _catch_up(self) -> None:
-        """Moves the machine past the pieces that took the shortcut."""
+    def _catch_up(self, events: list[Event]) -> None:
+        """Moves the machine past the pieces that took the shortcut, and gives out the early events."""
+        if self._early:
+            events += map(copy, self._early)
+            self._early = []
         if self._plain is not _no_shortcut or self._value is not None:
             line = not m.CONTENT <= self._kind <= m.REASONING or (
                 self._pieces[-1].endswith("\n") if self._pieces else self._transcript.ends_line()
@@ -683,12 +653,6 @@ class Stream:
             message = self.message
             wrong = next(d for d in message.diagnostics if d.code in STRICT)
             raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
-
-
-def _checks(turn: Opening) -> Checks:
-    """Who judges the arguments of a turn's calls, and its answer."""
-    found: Checks = load_reference(_CHECKS)(turn)
-    return found
 
 
 _CHECKS = "chatparsers.grammar.schemas.checked:Checks"
@@ -718,7 +682,7 @@ def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
 def begun(start: Start, tools: Toolset) -> Stream:
     """A stream that reads text without a turn."""
     stream = opened(None, False)
-    stream._begin(start, None, tools, "")
+    stream._begin(start, None, tools)
     return stream
 
 

@@ -8,8 +8,8 @@ cdef class TokenTexts:
 @cython.final
 cdef class IdFeed:
     cdef public Detokenizer _detokenizer
-    cdef public object _offsets, _past, _recipe, _texts, alphabet, spelling, tokenizer
-    cdef public list _marks, _new, unknown
+    cdef public object _marks, _offsets, _recipe, _texts, alphabet, spelling, tokenizer
+    cdef public list _new, unknown
     cdef public Py_ssize_t _begin
     @cython.locals(text=str)
     cpdef str text(self, id, Py_ssize_t position)

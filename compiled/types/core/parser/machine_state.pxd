@@ -7,9 +7,9 @@ cdef class MachineState:
     cdef public Py_ssize_t base, i, ip, floor, furthest, drafted, section, nth
     cdef public bint calling, cut_off, final, line_ended, live
     cdef public int flags, text_region
-    cdef public object sealed, tools
+    cdef public object tools, trail
     cdef public Program program
-    cdef public list stack, trail, wanted
+    cdef public list stack, wanted
     cdef public Transcoder value
     @cython.locals(other=MachineState)
     cpdef object copy(self)
@@ -22,7 +22,6 @@ cdef class MachineState:
     cdef bint _ends_line(self, list items)
     @cython.locals(stack=list, height=Py_ssize_t)
     cdef Py_ssize_t _oldest(self)
-    cpdef gather(self)
     @cython.locals(raw=str)
     cdef tuple _go_back(self, Py_ssize_t length, str text, Py_ssize_t i)
     @cython.locals(at=Py_ssize_t)

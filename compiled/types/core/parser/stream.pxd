@@ -1,6 +1,5 @@
 cimport cython
 from ...values.base cimport Transcoder
-from .instructions cimport Program
 from .machine cimport Machine
 from .transcript cimport Transcript
 cdef object _no_shortcut
@@ -19,7 +18,6 @@ cdef class Stream:
     cpdef Stream fork(self)
     @cython.locals(other=Stream)
     cdef Stream _copy(self)
-    cdef _find_lists(self)
     cdef _go_on_from(self, Stream other)
     cdef _go_back(self, Py_ssize_t n)
     cdef _keep(self, ids)
@@ -31,11 +29,12 @@ cdef class Stream:
     cdef _feed_ids(self, ids, list events)
     cdef _begin_with_text(self)
     cdef _begin_with_ids(self)
-    @cython.locals(begun=Machine, machine=Machine, transcript=Transcript, program=Program, origin=Py_ssize_t, read=Py_ssize_t)
-    cpdef _begin(self, start, ids, tools, seed, checks=*)
+    @cython.locals(begun=Machine, machine=Machine, origin=Py_ssize_t, read=Py_ssize_t)
+    cpdef _begin(self, start, ids, tools)
+    cdef Transcript _record(self)
     cdef _run(self, text, list events, Py_ssize_t scanned=*)
     cdef _settle(self)
-    cdef _catch_up(self)
+    cdef _catch_up(self, list events)
     cdef _note_region(self)
 @cython.locals(stream=Stream)
 cpdef Stream opened(tuple asked, bint strict, Py_ssize_t rollback=*)
