@@ -2,7 +2,8 @@
 
 An author gives a record to ``p.value`` or ``p.args``. The parser asks the record for its transcoder. The grammar finds
 the writer of the same syntax by the record's class (grammar/syntaxes.py), and a message's writer finds its function
-(writer/turn.py). A new value syntax is a record here, a transcoder in this package, and a row in both.
+(writer/turn.py), a document its name (document/parts.py). A new value syntax is a record here, a transcoder in this
+package, and a row in each of the three.
 """
 
 from __future__ import annotations
