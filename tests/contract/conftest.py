@@ -1,10 +1,24 @@
-"""The formats on which each promise is tested: all built-in formats."""
+"""The formats on which each promise is tested: all built-in formats; and a tool."""
 
 from __future__ import annotations
 
 import pytest
 
 from chatparsers import Format, get_format, list_formats
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}},
+                "required": ["city"],
+            },
+        },
+    }
+]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -18,19 +18,8 @@ from chatparsers.core.definition.without_opener import ending
 from chatparsers.testing import check_conservation, check_cuts
 from chatparsers.testing.chunkings import random_cuts
 
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}},
-                "required": ["city"],
-            },
-        },
-    }
-]
+from .conftest import TOOLS
+
 BLANK = (" ", "\n", " \n\n", "\r\n\t")
 
 

@@ -17,20 +17,9 @@ from chatparsers.core.definition.thoughts import THOUGHTS
 from chatparsers.core.definition.tree import begins, walk
 from chatparsers.testing import check_conservation, check_cuts
 
+from .conftest import TOOLS
+
 pytestmark = pytest.mark.one_in(1, quick=64)
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}},
-                "required": ["city"],
-            },
-        },
-    }
-]
 JSON_CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 TAGGED_CALL = (
     "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"

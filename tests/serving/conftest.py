@@ -8,22 +8,9 @@ from typing import Any
 
 import pytest
 
-from chatparsers import Format, get_format, list_formats
+from ..contract.conftest import format, pytest_generate_tests
 
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "format" in metafunc.fixturenames:
-        only = metafunc.config.getoption("--chatparsers-format")
-        names = [info.name for info in list_formats() if info.origin == "chatparsers"]
-        chosen = [name for name in names if only is None or name == get_format(only).name]
-        # The scope puts the tests of a format one after another: its programs are compiled once.
-        metafunc.parametrize("format", chosen, indirect=True, scope="session")
-
-
-@pytest.fixture(scope="session")
-def format(request: pytest.FixtureRequest) -> Format:
-    """The format of that name, loaded when the first test of it runs."""
-    return get_format(request.param)
+__all__ = ["format", "pytest_generate_tests"]
 
 
 class Wire:

@@ -13,21 +13,6 @@ from collections.abc import Callable
 from ..test_detect import Tokens, lex, write
 
 _MARKER = re.compile(r"<[^<>\s\"'{}]{2,40}>|\[/?[A-Z_]{3,}\]")
-_NOT_ENDS = {
-    "(",
-    ",",
-    "[",
-    "=",
-    "==",
-    "!=",
-    "in",
-    "split",
-    "strip",
-    "rstrip",
-    "lstrip",
-    "replace",
-    "startswith",
-}
 
 
 def _texts(tokens: Tokens) -> list[list[str]]:
