@@ -17,7 +17,7 @@ from ..errors import ChatParsersError
 from ..templates.probe.stand_ins import answer, answered, question
 from ..templates.probe.turns import common
 from ..templates.rewrite.outline import Kind, Outline
-from ..templates.trace import Trace
+from ..templates.trace import Likeness, Trace
 
 _USER, _ANSWER = Kind("user"), Kind("assistant")
 _CALL, _RESULT = Kind("assistant", text=False, calls=1), Kind("tool")
@@ -155,6 +155,8 @@ class Findings:
         self._around: dict[tuple[str, ...], Around] = {}
         self._parts: dict[tuple[str, str], str] = {}
         self._facts: dict[str, bool] = {}
+        self.likenesses: dict[Any, Likeness | None] = {}
+        """The traces of short conversations by their shapes; None for one that cannot be found again: see `bridge`."""
         self.proved: dict[Any, str] = {}
         """What rollouts found of steps of a kind: see `bridge`."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..core.format import Turn
 from ..errors import ChatParsersError, RequestError
 from ..schema.tools import read_tools
+from ..templates.probe.stand_ins import answer, question
 from .around import Around, first_stop
 from .compare import same_message
 from .request import Request
@@ -17,7 +18,9 @@ from .shapes import text_after, written_after
 def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
     """What the model writes after the prompt of ``turn`` to say ``message``, its stop included. Raises `RequestError`
     if the format writes no text that is read as this message."""
-    stop, before = _stop(request.around(turn.polyfills), bool(message.get("tool_calls")), turn.stops)
+    calls = bool(message.get("tool_calls"))
+    short = [question(), answer("", calls=1) if calls else answer()]
+    stop, before = _stop(request.around(request.polyfills(short)), calls, turn.stops)
     closer = written_after(turn.format)[1]
     for text in dict.fromkeys(_ways(request, turn, message)):
         if stop and closer and text.endswith(closer) and closer not in before:
