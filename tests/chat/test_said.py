@@ -170,3 +170,18 @@ def test_a_tokenizer_goes_with_what_was_found_of_it() -> None:
     found = use()
     gc.collect()
     assert [one() for one in found] == [None, None]
+
+
+def test_a_said_call_ends_as_one_whatever_the_history_needs() -> None:
+    """The template of gpt-oss shows one call of a turn, so two are told by a polyfill, as a final answer."""
+    chat = chat_of(OWN[0].parent / "gpt-oss.jinja")
+    made = chat.rollout([{"role": "user", "content": "Is it cold?"}], tools=TOOLS)
+    for number in (1, 2, 1):
+        calls = [
+            {"id": f"call0000{place}", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
+            for place in range(number)
+        ]
+        made.said({"role": "assistant", "content": "", "tool_calls": calls})
+        assert chat.tokenizer.decode(made.ids[-2:], skip_special_tokens=False).endswith("<|call|>")
+        ids = [call["id"] for call in made.messages[-1]["tool_calls"]]
+        made.append(*({"role": "tool", "tool_call_id": id, "content": "4"} for id in ids))
