@@ -213,8 +213,6 @@ class Machine(MachineState):
                     ip = 0
                 elif last or not final:
                     break
-            elif op == JUMP:
-                ip = ins[1]
             elif op == UNLESS:
                 if i < n and text[i] in WHITE:
                     ip += 1
@@ -227,6 +225,8 @@ class Machine(MachineState):
                     ip = ins[1]
                     for what in ins[3]:
                         self._wanted(i, what)
+            elif op == JUMP:
+                ip = ins[1]
             elif op == TOP:
                 self.calling = False
                 self.text_region = CONTENT
@@ -258,11 +258,32 @@ class Machine(MachineState):
                     trail.append((MARKUP, text[i:end], None))
                     i = end
                 ip += 1
+            elif op == AFTER:
+                if i < n:
+                    trail.append((MARKUP, text[i:], None))
+                    i = n
+                break
             elif op == FOLLOWS:
                 match = ins[2].at(text, i)
                 if not final and (i == n or (match is not None and match[1] is not None)):
                     break
                 ip = ins[1] if match is not None and match[1] is None else ip + 1
+            elif op == SPAN:
+                match = ins[2](text, i)
+                end = match.end() if match else i
+                waits = end == n and not final
+                if (waits or end - i > MAX_HEADER) and self._undecided():
+                    if end - i <= MAX_HEADER:
+                        break
+                    self._wanted(i, f"at most {MAX_HEADER} characters of white space")
+                    ip = 0
+                    continue
+                if end > i:
+                    trail.append((ins[1], text[i:end], None))
+                    i = end
+                if waits:
+                    break
+                ip += 1
             elif op == LIT:
                 literal = ins[2]
                 if text.startswith(literal, i):
@@ -277,6 +298,14 @@ class Machine(MachineState):
                     if self.base + at >= self.furthest:
                         self._wanted(at, ins[3])
                     ip = 0
+            elif op == CHOICE:
+                stack.append((CHOICE_POINT, ins[1], before + len(trail), self.calling))
+                ip += 1
+            elif op == COMMIT:
+                stack.pop()
+                if self.floor > len(stack):
+                    self.floor = len(stack)
+                ip = ins[1]
             elif op == WORDS:
                 begun = False
                 for literal, shown in ins[2]:
@@ -297,14 +326,6 @@ class Machine(MachineState):
                     ip = 0
                 if begun:
                     break
-            elif op == CHOICE:
-                stack.append((CHOICE_POINT, ins[1], before + len(trail), self.calling))
-                ip += 1
-            elif op == COMMIT:
-                stack.pop()
-                if self.floor > len(stack):
-                    self.floor = len(stack)
-                ip = ins[1]
             elif op == FAIL:
                 ip = -1
                 while stack:
@@ -335,27 +356,6 @@ class Machine(MachineState):
                     at = max(self.furthest, self.base + i)
                     trail.append((NOTE, "", ("malformed", at, self._expected(at))))
                     ip = self.program.fallback
-            elif op == AFTER:
-                if i < n:
-                    trail.append((MARKUP, text[i:], None))
-                    i = n
-                break
-            elif op == SPAN:
-                match = ins[2](text, i)
-                end = match.end() if match else i
-                waits = end == n and not final
-                if (waits or end - i > MAX_HEADER) and self._undecided():
-                    if end - i <= MAX_HEADER:
-                        break
-                    self._wanted(i, f"at most {MAX_HEADER} characters of white space")
-                    ip = 0
-                    continue
-                if end > i:
-                    trail.append((ins[1], text[i:end], None))
-                    i = end
-                if waits:
-                    break
-                ip += 1
             elif op == DISARM:
                 stack.pop()
                 if self.floor > len(stack):
@@ -556,10 +556,10 @@ class Machine(MachineState):
                     self._wanted(i, f"{ins[2]} {self.arg!r}")
                     ip = 0
         self.text, self.i, self.ip = text, i, ip
-        oldest = self._oldest() if len(stack) > self.floor else -1
-        self.live = oldest >= 0
-        if oldest >= 0:
+        if len(stack) > self.floor and (oldest := self._oldest()) >= 0:
+            self.live = True
             return self._final(stack[oldest][2])
+        self.live = False
         if before:
             self.trail.all()
         if trail and self.program.lines:
