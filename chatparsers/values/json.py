@@ -32,9 +32,10 @@ _escape_begun = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
 _members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{WS},)+').match
 _items = re.compile(rf"(?:{WS}{SCALAR}{WS},)+").match
 _PLAIN = r'"[^"\\\x00-\x1f]*"'
-_flat = re.compile(rf'\{{(?:{_PLAIN}: ?(?:{_PLAIN}|{NUMBER}|true|false|null)(?:, ?(?=")|(?=\}})))*\}}').match
-"""A whole object of scalars without escapes, spaced as templates write it: most arguments of a call. What is not quite
-so is seen at its first odd character; patterns that take more would go back through a long string in small steps."""
+_USUAL = rf"(?:{_PLAIN}|[1-9][0-9]*(?:\.[0-9]+)?|0(?:\.[0-9]+)?|true|false|null)"
+_flat = re.compile(rf'\{{(?:{_PLAIN}: ?{_USUAL}(?:, ?(?=")|(?=\}})))*\}}').match
+"""A whole object of usual scalars, spaced as templates write it: most arguments of a call. What is not quite so is seen
+at its first odd character; patterns that take more would go back through a long string in small steps."""
 
 PYTHON_WORDS = {"None": "null", "True": "true", "False": "false"}
 _MENDED = PYTHON_WORDS | {word: f'"{word}"' for word in ("NaN", "Infinity", "-Infinity")}
