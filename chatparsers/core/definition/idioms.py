@@ -67,6 +67,12 @@ class Options(NamedTuple):
     lenient: bool = False
 
 
+def _name(tag: Tag, of: Tool | Argument, chars: str, escapes: Mapping[str, str] | None) -> Node:
+    pairs = tuple((escapes or {}).items())
+    generate = None if of in (ANY_TOOL, ANY_ARGUMENT) else n.Literal(escaped(of.name, pairs))
+    return n.Name(tag, chars, generate, pairs)
+
+
 def _any_id(generate: Node, place: str) -> Node:
     """What an id may be made of. Raises `DefinitionError` for a literal, which would be the id of every call."""
     if isinstance(generate, n.Literal):
@@ -217,10 +223,7 @@ class Builder(Primitives):
 
         ``escapes``: how the name spells some characters, such as ``{'"': "&quot;"}``, if the model's template does so.
         """
-        pairs = tuple((escapes or {}).items())
-        return n.Name(
-            Tag.NAME, chars, None if tool is ANY_TOOL else n.Literal(escaped(tool.name, pairs)), pairs
-        )
+        return _name(Tag.NAME, tool, chars, escapes)
 
     def json_name(self, tool: Tool) -> Node:
         """The tool's name as the inside of a JSON string. ``name``"""
@@ -232,10 +235,7 @@ class Builder(Primitives):
         self, arg: Argument, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None
     ) -> Node:
         """The argument's name; ``escapes`` as in `name`. ``name``"""
-        pairs = tuple((escapes or {}).items())
-        return n.Name(
-            Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else n.Literal(escaped(arg.name, pairs)), pairs
-        )
+        return _name(Tag.ARG_NAME, arg, chars, escapes)
 
     def same_name(self, of: Argument | Tool) -> Node:
         """A name once more: the argument's after its value, as in ``</city>``; the tool's where its call names it too.

@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from .nodes import Calls, Choice, EachArg, EachTool, Inner, Literal, Many, Name, Node, Sequence, Space, Token
-from .nodes.control import Look
 from .nodes.first import Paths, begins, opens
 from .tree import through
 from .wrong import spelt, wrong
@@ -137,9 +136,6 @@ class _Ways(Paths[_Way]):
     def repeat(self, node: Many, paths: list[_Way]) -> list[_Way]:
         return super().repeat(node, paths) if node.most == 1 else self.leaf(node, paths)
 
-    def look(self, node: Look, paths: list[_Way]) -> list[_Way]:
-        return self.leaf(node, paths)
-
     def leaf(self, node: Node, paths: list[_Way]) -> list[_Way]:
         texts = map(Literal, node.names) if isinstance(node, Token) else (node,)
         return [(*path, text) for text in texts for path in paths]
@@ -162,9 +158,6 @@ class _Spellings(Paths[_Spelling]):
         return [(*path, *way) for path in paths for way in ways] if apart else self.leaf(node, paths)
 
     def repeat(self, node: Many, paths: list[_Spelling]) -> list[_Spelling]:
-        return self.leaf(node, paths)
-
-    def look(self, node: Look, paths: list[_Spelling]) -> list[_Spelling]:
         return self.leaf(node, paths)
 
     def inner(self, node: Inner, paths: list[_Spelling]) -> list[_Spelling]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...errors import DefinitionError
 from .nodes import Calls, Choice, EachTool, Many, Node, Not, Peek, Sequence, Space, Token
-from .tree import first, nullable, through, tokens, walk
+from .tree import begins, nullable, through, tokens, walk
 
 
 def without_calls(section: Node) -> Node | None:
@@ -66,14 +65,6 @@ def _inmost(node: Node, generated: bool = False) -> Node:
     return node
 
 
-def _blank(node: Node) -> bool:
-    """Whether ``node`` begins without a text to look for."""
-    try:
-        return not first(node)
-    except DefinitionError:
-        return True
-
-
 def _items(node: Node) -> tuple[Node, ...]:
     return node.items if isinstance(node, Sequence) else (node,)
 
@@ -104,5 +95,5 @@ def _followed(way: _Emptied, part: _Emptied, item: Node) -> _Emptied:
     if way.holed and isinstance(item, Choice):
         item = Choice.of(*(option for option in item.options if not any(map(_repeats, _items(option)))))
     closed = way.closed or (way.holed and not nullable(item))
-    opened = way.opened or not (way.holed or nullable(item) or _blank(item))
+    opened = way.opened or not (way.holed or nullable(item) or not begins(item))
     return _Emptied(Sequence.of(way.node, item), way.holed, opened, closed)

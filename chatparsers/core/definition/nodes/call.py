@@ -34,14 +34,11 @@ class _Captured(Needed, family=True):
     """Kinds that read a run of text which the parser keeps. The grammar reads what they generate."""
 
     __slots__ = ()
-
-    def generated(self) -> Node | None:
-        """What is generated in place of the run."""
-        raise NotImplementedError
+    generate: Node | None
+    """What is generated in place of the run."""
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
-        found = self.generated() if generated else None
-        return () if found is None else (found,)
+        return (self.generate,) if generated and self.generate is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +55,6 @@ class Name(_Captured):
     generate: Node | None
     escapes: tuple[tuple[str, str], ...] = ()
 
-    def generated(self) -> Node | None:
-        return self.generate
-
     def shown(self) -> str:
         return {Tag.NAME: "p.name(tool)", Tag.ARG_NAME: "p.arg_name(arg)"}.get(self.tag, "p.id(…)")
 
@@ -75,9 +69,6 @@ class JsonName(_Captured):
 
     tag: Tag
     generate: Node | None
-
-    def generated(self) -> Node | None:
-        return self.generate
 
     def shown(self) -> str:
         return "p.json_name(tool)" if self.tag is Tag.NAME else "p.id(…)"
@@ -132,9 +123,6 @@ class Header(_Captured, shown="p.header(…)"):
     def patterns(self) -> tuple[str, ...]:
         """What it parses, as regular expressions with a group ``name``; the first that matches the run counts."""
         return tuple(map(_regex, _ways(self.parsed)))
-
-    def generated(self) -> Node | None:
-        return self.generate
 
     def check(self, reader: Reader) -> None:
         check_run(self, self.chars)

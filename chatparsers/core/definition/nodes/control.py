@@ -114,8 +114,8 @@ class Rule(Wrapper, check=None):
 
 
 @dataclass(frozen=True, slots=True)
-class Ref(Leaf, tokens=(), commits=False):
-    """The rule of that name."""
+class Ref(Leaf, tokens=(), commits=False, check=None):
+    """The rule of that name. The check of the tree knows whether there is one."""
 
     name: str
 
@@ -124,9 +124,6 @@ class Ref(Leaf, tokens=(), commits=False):
 
     def shown(self) -> str:
         return f"p.ref({self.name!r})"
-
-    def check(self, reader: Reader) -> None:
-        pass  # the check of the tree knows the rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class Paths(Generic[_Path]):
 
     def look(self, node: Look, paths: list[_Path]) -> list[_Path]:
         """The paths on which ``node`` looks ahead."""
-        return paths
+        return self.leaf(node, paths)
 
     def inner(self, node: Inner, paths: list[_Path]) -> list[_Path]:
         """The paths through what ``node`` stands for."""
