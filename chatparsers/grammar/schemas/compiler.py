@@ -70,6 +70,8 @@ class SchemaCompiler:
         self.written = Written(output.rules, syntax.name[:1])
         self.equal = equal or Equal(output)
         self.members = InSyntax(self)
+        self.has_raw = syntax.raw(ANYTHING) is not None
+        """Whether values are written as raw text, by their types."""
         self.scalars = _scalars(syntax)
         """The values of types without further constraints, outside and inside of objects and arrays."""
 
@@ -112,7 +114,7 @@ class SchemaCompiler:
             return self.anything()
         while found is None:
             end = self.written.begin(schemas, depth)
-            raw = self.syntax.raw(self._types(schemas))
+            raw = self.syntax.raw(self._types(schemas)) if self.has_raw else None
             node: Ir = yield (
                 self.alternatives(schemas, depth) if raw is None else text_values(schemas, depth, raw, self)
             )
