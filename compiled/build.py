@@ -38,7 +38,10 @@ FLAGS = (
     " -fno-asynchronous-unwind-tables -fno-unwind-tables"
     " -fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops"
 )
-GCC = "-freorder-blocks-algorithm=simple -fno-thread-jumps -fno-inline-functions-called-once -fno-tree-vectorize"
+GCC = (
+    "-freorder-blocks-algorithm=simple -fno-thread-jumps -fno-inline-functions-called-once -fno-tree-vectorize"
+    " -fno-tree-pre"
+)
 """For fewer copies of code. Other compilers do not know all of these."""
 LINK = "-Wl,-s -Wl,-z,noseparate-code -Wl,--hash-style=gnu -Wl,--build-id=none"
 """On Linux: no symbols, no padding between segments, and one table of names."""
