@@ -421,7 +421,9 @@ class Transcript:
         its regions. ``over``: no more text will come. Until then the regions are made at once, because what they are
         made from changes.
         """
-        places = self.text = self.text or Text(self.origin)
+        if self.text is None:
+            self.text = Text(self.origin)
+        places = self.text
         text = places.whole(self.pieces.joined(), ids)
         calls = [self._record(call) for call in self._all_calls() if call.started and call.name is not None]
         made: Any = partial(self._regions, ids, len(self.runs), self.length)
@@ -438,7 +440,9 @@ class Transcript:
     def call_text(self, index: int, ids: Any) -> str:
         """The text of the call at ``index``, as far as it was read."""
         call = self.called(index)
-        places = self.text = self.text or Text(self.origin)
+        if self.text is None:
+            self.text = Text(self.origin)
+        places = self.text
         text = places.whole(self.pieces.joined(), ids)
         end = self.length if call.end < 0 else call.end
         return text[places.position(call.start) : places.position(end)]
