@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,10 @@ def run(arguments: Namespace) -> int:
     elif arguments.json:
         print_json({"name": found.name, "score": found.score, "evidence": list(found.evidence)}, indent=2)
     else:
-        print(f"{found.name or 'none'}  {found.score:.2f}")
+        out = sys.stderr if arguments.emit else sys.stdout  # no document
+        print(f"{found.name or 'none'}  {found.score:.2f}", file=out)
         for line in found.evidence:
-            print(f"  {one_line(line)}")
+            print(f"  {one_line(line)}", file=out)
     return 0 if found.name else 1
 
 

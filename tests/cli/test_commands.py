@@ -130,6 +130,8 @@ def test_a_template_that_no_format_explains(run: Run, tmp_path: Path) -> None:
     assert ran.status == 1 and ran.out.startswith("none  0.00\n") and ran.err == ""
     ran = run("detect", "--json", file)
     assert ran.status == 1 and json.loads(ran.out)["name"] is None
+    ran = run("detect", "--emit", "data", file)
+    assert ran.status == 1 and ran.out == "" and ran.err.startswith("none  0.00\n")
 
 
 def test_detecting_what_is_no_template(run: Run, tmp_path: Path) -> None:
