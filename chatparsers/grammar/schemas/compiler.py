@@ -1,23 +1,24 @@
 """From schemas to nodes: the alternatives of a value, each type written by its own module.
 
-A value stands ``depth`` objects and arrays deep; 0 is a value alone. What is written as raw text is raw_text.py's.
+A value stands ``depth`` objects and arrays deep; 0 is a value alone. With ``raw``, a value is raw text: a string is
+verbatim, other types are JSON, as far as the reader of the text does not take one value for another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
-from ...schema.document import Document, Unresolved
-from ...schema.keywords import ANYTHING, NOTES, SILENT, TYPES
-from ..ir import Alt, Ir, Ref, Rep, Shared, alt, never, seq
+from ...schema.document import Document, Unresolved, is_of
+from ...schema.keywords import ANYTHING, KEYWORDS, NOTES, SILENT, TYPES
+from ..ir import NOTHING, Alt, Ir, Part, Ref, Rep, Shared, alt, never, seq, texts
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax
 from .cases import Case, Located, narrow
 from .containers import Form, InSyntax, arrays, objects
 from .judge import Judge
-from .raw_text import text_values
-from .scalars import INTEGER, NUMBER, number, string
+from .scalars import INTEGER, NUMBER, number, string, text
 from .written import Equal, Output, Written, content
 
 DEEPEST = 100
@@ -77,12 +78,14 @@ class SchemaCompiler:
 
     def value(self, schemas: list[Located]) -> Ir:
         """The values that are valid under all of these schemas."""
-        node = run(self.inner(schemas, 0))
+        node = self.inner(schemas, 0)
+        node = node if isinstance(node, Ir) else run(node)
         return node.node if isinstance(node, Shared) and node.hint == "v" else node
 
     def raw(self, schemas: list[Located], raw: RawText) -> Ir:
-        """The values that are valid, as raw text: strings verbatim, other types as JSON."""
-        return run(text_values(schemas, 0, raw, self))
+        """The values that are valid, as raw text."""
+        kind = self._scalar(schemas)
+        return run(self.alternatives(schemas, 0, raw)) if kind is None else self._scalar_text(kind, raw)
 
     def arguments(self, schemas: list[Located], form: Form) -> list[Ir]:
         """The valid objects, one for each alternative. ``form`` says how their members are written."""
@@ -96,12 +99,25 @@ class SchemaCompiler:
                 found.append(run(objects(case, form, self, 0)))
         return [node for node in found if not never(node)]
 
-    def inner(self, schemas: list[Located], depth: int) -> Steps[Ir]:
-        """The values that are valid under all of these schemas."""
-        schemas = self.meant(schemas)
-        found = self.ready(schemas, depth)
-        if found is not None:
-            return found
+    def inner(self, schemas: list[Located], depth: int) -> Ir | Steps[Ir]:
+        """The values that are valid under all of these schemas, or the steps that write them."""
+        schemas = self._named(schemas)
+        found = self._ready(schemas, depth)
+        return self._made(schemas, depth) if found is None else found
+
+    def _ready(self, schemas: list[Located], depth: int) -> Ir | None:
+        """The values, if they are simple, written or being written."""
+        if len(schemas) == 1:
+            schema = schemas[0][0]
+            if schema is True or schema == {}:
+                return self.anything()
+            scalar = self._scalar(schemas)
+            if scalar is not None:
+                return self.scalars[depth > 0][scalar]
+        return self.written.get(schemas, depth)
+
+    def _made(self, schemas: list[Located], depth: int) -> Steps[Ir]:
+        """The values, written now."""
         said = content(schemas) if depth == 1 else None  # an argument of a call
         found = self.equal.get(said)
         if found is not None:
@@ -115,26 +131,12 @@ class SchemaCompiler:
         while found is None:
             end = self.written.begin(schemas, depth)
             raw = self.syntax.raw(self._types(schemas)) if self.has_raw else None
-            node: Ir = yield (
-                self.alternatives(schemas, depth) if raw is None else text_values(schemas, depth, raw, self)
-            )
+            node: Ir = yield self.alternatives(schemas, depth, raw)
             node = end(node)
-            found = self.ready(schemas, depth) if self.written.endless() else node
+            found = self._ready(schemas, depth) if self.written.endless() else node
         return made(found)
 
-    def ready(self, schemas: list[Located], depth: int) -> Ir | None:
-        """The same, if the values are simple, written or being written."""
-        schemas = self.meant(schemas)
-        if len(schemas) == 1:
-            schema = schemas[0][0]
-            if schema is True or schema == {}:
-                return self.anything()
-            scalar = self.scalar(schemas)
-            if scalar is not None:
-                return self.scalars[depth > 0][scalar]
-        return self.written.get(schemas, depth)
-
-    def meant(self, schemas: list[Located]) -> list[Located]:
+    def _named(self, schemas: list[Located]) -> list[Located]:
         """The schemas; for a reference alone what it names, so that this is written once for all references to it."""
         if len(schemas) > 1:
             return schemas
@@ -158,7 +160,7 @@ class SchemaCompiler:
             found = narrow(found, self.document.types(schema))
         return found
 
-    def scalar(self, schemas: list[Located]) -> str | None:
+    def _scalar(self, schemas: list[Located]) -> str | None:
         """The type, if a single schema says nothing else and the type is neither an object nor an array."""
         schema = schemas[0][0]
         if len(schemas) == 1 and type(schema) is dict:
@@ -174,33 +176,129 @@ class SchemaCompiler:
             rules.update(_anything(self.syntax))
         return Ref(name)
 
-    def alternatives(self, schemas: list[Located], depth: int) -> Steps[Ir]:
-        """The alternatives of a value in the syntax's own way."""
+    def alternatives(self, schemas: list[Located], depth: int, raw: RawText | None) -> Steps[Ir]:
+        """The alternatives of a value."""
         cases = self.judge.cases(schemas)
         listed = self.output.listed(cases)
-        options = [self.anything()] if listed is None else [*map(self.syntax.literal, listed)]
+        if listed is None:
+            options = [self.anything() if raw is None else raw.write((), 0, None)]
+        elif raw is None:
+            options = [*map(self.syntax.literal, listed)]
+        else:
+            options = self._listed_text(listed, schemas, cases, raw)
         for case in cases:
             if case.values is not None:
                 continue
-            if not case.path:
+            if raw is None and not case.path:
                 self.output.tell_unsaid(case)
                 return self.anything()
+            kinds = case.types if raw is None else _readable(case, raw, self.output)
             for kind in (*TYPES, "integer"):
-                if kind in case.types:
-                    options.append((yield self.of_type(kind, case, depth)))
-        return alt(*options)
+                if kind in kinds:
+                    options.append((yield self._of_type(kind, case, depth, raw)))
+        found = alt(*options)
+        return found if raw is None else _told_apart(found, schemas, raw, self.output)
 
-    def of_type(self, kind: str, case: Case, depth: int) -> Steps[Ir]:
+    def _of_type(self, kind: str, case: Case, depth: int, raw: RawText | None) -> Steps[Ir]:
         """The values of a case that have one type."""
-        self.output.tell_unsaid(case, kind)
+        output = self.output
+        output.tell_unsaid(case, kind)
+        node: Ir
         if kind == "string":
-            return string(case, self.syntax, depth, self.output)
+            return string(case, self.syntax, depth, output) if raw is None else text(case, raw, output)
         if kind in ("number", "integer"):
-            return number(case, kind == "integer", self.output)
+            return number(case, kind == "integer", output, raw is not None and "string" in raw.types)
+        if kind in ("boolean", "null"):
+            node = self.scalars[0][kind]
+            return node if raw is None else raw.word(node)
         if kind == "object":
-            node: Ir = yield objects(case, self.members, self, depth)
-            return node
-        if kind == "array":
+            node = yield objects(case, self.members, self, depth)
+        else:
             node = yield arrays(case, self, depth)
-            return node
-        return self.scalars[0][kind]
+        if raw is not None and raw.marked:
+            raw.apart += node.options if isinstance(node, Alt) else (node,)
+        return node
+
+    # raw text
+
+    def _scalar_text(self, kind: str, raw: RawText) -> Ir:
+        """The values of a type without further constraints, as raw text."""
+        if raw.said:
+            said = narrow(frozenset({kind}), raw.types)
+            if not said:
+                return NOTHING
+            (kind,) = said
+        return raw.write(raw.only, 0, None) if kind == "string" else raw.word(self.scalars[0][kind])
+
+    def _listed_text(
+        self, values: list[Any], schemas: list[Located], cases: list[Case], raw: RawText
+    ) -> list[Ir]:
+        """Listed values, as far as the reader takes them for what they are."""
+        found: list[Ir] = []
+        plain: list[str] = []
+        for value in values:
+            if raw.said and not is_of(value, raw.types):
+                continue
+            if not isinstance(value, str):
+                found.append(raw.word(self.syntax.literal(value)))
+            elif raw.may(value):
+                spelt = raw.spelt(value)
+                why = ""
+                if any(stop in spelt for stop in raw.stops):
+                    why = f"{value!r} holds what ends a value: it is not generated"
+                elif (read := raw.read(spelt)) != value and not self.judge.fits(read, schemas):
+                    why = f"{value!r} would be read as no string: it is not generated"
+                if why:
+                    self.output.tell(cases[0].path, "enum", why)
+                else:
+                    plain.append(spelt)
+        return [*found, raw.write((Part(texts(plain)),), 0, None)] if plain else found
+
+
+def _readable(case: Case, raw: RawText, output: Output) -> frozenset[str]:
+    """The types of a case that the reader may take a value for."""
+    kinds = narrow(case.types, raw.types)
+    if kinds != case.types and not raw.said:
+        types = " or ".join(sorted(raw.types))
+        why = f"no type is given, and the other keywords mean {types}: no other is generated"
+        output.tell(case.path, "type", why)
+    return kinds
+
+
+def _told_apart(node: Ir, schemas: list[Located], raw: RawText, output: Output) -> Ir:
+    """The alternatives of a value, as far as the reader tells them apart: if any text may be the value, only text is
+    written."""
+    if raw.said or not raw.written:
+        return node
+    options = node.options if isinstance(node, Alt) else (node,)
+    others = [option for option in options if option not in raw.written and option not in raw.apart]
+    free = next(
+        (text for text in raw.written if text.parts == raw.only and not text.least and text.most is None),
+        None,
+    )
+    if free is None or (not others and raw.types == {"string"}):
+        return node
+    if not (others or raw.apart) or not all(_whole(schema) for schema, _ in schemas):
+        why = "text is also generated that reads as another type, without that type's constraints"
+        output.tell(schemas[0][1], "type", why)
+    return alt(free, *raw.apart)
+
+
+def _whole(schema: Any) -> bool:
+    """Whether the schema admits every value of each type that it admits beside strings."""
+    if not isinstance(schema, Mapping):
+        return True
+    if set(schema) <= _OF_STRINGS:
+        return True
+    options = schema.get("anyOf") or schema.get("oneOf")
+    return set(schema) <= _OF_STRINGS | {"anyOf", "oneOf"} and all(
+        isinstance(option, Mapping) and set(option) <= _OF_STRINGS for option in options or ()
+    )
+
+
+_OF_STRINGS = (
+    NOTES
+    | {"type", "nullable"}
+    | {row.name for row in KEYWORDS.values() if row.types == {"string"} and not row.silent}
+)
+"""Keywords that do not constrain values other than strings."""

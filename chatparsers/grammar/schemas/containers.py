@@ -30,22 +30,8 @@ class Compiler(Protocol):
     syntax: Syntax
     output: Output
     judge: Judge
-    scalars: tuple[dict[str, Ir], dict[str, Ir]]
-    """The values of types without further constraints, outside and inside of objects and arrays."""
 
-    def scalar(self, schemas: list[Located]) -> str | None:
-        """The type, if a single schema says nothing else and the type is neither an object nor an array."""
-        ...
-
-    def of_type(self, kind: str, case: Case, depth: int) -> Steps[Ir]:
-        """The values of a case that have one type, in the syntax's own way."""
-        ...
-
-    def ready(self, schemas: list[Located], depth: int) -> Ir | None:
-        """The values under these schemas, below so many objects and arrays, if they need no steps."""
-        ...
-
-    def inner(self, schemas: list[Located], depth: int) -> Steps[Ir]:
+    def inner(self, schemas: list[Located], depth: int) -> Ir | Steps[Ir]:
         """The values under these schemas, below so many objects and arrays."""
         ...
 
@@ -76,11 +62,11 @@ class InSyntax:
         self.separator = compiler.syntax.comma
 
     def member(self, name: str, schemas: list[Located], required: bool, depth: int) -> Ir | Steps[Ir]:
-        node = self.compiler.ready(schemas, depth)
-        return self._member(name, schemas, depth) if node is None else self._named(name, node)
+        node = self.compiler.inner(schemas, depth)
+        return self._named(name, node) if isinstance(node, Ir) else self._made(name, node)
 
-    def _member(self, name: str, schemas: list[Located], depth: int) -> Steps[Ir]:
-        node: Ir = yield self.compiler.inner(schemas, depth)
+    def _made(self, name: str, steps: Steps[Ir]) -> Steps[Ir]:
+        node: Ir = yield steps
         return self._named(name, node)
 
     def _named(self, name: str, node: Ir) -> Ir:
@@ -88,7 +74,8 @@ class InSyntax:
 
     def other(self, name: Lang, schemas: list[Located], depth: int) -> Steps[Ir]:
         syntax, output = self.compiler.syntax, self.compiler.output
-        node: Ir = yield self.compiler.inner(schemas, depth)
+        made = self.compiler.inner(schemas, depth)
+        node: Ir = made if isinstance(made, Ir) else (yield made)
         if never(node):
             return node
         parts = name.parts
@@ -97,10 +84,10 @@ class InSyntax:
             if not isinstance(named, Lang):
                 return NOTHING
             parts = named.parts[: -len(syntax.bare)]
-        made = syntax.other(parts, name.least, name.most, node)
-        if never(made):
+        member = syntax.other(parts, name.least, name.most, node)
+        if never(member):
             output.tell(schemas[0][1], "additionalProperties", TWICE)
-        return made
+        return member
 
     def whole(self, body: Ir) -> Ir:
         syntax = self.compiler.syntax
@@ -311,12 +298,14 @@ def arrays(case: Case, compiler: Compiler, depth: int) -> Steps[Ir]:
     size = max((len(prefix) for prefix, _, _ in case.prefix), default=0)
     heads: list[Ir] = []
     for index in range(size if most is None else min(size, most)):
-        head = syntax.item((yield compiler.inner(useful(case.of_item(index, open_)), depth + 1)))
+        made = compiler.inner(useful(case.of_item(index, open_)), depth + 1)
+        head = syntax.item(made if isinstance(made, Ir) else (yield made))
         if never(head):
             most = index
             break
         heads.append(head)
-    rest = syntax.item((yield compiler.inner(useful(case.of_item(size, open_)), depth + 1)))
+    made = compiler.inner(useful(case.of_item(size, open_)), depth + 1)
+    rest = syntax.item(made if isinstance(made, Ir) else (yield made))
     if never(rest):
         most = len(heads) if most is None else min(most, len(heads))
     if most is not None and most < least:
