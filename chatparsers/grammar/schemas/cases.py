@@ -1,21 +1,24 @@
 """A case: the constraints that must hold together for one value, gathered from the keywords of its schemas.
 
-From a case a value is written (scalars.py, containers.py), and a given value is judged (judge.py). So a keyword has one
-meaning. What no grammar enforces is in the case too (`Case.weaken`), and is reported only where it matters.
+From a case a value is written (scalars.py, containers.py), and by it a given value is judged (`Case.holds`). So a
+keyword has one meaning. What no grammar enforces is in the case too (`Case.weaken`), and is reported only where it
+matters.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from ...errors import SchemaError
 from ...kept import kept
 from ...public import public
+from ...schema.document import is_of, type_of
 from ...schema.keywords import ANYTHING, KEYWORDS
 from ..regular.automaton import Matcher, TooLarge
 from ..regular.regex import Unsupported, read_regex
@@ -49,6 +52,9 @@ Holds = Callable[[Accepts, Any], "Verdict | Steps[Verdict]"]
 
 Unsaid = tuple[Weakened, "Holds | None"]
 """A keyword that the grammar does not enforce, and what it says of one value, if that is known."""
+
+
+UNEVALUATED = "a grammar cannot know which members another keyword has judged"
 
 
 @dataclass(slots=True, eq=False)
@@ -108,6 +114,94 @@ class Case:
         rows = [(KEYWORDS.get(one[0].keyword), one) for one in self.unsaid]
         return [one for row, one in rows if row is None or kind in row.types]
 
+    def holds(
+        self, value: Any, accepts: Accepts, unsure: dict[Weakened, None], unsaid: bool
+    ) -> Steps[Verdict]:
+        """Whether all constraints hold for a value. ``accepts``: what judges its members and items. ``unsure`` gets
+        what would have to be known. ``unsaid``: whether keywords count that no grammar enforces."""
+        if not is_of(value, self.types) or (self.values is not None and identity(value) not in self.values):
+            return False
+        kind = type_of(value)
+        found: Verdict = True
+        if kind == "string":
+            found = self._holds_string(value, unsure)
+        elif kind == "number":
+            found = self._holds_number(value)
+        elif kind == "array":
+            found = yield self._holds_array(value, accepts)
+        elif kind == "object":
+            found = yield self._holds_object(value, accepts, unsure)
+        if found is False:
+            return False
+        for weak, holds in self.unsaid_of(kind) if unsaid else ():
+            said = None if holds is None else holds(accepts, value)
+            verdict: Verdict = (yield said) if isinstance(said, Generator) else said
+            if verdict is False:
+                return False
+            if verdict is None:
+                unsure[weak] = None
+            found = found and verdict
+        return found
+
+    def _holds_string(self, text: str, unsure: dict[Weakened, None]) -> Verdict:
+        if not _between(len(text), self.least, self.most):
+            return False
+        found: Verdict = True
+        for expression, path, keyword in self.patterns:
+            matches = finds(expression, text)
+            if matches is False:
+                return False
+            if matches is None:
+                unsure[no_match(expression, path, keyword)] = None
+            found = found and matches
+        return found
+
+    def _holds_number(self, value: float) -> bool:
+        exact = Fraction(value) if isinstance(value, int) else Fraction(repr(value))
+        for bound, sign in ((self.low, 1), (self.high, -1)):
+            if bound is not None:
+                above = (exact - Fraction(bound[0])) * sign
+                if above < 0 or (bound[1] and not above):
+                    return False
+        return all((exact / Fraction(step)).denominator == 1 for step, _ in self.divisors)
+
+    def _holds_array(self, items: list[Any], accepts: Accepts) -> Steps[Verdict]:
+        if not _between(len(items), self.least_items, self.most_items):
+            return False
+        found: Verdict = True
+        for index, item in enumerate(items if self.prefix else ()):
+            verdict: Verdict = yield accepts(item, self.of_item(index))
+            if verdict is False:
+                return False
+            found = found and verdict
+        return found
+
+    def _holds_object(
+        self, members: dict[str, Any], accepts: Accepts, unsure: dict[Weakened, None]
+    ) -> Steps[Verdict]:
+        if not _between(len(members), self.least_members, self.most_members):
+            return False
+        wanted = [
+            *self.required,
+            *(other for name, needed, _ in self.dependent if name in members for other in needed),
+        ]
+        if not all(name in members for name in wanted):
+            return False
+        unknown = [Weakened(path, "unevaluatedProperties", UNEVALUATED) for _, path in self.sealed]
+        found: Verdict = True
+        for name, part in members.items():
+            schemas, _, patterns = self.of_member(name)
+            unknown += patterns
+            for value, applied in ((name, self.names), (part, schemas)):
+                verdict: Verdict = True
+                if applied:
+                    verdict = yield accepts(value, applied)
+                if verdict is False:
+                    return False
+                found = found and verdict
+        unsure.update(dict.fromkeys(unknown))
+        return None if unknown else found
+
     def of_item(self, index: int, silent: bool = True) -> list[Located]:
         """The schemas of the item at ``index``. ``silent``: the schema of an item of which a schema says nothing."""
         return [
@@ -138,6 +232,10 @@ class Case:
             if not matched and shape.extra is not None:
                 found.append((shape.extra, f"{shape.path}.additionalProperties"))
         return found, listed, unknown
+
+
+def _between(size: int, least: int, most: int | None) -> bool:
+    return size >= least and (most is None or size <= most)
 
 
 def finds(expression: str, text: str) -> Verdict:

@@ -16,8 +16,8 @@ from ...errors import SchemaError
 from ...schema.document import LEADING, Document, Unresolved, contradictory, references, type_of
 from ...schema.keywords import KEYWORDS, NOTES, names
 from ..steps import Steps, run
-from .cases import Case, Located, Unsaid, Weakened, crossed, identities, narrow, shown
-from .keywords import RULES, SPEAKING, UNEVALUATED, Gather, Rule, counted
+from .cases import UNEVALUATED, Case, Located, Unsaid, Weakened, crossed, identities, narrow, shown
+from .keywords import RULES, SPEAKING, Gather, Rule, counted
 from .written import Output
 
 Together = dict[int, Located]

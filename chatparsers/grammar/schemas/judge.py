@@ -7,18 +7,15 @@ the like turn verdicts round, so what is not known must not count as satisfied b
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from fractions import Fraction
 from typing import Any
 
 from ...errors import SchemaError
-from ...schema.document import Document, is_of, type_of
+from ...schema.document import Document
 from ...schema.tools import Tool
 from ..budget import Budget
 from ..steps import Steps, run
-from .cases import Case, Located, Verdict, Weakened, finds, identity, no_match
+from .cases import Case, Located, Verdict, Weakened
 from .gather import Gatherer
-from .keywords import UNEVALUATED
 from .written import Output
 
 
@@ -49,7 +46,8 @@ class Judge:
         return cases
 
     def _reported(self, steps: Steps[Verdict]) -> bool:
-        self.known, self.unsure = {}, {}
+        self.known.clear()
+        self.unsure.clear()
         verdict = run(steps)
         if verdict is None:
             self.output.weakened.update(self.unsure)
@@ -78,91 +76,7 @@ class Judge:
     def _within(self, value: Any, case: Case) -> Steps[Verdict]:
         """Whether all constraints of a case hold for a value."""
         self.output.budget.work -= 1
-        if not is_of(value, case.types) or (case.values is not None and identity(value) not in case.values):
-            return False
-        kind = type_of(value)
-        found: Verdict = True
-        if kind == "string":
-            found = self._string(value, case)
-        elif kind == "number":
-            found = _number(value, case)
-        elif kind == "array":
-            found = yield self._array(value, case)
-        elif kind == "object":
-            found = yield self._object(value, case)
-        if found is False:
-            return False
-        for weak, holds in case.unsaid_of(kind) if self.unsaid else ():
-            said = None if holds is None else holds(self.accepts, value)
-            verdict: Verdict = (yield said) if isinstance(said, Generator) else said
-            if verdict is False:
-                return False
-            if verdict is None:
-                self.unsure[weak] = None
-            found = found and verdict
-        return found
-
-    def _string(self, text: str, case: Case) -> Verdict:
-        if not _between(len(text), case.least, case.most):
-            return False
-        found: Verdict = True
-        for expression, path, keyword in case.patterns:
-            matches = finds(expression, text)
-            if matches is False:
-                return False
-            if matches is None:
-                self.unsure[no_match(expression, path, keyword)] = None
-            found = found and matches
-        return found
-
-    def _array(self, items: list[Any], case: Case) -> Steps[Verdict]:
-        if not _between(len(items), case.least_items, case.most_items):
-            return False
-        found: Verdict = True
-        for index, item in enumerate(items if case.prefix else ()):
-            verdict: Verdict = yield self.accepts(item, case.of_item(index))
-            if verdict is False:
-                return False
-            found = found and verdict
-        return found
-
-    def _object(self, members: dict[str, Any], case: Case) -> Steps[Verdict]:
-        if not _between(len(members), case.least_members, case.most_members):
-            return False
-        wanted = [
-            *case.required,
-            *(other for name, needed, _ in case.dependent if name in members for other in needed),
-        ]
-        if not all(name in members for name in wanted):
-            return False
-        unknown = [Weakened(path, "unevaluatedProperties", UNEVALUATED) for _, path in case.sealed]
-        found: Verdict = True
-        for name, part in members.items():
-            schemas, _, patterns = case.of_member(name)
-            unknown += patterns
-            for value, applied in ((name, case.names), (part, schemas)):
-                verdict: Verdict = True
-                if applied:
-                    verdict = yield self.accepts(value, applied)
-                if verdict is False:
-                    return False
-                found = found and verdict
-        self.unsure.update(dict.fromkeys(unknown))
-        return None if unknown else found
-
-
-def _between(size: int, least: int, most: int | None) -> bool:
-    return size >= least and (most is None or size <= most)
-
-
-def _number(value: float, case: Case) -> bool:
-    exact = Fraction(value) if isinstance(value, int) else Fraction(repr(value))
-    for bound, sign in ((case.low, 1), (case.high, -1)):
-        if bound is not None:
-            above = (exact - Fraction(bound[0])) * sign
-            if above < 0 or (bound[1] and not above):
-                return False
-    return all((exact / Fraction(step)).denominator == 1 for step, _ in case.divisors)
+        return case.holds(value, self.accepts, self.unsure, self.unsaid)
 
 
 def fits(tool: Tool, arguments: Any) -> bool:

@@ -21,6 +21,7 @@ from ..regular.regex import Unsupported, read_regex
 from ..regular.string_formats import ENCODINGS, FORMATS, Named
 from ..steps import Steps
 from .cases import (
+    UNEVALUATED,
     Accepts,
     Case,
     Holds,
@@ -48,7 +49,6 @@ class Around(Protocol):
 Gather = Callable[[Case, Any, str, Schema, Around], None]
 """Adds a keyword's value to the case: the case, the value, the path of its schema, the schema, and what is around."""
 
-UNEVALUATED = "a grammar cannot know which members another keyword has judged"
 _MOST_DIGITS = 40
 """The most digits that a bound may have before or after its point."""
 _MOST_COUNTED = 1_000_000
