@@ -67,6 +67,12 @@ def references(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield keyword, schema[keyword]
 
 
+def items_of(schema: Mapping[str, Any]) -> tuple[Any, Schema]:
+    """The schemas of an array's first items, and the schema of the others; None if it says nothing of them."""
+    prefix, rest = schema.get("prefixItems", []), schema.get("items")
+    return (rest, schema.get("additionalItems")) if isinstance(rest, (list, tuple)) else (prefix, rest)
+
+
 def type_of(value: object) -> str:
     """The JSON type of a value."""
     if isinstance(value, bool):
@@ -299,10 +305,7 @@ class Document:
         every: list[Schema] = []
         either: list[Schema] = []
         for part, always in self._gathered(schema, conditions=False):
-            prefix = part.get("prefixItems")
-            rest = part.get("items")
-            if isinstance(rest, (list, tuple)):
-                prefix, rest = rest, part.get("additionalItems")
+            prefix, rest = items_of(part)
             if isinstance(prefix, (list, tuple)) and index < len(prefix):
                 (every if always else either).append(prefix[index])
             elif rest is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -122,85 +122,65 @@ class Case:
         if not is_of(value, self.types) or (self.values is not None and identity(value) not in self.values):
             return False
         kind = type_of(value)
-        found: Verdict = True
+        said: Iterable[Verdict | Steps[Verdict]] = ()
         if kind == "string":
-            found = self._holds_string(value, unsure)
+            said = self._of_string(value, unsure)
         elif kind == "number":
-            found = self._holds_number(value)
+            said = self._of_number(value)
         elif kind == "array":
-            found = yield self._holds_array(value, accepts)
+            said = self._of_array(value, accepts)
         elif kind == "object":
-            found = yield self._holds_object(value, accepts, unsure)
-        if found is False:
-            return False
-        for weak, holds in self.unsaid_of(kind) if unsaid else ():
-            said = None if holds is None else holds(accepts, value)
-            verdict: Verdict = (yield said) if isinstance(said, Generator) else said
+            said = self._of_object(value, accepts, unsure)
+        found: Verdict = yield every(said)
+        if found is False or not unsaid:
+            return found
+        for weak, holds in self.unsaid_of(kind):
+            verdict: Verdict = yield every([None if holds is None else holds(accepts, value)])
             if verdict is False:
                 return False
             if verdict is None:
-                unsure[weak] = None
-            found = found and verdict
+                unsure[weak] = found = None
         return found
 
-    def _holds_string(self, text: str, unsure: dict[Weakened, None]) -> Verdict:
-        if not _between(len(text), self.least, self.most):
-            return False
-        found: Verdict = True
+    def _of_string(self, text: str, unsure: dict[Weakened, None]) -> Iterator[Verdict]:
+        yield _between(len(text), self.least, self.most)
         for expression, path, keyword in self.patterns:
             matches = finds(expression, text)
-            if matches is False:
-                return False
             if matches is None:
                 unsure[no_match(expression, path, keyword)] = None
-            found = found and matches
-        return found
+            yield matches
 
-    def _holds_number(self, value: float) -> bool:
+    def _of_number(self, value: float) -> Iterator[Verdict]:
         exact = Fraction(value) if isinstance(value, int) else Fraction(repr(value))
         for bound, sign in ((self.low, 1), (self.high, -1)):
             if bound is not None:
                 above = (exact - Fraction(bound[0])) * sign
-                if above < 0 or (bound[1] and not above):
-                    return False
-        return all((exact / Fraction(step)).denominator == 1 for step, _ in self.divisors)
+                yield above > 0 or (not above and not bound[1])
+        for step, _ in self.divisors:
+            yield (exact / Fraction(step)).denominator == 1
 
-    def _holds_array(self, items: list[Any], accepts: Accepts) -> Steps[Verdict]:
-        if not _between(len(items), self.least_items, self.most_items):
-            return False
-        found: Verdict = True
+    def _of_array(self, items: list[Any], accepts: Accepts) -> Iterator[Verdict | Steps[Verdict]]:
+        yield _between(len(items), self.least_items, self.most_items)
         for index, item in enumerate(items if self.prefix else ()):
-            verdict: Verdict = yield accepts(item, self.of_item(index))
-            if verdict is False:
-                return False
-            found = found and verdict
-        return found
+            yield accepts(item, self.of_item(index))
 
-    def _holds_object(
+    def _of_object(
         self, members: dict[str, Any], accepts: Accepts, unsure: dict[Weakened, None]
-    ) -> Steps[Verdict]:
-        if not _between(len(members), self.least_members, self.most_members):
-            return False
-        wanted = [
-            *self.required,
-            *(other for name, needed, _ in self.dependent if name in members for other in needed),
-        ]
-        if not all(name in members for name in wanted):
-            return False
+    ) -> Iterator[Verdict | Steps[Verdict]]:
+        yield _between(len(members), self.least_members, self.most_members)
+        yield members.keys() >= self.required.keys()
+        for name, needed, _ in self.dependent:
+            yield name not in members or members.keys() >= set(needed)
         unknown = [Weakened(path, "unevaluatedProperties", UNEVALUATED) for _, path in self.sealed]
-        found: Verdict = True
         for name, part in members.items():
             schemas, _, patterns = self.of_member(name)
             unknown += patterns
-            for value, applied in ((name, self.names), (part, schemas)):
-                verdict: Verdict = True
-                if applied:
-                    verdict = yield accepts(value, applied)
-                if verdict is False:
-                    return False
-                found = found and verdict
+            if self.names:
+                yield accepts(name, self.names)
+            if schemas:
+                yield accepts(part, schemas)
         unsure.update(dict.fromkeys(unknown))
-        return None if unknown else found
+        yield None if unknown else True
 
     def of_item(self, index: int, silent: bool = True) -> list[Located]:
         """The schemas of the item at ``index``. ``silent``: the schema of an item of which a schema says nothing."""
@@ -232,6 +212,17 @@ class Case:
             if not matched and shape.extra is not None:
                 found.append((shape.extra, f"{shape.path}.additionalProperties"))
         return found, listed, unknown
+
+
+def every(verdicts: Iterable[Verdict | Steps[Verdict]]) -> Steps[Verdict]:
+    """Whether all hold. Asks no further once one does not."""
+    found: Verdict = True
+    for one in verdicts:
+        verdict: Verdict = (yield one) if isinstance(one, Generator) else one
+        if verdict is False:
+            return False
+        found = found and verdict
+    return found
 
 
 def _between(size: int, least: int, most: int | None) -> bool:

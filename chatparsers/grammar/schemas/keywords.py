@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from ...errors import SchemaError
-from ...schema.document import SPELLINGS
+from ...schema.document import SPELLINGS, items_of
 from ...schema.keywords import ANYTHING, KEYWORDS, SILENT, TYPES, Keyword
 from ..regular.regex import Unsupported, read_regex
 from ..regular.string_formats import ENCODINGS, FORMATS, Named
@@ -80,17 +80,15 @@ def type_names(value: Any, path: str) -> frozenset[str]:
 _ALONE = {kind: frozenset({kind}) for kind in (*TYPES, "integer")}
 
 
-def read_expression(expression: Any, path: str, keyword: str) -> Unsupported | None:
-    """Why a grammar cannot say a regular expression; None if it can. Raises `SchemaError` if ``expression`` is not a
-    regular expression."""
+def check_expression(expression: Any, path: str, keyword: str) -> None:
+    """Raises `SchemaError` if ``expression`` is not a regular expression. A grammar may be unable to say it."""
     check_text(expression, f"{path}.{keyword}")
     try:
         read_regex(expression)
-    except Unsupported as reason:
-        return reason
+    except Unsupported:
+        return
     except ValueError as error:
         raise SchemaError(f"invalid regular expression: {error}", f"{path}.{keyword}") from None
-    return None
 
 
 def on_type(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
@@ -192,7 +190,7 @@ def count(keyword: str, attribute: str, lower: bool) -> Gather:
 
 
 def on_pattern(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
-    read_expression(value, path, "pattern")
+    check_expression(value, path, "pattern")
     case.patterns.append((value, path, "pattern"))
 
 
@@ -287,7 +285,7 @@ def on_members(case: Case, value: Any, path: str, schema: Schema, around: Around
     patterns = schema.get("patternProperties", {})
     expect(patterns, Mapping, "an object of schemas", path, "patternProperties")
     for expression in patterns:
-        read_expression(expression, path, "patternProperties")
+        check_expression(expression, path, "patternProperties")
     extra = schema.get("additionalProperties")
     case.shapes.append(Shape(properties, "properties" in schema, tuple(patterns.items()), extra, path))
 
@@ -302,9 +300,7 @@ def on_unevaluated_members(case: Case, value: Any, path: str, schema: Schema, ar
 
 def on_items(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
     """``items``, ``prefixItems`` and ``additionalItems`` together."""
-    prefix, rest = schema.get("prefixItems", []), schema.get("items")
-    if isinstance(rest, (list, tuple)):
-        prefix, rest = rest, schema.get("additionalItems")
+    prefix, rest = items_of(schema)
     if not isinstance(prefix, (list, tuple)):
         raise SchemaError(f"expected a list of schemas, found {shown(prefix)}", f"{path}.prefixItems")
     if rest is not None and not isinstance(rest, (bool, Mapping)):
@@ -372,12 +368,12 @@ def _conditional(schema: Schema, path: str, accepts: Accepts, value: Any) -> Ste
     """``if``, with ``then`` and ``else``."""
     holds: Verdict = yield accepts(value, [(schema["if"], f"{path}.if")])
     found: list[Verdict] = []
-    for keyword, wanted in (("then", True), ("else", False)):
-        if keyword in schema and holds is not (not wanted):
+    for keyword, other in (("then", False), ("else", True)):
+        if keyword in schema and holds is not other:
             found.append((yield accepts(value, [(schema[keyword], f"{path}.{keyword}")])))
     if holds is None:
         return True if all(found) else None
-    return every(found)
+    return found[0] if found else True
 
 
 def _contains(schema: Schema, path: str, accepts: Accepts, value: list[Any]) -> Steps[Verdict]:
@@ -420,16 +416,6 @@ def _look_back(case: Case, name: str, needed: Any, path: str, keyword: str) -> N
         "a grammar cannot look back at the members before",
         lambda accepts, value: accepts(value, schemas) if name in value else True,
     )
-
-
-def every(verdicts: Iterable[Verdict]) -> Verdict:
-    """Whether all hold."""
-    known: Verdict = True
-    for verdict in verdicts:
-        if verdict is False:
-            return False
-        known = known and verdict
-    return known
 
 
 # the rules
