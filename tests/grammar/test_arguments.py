@@ -217,6 +217,15 @@ def test_no_string_reads_as_a_word_or_number_that_is_invalid() -> None:
         assert (checker.status(WIRES["qwen3-coder"]({"a": text})) == FULL) is bool(valid), text
 
 
+def test_sets_that_end_in_surrogates() -> None:
+    """llguidance refused the whole grammar. CloudFormation has such patterns."""
+    text = {**STRING, "pattern": "^[\\u0020-\\uD800\\uDBFF-\\uDC00\\uDFFF-\\uFFFD]+$"}
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": text}, "required": ["a"]}}
+    turn = chatparsers.get_format("hermes-2-pro").bind(tools=[tool], tool_choice="required")
+    checker = compile_for("llguidance", str(turn.grammar("lark")), "lark")
+    assert checker.status('<tool_call>\n{"name": "f", "arguments": {"a": "x"}}\n</tool_call>') == FULL
+
+
 def test_names_in_a_long_row() -> None:
     """The automaton of 2,000 characters, one after the other, deepened Python's stack."""
     names = {"patternProperties": {"^.{2000}$": {"type": "string"}}}

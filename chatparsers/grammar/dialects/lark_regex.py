@@ -10,12 +10,14 @@ import re
 
 from ...kept import kept
 from .. import ir
-from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, complement
+from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, complement, overlap
 from ..reading.residual import BEYOND_ASCII
 from .escaped import Spellings, high_spellings, spellings
 
 ANY_CHARACTER = "(?s:.)"
 _NEVER = r"[^\s\S]"
+_SURROGATES: Ranges = ((0xD800, 0xDFFF),)
+"""No text of a model has them, and llguidance refuses a set that begins or ends with one."""
 
 _OF_SYNTAX = re.compile(r"[^A-Za-z0-9 _\-<>=:,;\"'!@%~`]").sub
 
@@ -41,6 +43,10 @@ def char_class(ranges: Ranges) -> str:
         return ANY_CHARACTER
     negated = ranges[-1][1] == LAST
     shown = complement(ranges) if negated else ranges
+    if any(first <= edge <= last for first, last in _SURROGATES for pair in shown for edge in pair):
+        shown = overlap(shown, complement(_SURROGATES))
+        if not shown:
+            return ANY_CHARACTER if negated else _NEVER
     parts = [_point(low) if low == high else f"{_point(low)}-{_point(high)}" for low, high in shown]
     return f"[{'^' if negated else ''}{''.join(parts)}]"
 
