@@ -19,8 +19,8 @@ from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
 from ..core.parser.alphabet import HIDDEN, Alphabet
 from ..core.parser.log import Log
+from ..core.parser.opening import Start
 from ..core.parser.start import KEPT_PREFIX, as_parsed, start
-from ..core.parser.stream import Start
 from ..core.parser.tokenizer import Named
 from ..errors import RequestError
 from .detokenizer import Detokenizer

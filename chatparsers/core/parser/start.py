@@ -12,7 +12,7 @@ from .compile import program
 from .instructions import BROKEN_END, CALL_BEGIN, CALL_END
 from .machine import Machine
 from .not_given import NotGiven
-from .stream import Start
+from .opening import Start
 
 PLAIN = Alphabet().key
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 from ...errors import OutputError, RequestError, lacks_tokenizers
 from ...lazy import load_reference
@@ -27,7 +27,7 @@ from ..events import Event, joined_events
 from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
 from .ids import read_ids
-from .machine import Machine
+from .opening import Asked, Start
 from .state import StateKind, StreamState, state_of
 from .transcript import KINDS, STRICT, Seeded, Transcript
 
@@ -40,39 +40,6 @@ _STEP = 16
 
 _no_shortcut: Callable[[str], object] = len
 """In place of a search: it finds something in every piece."""
-
-
-class Opening(Seeded, Protocol):
-    """What a stream asks of its turn when it begins (`chatparsers.core.format.Turn`)."""
-
-    @property
-    def tools(self) -> Toolset: ...
-    @property
-    def tokenizer(self) -> Any: ...
-    def _start(self, inline: bool) -> Start: ...
-    def _start_ids(
-        self, inline: bool, skip_special_tokens: bool, token_text_fallback: bool
-    ) -> tuple[Start, Any]: ...
-
-
-Asked: TypeAlias = "tuple[Opening, bool, bool, bool, str | None, bool]"
-"""A turn and what was asked of its stream: inline reasoning, ``skip_special_tokens``, ``token_text_fallback``, a seed
-of its own, and ``check``."""
-
-
-class Start(NamedTuple):
-    """How a stream begins. Many streams may begin so: each copies the machine.
-
-    ``machine`` has read the prefix, which is ``origin`` characters long. The first ``read`` of these are decided. The
-    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it. ``not_given``
-    finds calls in a turn without tools.
-    """
-
-    machine: Machine
-    origin: int
-    read: int
-    call: tuple[m.Item, ...]
-    not_given: Callable[[str], Iterable[tuple[int, str]]] | None = None
 
 
 @public
