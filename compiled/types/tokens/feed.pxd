@@ -1,4 +1,5 @@
 cimport cython
+from ..core.parser.log cimport Log
 from .detokenizer cimport Detokenizer
 @cython.final
 cdef class TokenTexts:
@@ -8,7 +9,8 @@ cdef class TokenTexts:
 @cython.final
 cdef class IdFeed:
     cdef public Detokenizer _detokenizer
-    cdef public object _marks, _offsets, _recipe, _texts, alphabet, spelling, tokenizer
+    cdef public Log _marks, _offsets
+    cdef public object _recipe, _texts, alphabet, spelling, tokenizer
     cdef public list _new, unknown
     cdef public Py_ssize_t _begin
     @cython.locals(text=str)

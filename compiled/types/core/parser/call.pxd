@@ -1,4 +1,5 @@
 cimport cython
+from .log cimport Log
 cdef list _PAIRS
 cdef str _ALPHABET
 cdef unsigned long long _SQUARE
@@ -7,7 +8,7 @@ cpdef str call_id(str seed, Py_ssize_t index)
 cdef class Call:
     cdef public bint again, broken, complete, lent, started
     cdef public object given, id, name, reader, record
-    cdef public object arguments
+    cdef public Log arguments
     cdef public Py_ssize_t end, index, members, seen, start
     cdef public object made
     cpdef Call copy(self)

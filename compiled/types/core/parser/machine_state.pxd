@@ -1,13 +1,15 @@
 cimport cython
 from ...values.base cimport Transcoder
 from .instructions cimport Program
+from .log cimport Log
 cdef class MachineState:
     cdef public object arg, left, tool
     cdef public str rest, text
     cdef public Py_ssize_t base, i, ip, floor, furthest, drafted, section, nth
     cdef public bint calling, cut_off, final, line_ended, live
     cdef public int flags, text_region
-    cdef public object tools, trail
+    cdef public object tools
+    cdef public Log trail
     cdef public Program program
     cdef public list stack, wanted
     cdef public Transcoder value

@@ -1,6 +1,7 @@
 cimport cython
 from .instructions cimport Program
 from .call cimport Call, call_id
+from .log cimport Log
 from .text cimport Text, holding
 @cython.final
 cdef class Transcript:
@@ -8,7 +9,7 @@ cdef class Transcript:
     cdef public Program program
     cdef public Call call
     cdef public list calls, diagnostics, notes, regions, runs
-    cdef public object content, pieces, reasoning
+    cdef public Log content, pieces, reasoning
     cdef public int kind
     cdef public Py_ssize_t length, origin
     cdef public object seed
