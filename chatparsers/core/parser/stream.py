@@ -422,7 +422,9 @@ class Stream:
         if self._finished:
             raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
         events: list[Event] = []
-        if type(piece) is int and self._ids:
+        if type(piece) is int:
+            if not self._ids:
+                self._begin_with_ids()
             if self._most:
                 self._keep((piece,))
             self._feed_id(piece, events)
