@@ -210,14 +210,14 @@ _read: Kept[Tool] = Kept(16_000_000)
 
 
 class _Checked:
-    """A list of tools that was checked: it is not checked again while what was found of it holds.
+    """A list of tools that was checked: it is not checked again while it has the same tools with the same fields.
 
-    ``parts`` tells: of each tool its function, its name and its parameters, and how many fields it has. All else is
-    read from the list itself, so changes in it, as in a description or a schema, are seen where each request reads
-    them. ``functions`` and ``places``: the functions, and the place of each name. ``respelt`` is as in `Toolset`.
+    ``copy`` tells; it shares what is inside the fields, such as schemas, whose changes are seen where each request
+    reads them. It shares the keys too, so that nearly all that is compared is the same object. ``functions`` and
+    ``places``: the functions, and the place of each name. ``respelt`` is as in `Toolset`.
     """
 
-    __slots__ = ("functions", "parts", "places", "raw", "respelt")
+    __slots__ = ("copy", "functions", "places", "raw", "respelt")
 
     def __init__(
         self,
@@ -231,31 +231,10 @@ class _Checked:
         plain = _dumped(list(raw), marshal.version)
         spelt = plain is None or any([search(plain) for search in _SPELT])
         self.respelt = _warning(zip(places, functions, strict=True)) if spelt else ""
-        self.parts = [
-            (function, function["name"], function.get("parameters"), len(function)) for function in functions
-        ]
+        copy = [{**tool, "function": {**tool["function"]}} for tool in raw]
+        self.copy = tuple(copy) if isinstance(raw, tuple) else copy
         if plain is not None and raw:
-            _seen.add(id(raw), self, _size(plain) + _PART * len(functions))
-
-    def holds(self, given: Sequence[Any]) -> bool:
-        """Whether what was found of the list holds for what is in it now."""
-        if len(given) != len(self.parts):
-            return False
-        try:
-            for place, (function, name, parameters, fields) in enumerate(self.parts):
-                tool = given[place]
-                if (
-                    type(tool) is not dict
-                    or tool["function"] is not function
-                    or function["name"] is not name
-                    or function.get("parameters") is not parameters
-                    or len(function) != fields
-                    or len(tool) != 2
-                ):
-                    return False
-        except LookupError:
-            return False
-        return True
+            _seen.add(id(raw), self, _size(plain) + _COPY * len(copy))
 
 
 def _checked(given: Sequence[AnyTool], seen: Kept[_Checked]) -> _Checked:
@@ -263,7 +242,7 @@ def _checked(given: Sequence[AnyTool], seen: Kept[_Checked]) -> _Checked:
     if not given:
         return _NO_TOOLS
     found = seen.get(id(given))
-    if found is None or not found.holds(given):
+    if found is None or found.copy != given:
         return _Checked(*functions_of(given))
     return found
 
@@ -271,8 +250,8 @@ def _checked(given: Sequence[AnyTool], seen: Kept[_Checked]) -> _Checked:
 _seen: Kept[_Checked] = Kept(32_000_000, 16_000_000, fresh=2_000_000)
 """The tools of the last requests, by their identity, which no other list has while they are kept."""
 
-_BYTES, _DICT, _PART = 22, 232, 150
-"""The memory of a byte of dumped data as objects, at most; of each dict besides; of a tool's part. Usual tools take a
+_BYTES, _DICT, _COPY = 22, 232, 500
+"""The memory of a byte of dumped data as objects, at most; of each dict besides; of a tool's copy. Usual tools take a
 third of it."""
 
 

@@ -8,11 +8,9 @@ cdef class Toolset:
     cdef public dict _tools, kept
 @cython.final
 cdef class _Checked:
-    cdef public object places, raw
-    cdef public list functions, parts
+    cdef public object copy, places, raw
+    cdef public list functions
     cdef public str respelt
-    @cython.locals(place=Py_ssize_t, fields=Py_ssize_t, function=dict)
-    cdef bint holds(self, given)
 @cython.locals(found=_Checked)
 cdef _Checked _checked(given, Kept seen)
 cpdef Toolset read_tools(tools)
