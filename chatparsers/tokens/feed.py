@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
 from ..core.parser.alphabet import HIDDEN, Alphabet
-from ..core.parser.log import Log
 from ..core.parser.opening import Start
+from ..core.parser.past import Past, beginning, gathered, sealed, since, size
 from ..core.parser.start import KEPT_PREFIX, as_parsed, start
 from ..core.parser.tokenizer import Named
 from ..errors import RequestError
@@ -109,6 +109,7 @@ class IdFeed:
         "_marks",
         "_new",
         "_offsets",
+        "_past",
         "_recipe",
         "_texts",
         "alphabet",
@@ -132,11 +133,13 @@ class IdFeed:
         self._texts = texts
         self.alphabet = alphabet
         self.spelling = spelling
-        self._offsets = Log(array("I"))
+        self._offsets = array("I")
+        self._past: tuple[Past, Past] = None, None
+        """What the offsets and the marks had before a copy was made."""
         self._new: list[str] = []
         """The texts of the last ids, whose offsets nobody has asked for. The first begins at ``_begin``."""
         self._begin = 0
-        self._marks = Log([])
+        self._marks: list[int] = []
         self.unknown: list[tuple[int, int]] = []
         """The positions and ids of unknown tokens. Each becomes U+FFFD."""
 
@@ -144,14 +147,20 @@ class IdFeed:
     def offsets(self) -> array[int]:
         """Where each token begins, in the machine's characters: four bytes a token, as many streams may be open."""
         self._settle()
-        offsets: array[int] = self._offsets.all()
-        return offsets
+        self._gather()
+        return self._offsets
 
     @property
     def marks(self) -> list[int]:
         """The positions of the characters that stand for tokens."""
-        marks: list[int] = self._marks.all()
-        return marks
+        self._gather()
+        return self._marks
+
+    def _gather(self) -> None:
+        """Takes everything back from the past."""
+        if self._past != (None, None):
+            (offsets, marks), self._past = self._past, (None, None)
+            self._offsets, self._marks = gathered(offsets, self._offsets), gathered(marks, self._marks)
 
     def _settle(self) -> None:
         """Finds where the last ids begin."""
@@ -160,12 +169,30 @@ class IdFeed:
             begins = list(accumulate(map(len, new), initial=self._begin))
             if self._new is new:  # no other thread has asked for the regions of the same message
                 self._new = []
-                self._offsets.new.fromlist(begins[:-1])
+                self._offsets.fromlist(begins[:-1])
 
     @property
     def fed(self) -> int:
         """How many ids were fed."""
-        return len(self._new) + len(self._offsets)
+        return len(self._new) + len(self._offsets) + size(self._past[0])
+
+    def keep(self, count: int) -> int:
+        """Keeps the first ``count`` ids; all others are ordinary. Returns where the first of these began; -1 if there
+        is none."""
+        self._settle()
+        past, marks = self._past
+        if count == size(past) + len(self._offsets):
+            return -1
+        begin: int = since(past, self._offsets, count)[0]
+        if count > size(past):
+            del self._offsets[count - size(past) :]
+        else:
+            self._past, self._offsets = (beginning(past, count), marks), array("I")
+        return begin
+
+    def ordinary(self, id: int) -> str:
+        """The text of ``id``, if it is an ordinary one and no part of a character came before it; else ``""``."""
+        return "" if self._detokenizer.held else self._texts[id]
 
     @property
     def pending(self) -> int:
@@ -182,7 +209,8 @@ class IdFeed:
         detokenizer = self._detokenizer.copy()
         other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._texts, self.alphabet, self.spelling)
         self._settle()
-        other._offsets, other._marks = self._offsets.copy(), self._marks.copy()
+        self._past = other._past = sealed(self._past[0], self._offsets), sealed(self._past[1], self._marks)
+        self._offsets, self._marks = array("I"), []
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -201,7 +229,7 @@ class IdFeed:
             return None
         if self._new:
             self._settle()
-        self._offsets.new.append(position)
+        self._offsets.append(position)
         if text and not self._detokenizer.held:
             return text
         return self._detokenizer.decode(id) or self._empty(id, position)
@@ -244,7 +272,7 @@ class IdFeed:
                 texts[place] = self._detokenizer.decode(id) or self._empty(id, position)
             else:
                 end, texts[place] = special
-                self._marks.new.append(position)
+                self._marks.append(position)
                 if end:
                     if runs:
                         parts.append((kind, "".join(runs)))
@@ -278,7 +306,7 @@ class IdFeed:
 def _restored(tokenizer: Any, recipe: _Recipe, held: bytes, offsets: array[int], marks: list[int]) -> IdFeed:
     vocabulary = Vocabulary.bare(tokenizer)
     feed = IdFeed(tokenizer, Detokenizer(vocabulary, held), recipe, *_tables(vocabulary, *recipe))
-    feed._offsets, feed._marks = Log(offsets), Log(marks)
+    feed._offsets, feed._marks = offsets, marks
     return feed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from ..message import ToolCall
-from .log import Log
+from .past import Past, gathered, sealed, shortened, since, size
 from .so_far import Reader
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -37,7 +37,7 @@ class Call:
 
     __slots__ = (
         "again", "arguments", "broken", "complete", "end", "given", "id", "index", "lent", "made", "members", "name",
-        "reader", "record", "seen", "start", "started",
+        "past", "reader", "record", "seen", "start", "started",
     )  # fmt: skip
 
     def __init__(self, index: int, start: int) -> None:
@@ -46,7 +46,8 @@ class Call:
         self.end = -1
         self.id: str | None = None
         self.name: str | None = None
-        self.arguments = Log([])
+        self.arguments: list[str] = []
+        self.past: Past = None
         self.members = -1
         self.given: set[str] = set()
         self.again = False
@@ -65,7 +66,8 @@ class Call:
         other.id, other.name, other.made, other.record = self.id, self.name, self.made, self.record
         other.members, other.again, other.started = self.members, self.again, self.started
         other.broken, other.complete = self.broken, self.complete
-        other.arguments = self.arguments.copy()
+        other.past = self.past = sealed(self.past, self.arguments)
+        self.arguments, other.arguments = [], []
         other.given, other.reader, other.seen = self.given, self.reader, self.seen
         other.lent = self.lent = True
         return other
@@ -86,7 +88,7 @@ class Call:
         """The arguments so far as Python values. Reads what has come since the last time."""
         if not self.started:
             return Reader()
-        texts = self.arguments.since(self.seen)
+        texts = since(self.past, self.arguments, self.seen)
         if texts and self.lent:
             self._own()
         reader = self.reader = self.reader or Reader()
@@ -95,11 +97,39 @@ class Call:
             self.seen += len(texts)
         return reader
 
+    def shorten(self, length: int) -> None:
+        """Takes ``length`` characters off the arguments, all of them plain text of a string."""
+        before = size(self.past) + len(self.arguments)
+        self.past = shortened(self.past, self.arguments, length)
+        now = size(self.past) + len(self.arguments)
+        if self.seen == before and self.reader is not None:
+            if self.lent:
+                self._own()
+            self.seen = now
+            if not self.reader.unread(length):
+                self.reader, self.seen = None, 0
+        elif self.seen >= now:  # it may have read a part of what is gone
+            self.reader, self.seen = None, 0
+
+    def gather(self) -> None:
+        """Takes all arguments back from the past."""
+        if self.past is not None:
+            self.arguments[:], self.past = gathered(self.past, self.arguments), None
+
     def text(self) -> str:
         """The JSON text of the arguments so far."""
         if self.reader is not None:
             self.read()
-        text = self.arguments.joined()
+        if self.past is not None:
+            self.gather()
+        text = joined(self.arguments)
         if self.reader is not None:
             self.seen = len(self.arguments)
         return text
+
+
+def joined(texts: list[str]) -> str:
+    """Joins the texts, and puts the joined text in the list in their place."""
+    if len(texts) > 1:
+        texts[:] = ["".join(texts)]
+    return texts[0] if texts else ""

@@ -11,14 +11,14 @@ from ...errors import RequestError
 _NO_IDS = (bool, bytes, bytearray, memoryview, Mapping)
 
 
-def read_ids(piece: object) -> list[int]:
-    """One token id, or several, as plain integers."""
+def read_ids(piece: object) -> int | list[int]:
+    """A token id or several, as plain integers."""
     if type(piece) is list and piece and _are_integers(piece):
         return piece
     if not isinstance(piece, _NO_IDS):
         if hasattr(piece, "__index__"):
             try:
-                return [index(piece)]
+                return index(piece)
             except TypeError:  # an array of several
                 pass
         found = piece.tolist() if hasattr(piece, "tolist") else piece

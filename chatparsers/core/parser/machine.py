@@ -146,9 +146,8 @@ class Machine(MachineState):
             text = self.text + piece
         code = self.program.code
         n = len(text)
-        stack = self.stack
-        trail: list[Item] = self.trail.new
-        before = 0 if self.trail.past is None else self.trail.past[2]
+        stack, trail = self.stack, self.trail
+        before = 0 if self.sealed is None else self.sealed[2]
         self.rest = ""
         while True:  # the instructions come about in the order of how often they run
             ins = code[ip]
@@ -494,7 +493,7 @@ class Machine(MachineState):
                     self._wanted(i, "the arguments of the call")
                     ip = 0
             elif op == LINE:
-                self.trail.all()
+                self.gather()
                 before = 0
                 if self._ends_line(trail):
                     ip += 1
@@ -561,10 +560,10 @@ class Machine(MachineState):
             return self._final(stack[oldest][2])
         self.live = False
         if before:
-            self.trail.all()
+            self.gather()
         if trail and self.program.lines:
             self.line_ended = self._ends_line(trail)
-        self.trail.new = []
+        self.trail = []
         return trail
 
     def named(self, parts: list[Item]) -> list[Item]:

@@ -8,7 +8,7 @@ from ...schema.tools import Toolset
 from ...values.base import Transcoder
 from . import instructions as m
 from .instructions import Item, Program
-from .log import Log
+from .past import Past, gathered, sealed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,14 +25,15 @@ class MachineState:
     a call is open, with the names ``tool`` and ``arg``. ``rest``: the rest of the literal that the window begins; a
     piece that continues it is kept unread. ``nth``: how many arguments of the call came without names. ``left``: which
     declared arguments have not come, where a value asks. ``line_ended``: the text before the trail ends a line, or is
-    no running text. ``furthest`` and ``wanted``: the furthest place where an instruction failed, and what was expected
+    no running text. ``sealed``: the items before those of ``trail``, which copies share (`Past`). ``furthest`` and
+    ``wanted``: the furthest place where an instruction failed, and what was expected
     there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``: the place after
     the last section and the white space after it; -1 if no section comes before the running text.
     """
 
     __slots__ = (
         "arg", "base", "calling", "cut_off", "drafted", "final", "flags", "floor", "furthest", "i", "ip",
-        "left", "line_ended", "live", "nth", "program", "rest", "section", "stack", "text",
+        "left", "line_ended", "live", "nth", "program", "rest", "sealed", "section", "stack", "text",
         "text_region", "tool", "tools", "trail", "value", "wanted",
     )  # fmt: skip
 
@@ -48,7 +49,8 @@ class MachineState:
         self.stack: list[tuple[int, int, int, bool]] = []
         self.floor = 0
         self.flags = 0
-        self.trail = Log([])
+        self.trail: list[Item] = []
+        self.sealed: Past = None
         self.value: Transcoder | None = None
         self.live = False
         self.line_ended = True
@@ -67,16 +69,22 @@ class MachineState:
     def copy(self) -> Self:
         """An independent copy at this point."""
         other = self.__class__.__new__(self.__class__)
+        if self.trail:
+            self.sealed, self.trail = sealed(self.sealed, self.trail), []
         other.program, other.tools, other.text_region = self.program, self.tools, self.text_region
         other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
         other.final, other.cut_off, other.rest = self.final, self.cut_off, self.rest
         other.stack, other.floor, other.flags = self.stack.copy(), self.floor, self.flags
-        other.trail, other.live, other.line_ended = self.trail.copy(), self.live, self.line_ended
+        other.sealed, other.trail, other.live, other.line_ended = self.sealed, [], self.live, self.line_ended
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
         other.left, other.furthest, other.wanted = self.left, self.furthest, self.wanted.copy()
         other.drafted, other.section = self.drafted, self.section
         return other
+
+    def holds(self, piece: str) -> bool:
+        """Whether ``piece`` goes on with the text that is held, and does not end it."""
+        return len(piece) < len(self.rest) and self.rest.startswith(piece)
 
     def hold(self, piece: str) -> bool:
         """Adds ``piece`` to the window, if it goes on with the text that is held and does not end it."""
@@ -85,6 +93,11 @@ class MachineState:
         self.rest = self.rest[len(piece) :]
         self.text += piece
         return True
+
+    def unhold(self, length: int) -> None:
+        """Takes the last ``length`` characters back that `hold` added."""
+        self.rest = self.text[-length:] + self.rest
+        self.text = self.text[:-length]
 
     def release(self) -> str:
         """Gives up the text that the open value has left. It is read elsewhere."""
@@ -95,6 +108,12 @@ class MachineState:
         """Continues at ``position`` of the text, where ``held`` begins. The text before it was read elsewhere, as
         `waiting` allows; ``line``: it ends a line."""
         self.base, self.text, self.i, self.line_ended = position, held, 0, line
+
+    def gather(self) -> None:
+        """Puts the sealed items back into the trail, if there are any."""
+        if self.sealed is not None:
+            self.trail[:] = gathered(self.sealed, self.trail)
+            self.sealed = None
 
     def _ends_line(self, items: list[Item]) -> bool:
         """Whether the text up to the end of ``items`` ends a line, or no running text is there."""
@@ -117,12 +136,11 @@ class MachineState:
 
     def _final(self, length: int) -> list[Item]:
         """Takes the first ``length`` items off the trail: they are below the oldest live choice point."""
-        if not length:
-            return []
-        trail: list[Item] = self.trail.all()
-        items = trail[:length]
+        if length:
+            self.gather()
+        items = self.trail[:length]
         if items:
-            del trail[:length]
+            del self.trail[:length]
             self.line_ended = self._ends_line(items)
             for height in range(self.floor, len(self.stack)):
                 kind, ip, after, calling = self.stack[height]
@@ -132,9 +150,9 @@ class MachineState:
     def _go_back(self, length: int, text: str, i: int) -> tuple[str, int]:
         """Takes all items after the first ``length`` off the trail. Returns the window, and the index in it at which
         the text of these items begins."""
-        trail = self.trail.all()
-        raw = "".join([item[1] for item in trail[length:]])
-        del trail[length:]
+        self.gather()
+        raw = "".join([item[1] for item in self.trail[length:]])
+        del self.trail[length:]
         if len(raw) <= i:
             return text, i - len(raw)
         self.base += i - len(raw)

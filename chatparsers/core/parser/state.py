@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ...public import public
 from . import instructions as m
 from .machine import Machine
+from .past import backwards
 
 StateKind: TypeAlias = Literal["reasoning", "content", "call", "between", "ended"]
 
@@ -47,11 +48,11 @@ def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
         ins = machine.program.code[machine.ip]
     if not machine.live and ins[0] in (m.TEXT, m.LINES, m.VALUE) and ins[1] in _RUNNING:
         return _RUNNING[ins[1]], ""
-    held = [*reversed(machine.trail)]
+    held = [*backwards(machine.sealed, machine.trail)]
     if machine.calling and next((item[0] != m.CALL_BEGIN for item in held if item[0] in _NAMED), False):
         return "call", machine.tool
     probe = machine.copy()
-    items = [*probe.feed(_NEXT), *probe.trail.all()]
+    items = [*probe.feed(_NEXT), *probe.trail]
     after = next((item[0] for item in reversed(items) if item[1].endswith(_NEXT)), m.MARKUP)
     if after == m.REASONING:
         return "reasoning", ""

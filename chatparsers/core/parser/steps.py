@@ -116,7 +116,7 @@ class Steps:
                     continue
                 items[place] = item, run, name
         stack, ip = machine.stack, step.ip
-        machine.trail.new += items
+        machine.trail += items
         if step.popped:
             height = len(stack) - step.popped
             if ip < 0:

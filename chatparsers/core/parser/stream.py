@@ -14,6 +14,7 @@ the end of the text, which an open value has left. `_catch_up` gives the machine
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Any, SupportsIndex, TypeAlias
@@ -23,20 +24,17 @@ from ...lazy import load_reference
 from ...public import made_by, public
 from ...schema.tools import Toolset
 from ...values.base import Transcoder
-from ..events import Event, joined_events
+from ..events import Content, Event, joined_events
 from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
 from .ids import read_ids
-from .opening import Asked, Start
+from .opening import Asked, Opening, Start
 from .state import StateKind, StreamState, state_of
-from .transcript import KINDS, STRICT, Seeded, Transcript
+from .transcript import KINDS, STRICT, Checks, Seeded, Transcript
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
 
-
-_STEP = 16
-"""How many ids come between two copies of a stream that can take ids back: as many are read again."""
 
 _no_shortcut: Callable[[str], object] = len
 """In place of a search: it finds something in every piece."""
@@ -47,8 +45,8 @@ class Stream:
     """Reads one turn of the model as it is written. Made by `Turn.stream`."""
 
     __slots__ = (
-        "_asked", "_copies", "_due", "_early", "_ended", "_fed", "_finished", "_held", "_ids", "_kind", "_last",
-        "_machine", "_make", "_most", "_not_given", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_value",
+        "_asked", "_early", "_ended", "_fed", "_finished", "_first", "_held", "_ids", "_kind", "_lent", "_machine",
+        "_make", "_most", "_not_given", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_undo", "_value",
     )  # fmt: skip
 
     _asked: Asked | None
@@ -58,25 +56,13 @@ class Stream:
     _ended: bool
     _most: int
     """How many ids can be taken back; 0: none."""
-    _copies: list[Stream]
-    """Copies of the stream, from which it goes on after ids were taken back."""
-    _last: list[int]
-    """The ids since the first of these copies."""
-    _due: int
-    """How many of these there are when the next copy is made."""
-
-    _early: list[Event]
-    """The events of the call that the prefix leaves open. They come with the first piece."""
-    _plain: Callable[[str], object]
-    """The shortcut: a search for the first character that needs the machine."""
-    _kind: int
-    """The region of a piece without one."""
-    _make: Callable[[str], Event]
-    """The event that such a piece becomes."""
-    _parts: list[str]
-    """The list to which such a piece is added, and that of all that was fed."""
-    _pieces: list[str]
-    _value: Transcoder | None
+    _undo: deque[tuple[int, Stream]]
+    """Copies of the stream, each with the number of ids before it: one before each of the last ids that did more than
+    add to running text or to text that the machine holds."""
+    _lent: bool
+    """Whether these copies belong to a fork, too."""
+    _first: int
+    """How many of the first ids cannot be taken back any more."""
 
     def __init__(self) -> None:
         made_by("a stream", "Turn.stream()")
@@ -86,8 +72,14 @@ class Stream:
     def _begin_with_text(self) -> None:
         """Begins to read text. If the turn has a tokenizer, ids may still come in its place."""
         assert self._asked is not None
-        turn, inline = self._asked[:2]
-        self._begin(turn._start(inline), None, turn.tools)
+        turn, inline, _, _, seed, check = self._asked
+        self._begin(
+            turn._start(inline),
+            None,
+            turn.tools,
+            turn if seed is None else seed,
+            _checks(turn) if check else None,
+        )
         if turn.tokenizer is None:
             self._asked = None
 
@@ -100,27 +92,35 @@ class Stream:
                 "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
                 + lacks_tokenizers()
             )
-        turn = self._asked[0]
-        self._begin(*turn._start_ids(*self._asked[1:4]), turn.tools)
+        turn, inline, skip_special_tokens, token_text_fallback, seed, check = self._asked
+        start, ids = turn._start_ids(inline, skip_special_tokens, token_text_fallback)
+        self._begin(start, ids, turn.tools, turn if seed is None else seed, _checks(turn) if check else None)
         self._asked = None
 
-    def _begin(self, start: Start, ids: Any, tools: Toolset) -> None:
-        """``ids``: the feed of ids, None if text is fed."""
+    def _begin(
+        self, start: Start, ids: Any, tools: Toolset, seed: str | Seeded, checks: Checks | None = None
+    ) -> None:
+        """``ids``: the feed of ids, None if text is fed. `Transcript` describes the others."""
         begun, origin, read, call, self._not_given = start
         self._machine = machine = begun.copy()
         machine.tools = tools
         self._ids = ids
         self._fed = origin
+        spelling = ids.spelling if ids is not None else None
+        program = machine.program
+        self._transcript = Transcript(tools, program.unwanted, program.late_ids, seed, origin, read, spelling)
+        if checks is not None:
+            self._transcript.judge_by(checks)
+        self._pieces = self._transcript.pieces
+        self._early: list[Event] = []
+        """The events of the call that the prefix leaves open. They come with the first piece."""
+        # The shortcut: a search for the first character that needs the machine, and what a piece without one becomes.
+        self._plain: Callable[[str], object] = _no_shortcut
+        self._make: Callable[[str], Event] = Content
+        self._parts: list[str] = self._pieces
+        self._kind = m.CONTENT
+        self._value: Transcoder | None = None
         self._held = ""
-        seed: str | Seeded = ""
-        if self._asked is not None:
-            seed = self._asked[0] if self._asked[4] is None else self._asked[4]
-        spelling = None if ids is None else ids.spelling
-        self._transcript = Transcript(tools, machine.program, seed, origin, read, spelling)
-        if self._asked is not None and self._asked[5]:
-            self._transcript.judge_by(load_reference(_CHECKS)(self._asked[0]))
-        self._pieces = self._transcript.pieces.new
-        self._early = []
         if call:
             machine.rest = ""
             self._transcript.apply(call, self._early)
@@ -182,6 +182,7 @@ class Stream:
                 self._run(self._ids.flush(), events)
             if not self._ended:
                 self._end(events, reason == "length")
+            self._transcript.gather()
             if reason == "length" and not any(note[0] == "truncated" for note in self._transcript.notes):
                 self._transcript.note("truncated", self._fed, "the rest of the turn")
             if self._strict:
@@ -196,7 +197,8 @@ class Stream:
     @property
     def region(self) -> RegionKind:
         """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
-        self._record()
+        if self._ids is False:
+            self._begin_with_text()
         return "markup" if self._ended else KINDS[self._machine.region]
 
     @property
@@ -216,13 +218,15 @@ class Stream:
         >>> stream.state
         StreamState(kind='call', call=0, tool='get_weather', path=('city',))
         """
-        record, (kind, tool) = self._record(), self._stands()
-        call = record.call
+        if self._ids is False:
+            self._begin_with_text()
+        kind, tool = self._stands()
+        call = self._transcript.call
         if kind != "call":
             return StreamState(kind)
         if call is not None and call.name is not None:
             return StreamState(kind, call.index, call.name, call.read().path)
-        return StreamState(kind, len(record.calls), tool)
+        return StreamState(kind, self._transcript.count - (call is not None), tool)
 
     def _stands(self) -> tuple[StateKind, str]:
         """The kind of what the model is writing, and the tool of a call that is held."""
@@ -258,16 +262,11 @@ class Stream:
 
     def _message(self, regions: bool) -> Message:
         """The message so far, with or without its regions."""
-        over = bool(self._finished)
-        return self._record().message(self._finished == "stop", self._ids, regions, over)
-
-    def _record(self) -> Transcript:
-        """The record of all that was fed. A stream that was fed nothing begins with text."""
         if self._ids is False:
             self._begin_with_text()
-        if self._plain is not _no_shortcut or self._value is not None:
+        if self._has_shortcut:
             self._note_region()
-        return self._transcript
+        return self._transcript.message(self._finished == "stop", self._ids, regions, bool(self._finished))
 
     def call_text(self, index: int) -> str:
         """What the model wrote of the call at ``index``, as far as it is decided, after the marker that opens it.
@@ -280,16 +279,18 @@ class Stream:
         '{"name": "get_weather", "arguments": {"city": "Os'
         """
         self._call(index, "call_text")
+        if self._has_shortcut:
+            self._note_region()
         return self._transcript.call_text(index, self._ids)
 
     def _call(self, index: int, asked: str) -> Any:
         """The call at ``index``; ``asked``: the method that wants it."""
-        record = self._record()
-        if type(index) is not int or not 0 <= index < record.count:
-            raise RequestError(
-                f"{asked}: expected the index of a call, found {index!r} of {record.count} calls"
-            )
-        return record.called(index)
+        if self._ids is False:
+            self._begin_with_text()
+        count = self._transcript.count
+        if type(index) is not int or not 0 <= index < count:
+            raise RequestError(f"{asked}: expected the index of a call, found {index!r} of {count} calls")
+        return self._transcript.called(index)
 
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
         """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.
@@ -307,8 +308,9 @@ class Stream:
         ``starts``: the character of the fed text at which each token begins; None if ids were fed. Raises
         `RequestError` if text was fed and ``starts`` is None, and the other way round.
         """
-        record = self._record()
-        origin = record.origin
+        if self._ids is False:
+            self._begin_with_text()
+        origin = self._transcript.origin
         fed_ids = self._ids is not None and self._ids.fed
         if (starts is None) != (bool(fed_ids) or self._fed == origin):
             expected = "no starts, as ids were fed" if fed_ids else "starts, as text was fed"
@@ -317,7 +319,9 @@ class Stream:
             starts = [origin + start for start in starts]
         elif fed_ids:
             starts = self._ids.offsets
-        return record.token_regions(starts or (), first, self._fed, bool(self._finished))
+        if self._has_shortcut:
+            self._note_region()
+        return self._transcript.token_regions(starts or (), first, self._fed, bool(self._finished))
 
     def fork(self) -> Stream:
         """An independent copy at this point: for beams, and for tokens that may yet be rejected.
@@ -329,11 +333,14 @@ class Stream:
         >>> fork.message.content, stream.message.content
         ('Hello', 'He')
         """
-        self._record()
+        if self._ids is False:
+            self._begin_with_text()
         other = self._copy()
+        self._find_lists()
+        other._settle()
         if self._most:
-            other._most, other._due = self._most, self._due
-            other._copies, other._last = self._copies.copy(), self._last.copy()
+            other._most, other._first, other._undo = self._most, self._first, self._undo.copy()
+            other._lent = self._lent = True
         return other
 
     def rollback(self, n: int) -> None:
@@ -352,68 +359,88 @@ class Stream:
         """
         if self._finished:
             raise RequestError("rollback: the stream is finished; make a new one with turn.stream()")
-        kept = min(self._most, len(self._last)) if self._most else 0
+        fed = self._ids.fed if self._ids else 0
+        kept = min(self._most, fed - self._first) if self._most else 0
         if type(n) is not int or not 0 <= n <= kept:
             more = "" if self._most else ": make the stream with turn.stream(rollback=…)"
             raise RequestError(f"rollback: expected a number of ids from 0 to {kept}, found {n!r}{more}")
         if n:
-            self._go_back(n)
+            self._go_back(fed - n)
 
-    def _go_back(self, n: int) -> None:
-        """Goes back to the last copy before the last ``n`` ids, and reads the ids between again."""
-        count, copies = self._ids.fed - n, self._copies
-        del self._last[-n:]
-        while copies[-1]._ids.fed > count:
-            copies.pop()
-            self._due -= _STEP
-        self._go_on_from(copies[-1])
-        again = count - self._ids.fed
-        if again:
-            self._feed_ids(self._last[-again:], [])
-            self._note_unknown()
-        self._strict = self._strict and not self._transcript.wrong
+    def _go_back(self, count: int) -> None:
+        """Keeps the first ``count`` ids. Goes back to the copy before the first later id that changed more than the end
+        of running text, or of text that the machine holds. The ids between are taken off that end."""
+        found = None
+        while self._undo and self._undo[-1][0] >= count:
+            found = self._undo.pop()[1]
+        if found is not None:
+            if self._lent:
+                found = found._copy()
+            self._strict, self._ended, self._early = found._strict, found._ended, found._early
+            self._fed, self._held, self._not_given = found._fed, found._held, found._not_given
+            self._machine, self._ids, self._transcript = found._machine, found._ids, found._transcript
+            self._settle()
+        begin = self._ids.keep(count)
+        if begin >= 0:
+            length = self._fed - begin
+            if self._has_shortcut:
+                self._transcript.shorten(begin, length, self._kind)
+            else:
+                self._machine.unhold(length)
+                self._transcript.shorten(begin, length, m.MARKUP)
+            self._fed = begin
+        self._find_lists()
 
-    def _keep(self, ids: Sequence[int]) -> None:
-        """Keeps ``ids``, which come next, and from time to time a copy of the stream before them."""
-        if len(self._last) >= self._due:
-            copies, last = self._copies, self._last
-            copies.append(self._copy())
-            while len(copies) > 1 and copies[1]._ids.fed <= copies[-1]._ids.fed - self._most:
-                del last[: copies[1]._ids.fed - copies.pop(0)._ids.fed]
-            self._due = len(last) + _STEP
-        self._last += ids
+    def _keep(self) -> None:
+        """Keeps a copy, to go back to."""
+        fed, undo = self._ids.fed, self._undo
+        self._first = max(self._first, fed - self._most)
+        while undo and undo[0][0] < self._first:
+            undo.popleft()
+        undo.append((fed, self._copy()))
+        self._find_lists()
 
     def _copy(self) -> Stream:
-        """A copy at this point."""
+        """A copy without a shortcut. This stream must find its lists again (`_find_lists`)."""
         other = opened(self._asked, self._strict)
-        other._go_on_from(self)
+        other._finished, other._ended, other._not_given = self._finished, self._ended, self._not_given
+        other._fed, other._held, other._early = self._fed, self._held, self._early
+        other._machine = self._machine.copy()
+        other._ids = self._ids.copy() if self._ids is not None else None
+        other._transcript = transcript = self._transcript.copy()
+        other._pieces = transcript.pieces
         return other
 
-    def _go_on_from(self, other: Stream) -> None:
-        """Goes on where ``other`` is, which stays there."""
-        self._strict, self._finished, self._ended = other._strict, other._finished, other._ended
-        self._fed, self._held, self._early = other._fed, other._held, other._early
-        self._not_given = other._not_given
-        self._machine, self._transcript = other._machine.copy(), other._transcript.copy()
-        self._ids = None if other._ids is None else other._ids.copy()
-        self._pieces = self._transcript.pieces.new
-        self._settle()
+    def _find_lists(self) -> None:
+        """Finds the lists of the transcript again that take the next piece, after it was copied."""
+        self._pieces = self._transcript.pieces
+        if self._plain is not _no_shortcut or self._value is not None:
+            sink = self._transcript.sink(m.ARGUMENT if self._kind == m.CALL else self._kind)
+            if sink is not None:
+                self._make, self._parts = sink
 
     def __repr__(self) -> str:
-        record = self._record()
+        if self._ids is False:
+            self._begin_with_text()
         state = "finished" if self._finished else f"in {self.region}"
-        return f"<Stream: {state}, {self._fed - record.origin} characters read, {record.count} calls>"
+        transcript = self._transcript
+        return f"<Stream: {state}, {self._fed - transcript.origin} characters read, {transcript.count} calls>"
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the shortcut, which `__setstate__` finds again, and what `rollback` needs."""
-        self._record().settled_seed()  # in place of the turn
+        if self._ids is False:
+            self._begin_with_text()
+        self._machine.gather()  # what copies share is too deep for pickle
+        self._transcript.gather()
+        self._transcript.settled_seed()  # in place of the turn
         return {name: getattr(self, name) for name in Stream.__slots__ if name not in _NOT_PICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._pieces = self._transcript.pieces.new
-        self._copies, self._last, self._due = [], [], 0
+        self._pieces = self._transcript.pieces
+        self._undo, self._lent = deque(), False
+        self._first = self._ids.fed if self._ids else 0
         self._settle()
 
     # feeding
@@ -422,12 +449,11 @@ class Stream:
         if self._finished:
             raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
         events: list[Event] = []
-        if type(piece) is int:
-            if not self._ids:
-                self._begin_with_ids()
+        if type(piece) is int and self._ids:
             if self._most:
-                self._keep((piece,))
-            self._feed_id(piece, events)
+                self._feed_kept(piece, events)
+            else:
+                self._feed_id(piece, events)
         elif isinstance(piece, str):
             if self._ids is False:
                 self._begin_with_text()
@@ -437,16 +463,18 @@ class Stream:
                 )
             self._run(piece, events)
         else:
-            ids = read_ids(piece)
+            ids = piece if type(piece) is int else read_ids(piece)
             if not self._ids:
                 self._begin_with_ids()
-            if not self._most:
+            if isinstance(ids, int):
+                if self._most:
+                    self._feed_kept(ids, events)
+                else:
+                    self._feed_id(ids, events)
+            elif self._most:
+                self._feed_one_by_one(ids, events)
+            else:
                 self._feed_ids(ids, events)
-            for start in range(0, len(ids) if self._most else 0, _STEP):
-                some = ids[start : start + _STEP]
-                self._keep(some)
-                self._feed_ids(some, events)
-            events[:] = joined_events(events)
         if self._ids and self._ids.unknown:
             self._note_unknown()
         if self._strict:
@@ -484,6 +512,14 @@ class Stream:
             self._check()
         return events
 
+    def _feed_one_by_one(self, ids: Sequence[int], events: list[Event]) -> None:
+        """Reads ids so that each of them can be taken back."""
+        for id in ids:
+            self._feed_kept(id, events)
+            if self._ids.unknown:
+                self._note_unknown()
+        events[:] = joined_events(events)
+
     def _note_unknown(self) -> None:
         for at, id in self._ids.take_unknown():
             large = id.bit_length() > 9999  # Python writes no longer ones
@@ -496,6 +532,14 @@ class Stream:
             self._feed_ids((id,), events)
         elif text:
             self._feed_text(text, events)
+
+    def _feed_kept(self, id: int, events: list[Event]) -> None:
+        """Reads an id so that it can be taken back: with a copy, unless `_go_back` can take its text off again."""
+        text = self._ids.ordinary(id)
+        plain = text and self._plain(text) is None
+        if not plain and (not text or self._value is not None or not self._machine.holds(text)):
+            self._keep()
+        self._feed_id(id, events)
 
     def _feed_text(self, text: str, events: list[Event]) -> None:
         """Reads the ordinary text that ids spell, by a shortcut if there is one."""
@@ -524,7 +568,7 @@ class Stream:
             if self._ids.is_marker(text) and self._machine.value is None:
                 self._run(text, events)
             else:
-                self._catch_up(events)
+                self._catch_up()
                 self._pieces.append(text)
                 self._fed += 1
             if not self._ended and (end == 1 or self._transcript.length < self._fed):
@@ -534,10 +578,13 @@ class Stream:
         """Lets the machine read ``text``. ``scanned`` is as in `Machine.feed`."""
         if not text:
             return
-        if self._plain is not _no_shortcut or self._value is not None or self._early:
-            self._catch_up(events)
+        if self._plain is not _no_shortcut or self._value is not None:
+            self._catch_up()
         self._pieces.append(text)
         self._fed += len(text)
+        if self._early:
+            events += map(copy, self._early)
+            self._early = []
         if self._ended:
             self._transcript.advance(m.MARKUP, len(text))
             return
@@ -550,7 +597,9 @@ class Stream:
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:
         """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
-        self._catch_up(events)
+        self._catch_up()
+        events += map(copy, self._early)
+        self._early = []
         machine, transcript = self._machine, self._transcript
         transcript.over()
         transcript.apply(machine.finish(cut_off), events)
@@ -558,7 +607,8 @@ class Stream:
         if transcript.answer is not None and not cut_off:
             transcript.judge_whole()
         if self._not_given is not None:
-            for at, name in self._not_given("".join(transcript.pieces.all())):
+            transcript.gather()
+            for at, name in self._not_given("".join(self._pieces)):
                 transcript.note("tools-not-given", transcript.origin + at, f"tools, of which one is {name!r}")
         if transcript.length < self._fed:
             transcript.advance(m.MARKUP, self._fed - transcript.length)
@@ -571,6 +621,10 @@ class Stream:
     def _search(self) -> Callable[[str], object] | None:
         """The search with which the shortcut begins; None if there is none."""
         return None if self._plain is _no_shortcut else self._plain
+
+    @property
+    def _has_shortcut(self) -> bool:
+        return self._plain is not _no_shortcut or self._value is not None
 
     def _settle(self) -> None:
         """Finds the shortcut for the next piece, if there is one."""
@@ -594,11 +648,8 @@ class Stream:
             if self._machine.i < len(self._machine.text):
                 self._held = self._machine.release()
 
-    def _catch_up(self, events: list[Event]) -> None:
-        """Moves the machine past the pieces that took the shortcut, and gives out the early events."""
-        if self._early:
-            events += map(copy, self._early)
-            self._early = []
+    def _catch_up(self) -> None:
+        """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
             line = not m.CONTENT <= self._kind <= m.REASONING or (
                 self._pieces[-1].endswith("\n") if self._pieces else self._transcript.ends_line()
@@ -624,6 +675,12 @@ class Stream:
             raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
 
 
+def _checks(turn: Opening) -> Checks:
+    """Who judges the arguments of a turn's calls, and its answer."""
+    found: Checks = load_reference(_CHECKS)(turn)
+    return found
+
+
 _CHECKS = "chatparsers.grammar.schemas.checked:Checks"
 
 
@@ -644,15 +701,15 @@ def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
     stream._ended = False
     stream._most = rollback
     if rollback:
-        stream._copies, stream._last, stream._due = [], [], 0
+        stream._undo, stream._lent, stream._first = deque(), False, 0
     return stream
 
 
 def begun(start: Start, tools: Toolset) -> Stream:
     """A stream that reads text without a turn."""
     stream = opened(None, False)
-    stream._begin(start, None, tools)
+    stream._begin(start, None, tools, "")
     return stream
 
 
-_NOT_PICKLED = ("_copies", "_due", "_kind", "_last", "_make", "_parts", "_pieces", "_plain", "_value")
+_NOT_PICKLED = ("_first", "_kind", "_lent", "_make", "_parts", "_pieces", "_plain", "_undo", "_value")

@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
+from .call import joined
+
 
 class Text:
     """The model's text, and the way from the machine's positions to positions in it.
@@ -40,8 +42,7 @@ class Text:
             self.read = at + 1
         self.written.append(encoded[self.read :])
         self.read = len(encoded)
-        self.written = ["".join(self.written)]
-        return self.written[0]
+        return joined(self.written)
 
     def position(self, at: int) -> int:
         """The machine's position ``at`` as a position in the model's text."""

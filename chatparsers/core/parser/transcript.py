@@ -17,7 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter, is_, itemgetter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...schema.tools import Toolset
 from ...values.base import escape
@@ -33,8 +33,8 @@ from ..message import (
     made_region,
 )
 from . import instructions as m
-from .call import Call, call_id
-from .log import Log
+from .call import Call, call_id, joined
+from .past import Past, backwards, beginning, gathered, sealed, shortened, since, size
 from .so_far import Reader
 from .text import Text, holding
 
@@ -80,46 +80,64 @@ class Spelling(Protocol):
     def runs(self, text: str) -> Iterator[tuple[bool, str]]: ...
 
 
+class _Lists(NamedTuple):
+    """The past of each list of a transcript."""
+
+    pieces: Past = None
+    content: Past = None
+    reasoning: Past = None
+    calls: Past = None
+    runs: Past = None
+    notes: Past = None
+
+
+_NO_PAST = _Lists()
+_NO_RUN = (-1, -1)
+
+
 class Transcript:
     """The record of one turn.
 
-    ``tools`` are the request's tools. ``program`` says whether the request wants calls (an unwanted one makes no event)
-    and whether a call's id may come after its arguments. ``seed`` makes the ids that the model does not write; of a
+    ``tools`` are the request's tools. ``unwanted``: the request wants no calls, so a call makes no event. ``late_ids``:
+    the format may write a call's id after its arguments. ``seed`` makes the ids that the model does not write; of a
     turn, its own seed does. The text before ``origin`` is the prefix, which the prompt wrote. ``length`` is the end of
     the last item. ``spelling`` is None if text is fed.
     """
 
     __slots__ = (
-        "answer", "broken", "call", "calls", "checks", "content", "diagnostics", "ending", "kind", "length", "notes",
-        "origin", "pieces", "program", "reasoning", "regions", "runs", "said", "seed", "spelling", "text", "tools",
-        "wrong",
+        "answer", "broken", "call", "calls", "checks", "content", "diagnostics", "ending", "kind", "late_ids", "length",
+        "notes", "origin", "past", "pieces", "reasoning", "regions", "runs", "said", "seed", "spelling", "text",
+        "tools", "unwanted", "wrong",
     )  # fmt: skip
 
     def __init__(
         self,
         tools: Toolset,
-        program: m.Program,
+        unwanted: bool,
+        late_ids: bool,
         seed: str | Seeded,
         origin: int,
         length: int,
         spelling: Spelling | None = None,
     ) -> None:
         self.tools = tools
-        self.program = program
+        self.unwanted = unwanted
+        self.late_ids = late_ids
         self.seed = seed
         self.origin = origin
         self.length = length
         self.spelling = spelling
-        self.pieces = Log([])
+        self.pieces: list[str] = []
         """All that was fed."""
-        self.content = Log([])
-        self.reasoning = Log([])
+        self.content: list[str] = []
+        self.reasoning: list[str] = []
         self.calls: list[Call] = []
-        """The calls that are over."""
         self.call: Call | None = None
         """The call that is open."""
         self.said: set[tuple[str | None, str]] = set()
         """The names and arguments of the whole calls, once there are two."""
+        self.past: _Lists | None = None
+        """What these lists had before a copy was made: pieces, content, reasoning, calls, runs, notes."""
         self.kind = -1
         """The region of the last run."""
         self.runs: list[tuple[int, int]] = []
@@ -141,12 +159,21 @@ class Transcript:
     def copy(self) -> Transcript:
         """An independent copy at this point. It finds anew what is only kept for later messages and calls."""
         other = Transcript.__new__(Transcript)
-        other.tools, other.program = self.tools, self.program
-        other.seed, other.origin, other.length = self.seed, self.origin, self.length
-        other.spelling, other.call = self.spelling, None if self.call is None else self.call.copy()
-        other.pieces, other.content = self.pieces.copy(), self.content.copy()
-        other.reasoning, other.calls = self.reasoning.copy(), self.calls.copy()
-        other.runs, other.notes = self.runs.copy(), self.notes.copy()
+        other.tools, other.unwanted, other.late_ids, other.seed = (
+            self.tools,
+            self.unwanted,
+            self.late_ids,
+            self.seed,
+        )
+        other.origin, other.length, other.spelling = self.origin, self.length, self.spelling
+        other.call = call = None if self.call is None else self.call.copy()
+        self.seal()
+        other.past = self.past
+        other.pieces, other.content, other.reasoning, other.runs, other.notes = [], [], [], [], []
+        other.calls = []
+        if call is not None and self.past is not None:  # the last one: all others are over, and never change
+            other.past = self.past._replace(calls=beginning(self.past.calls, call.index))
+            other.calls.append(call)
         other.kind, other.broken, other.ending = self.kind, self.broken, self.ending
         other.wrong, other.checks = self.wrong, self.checks
         other.answer = None if self.answer is None else self.answer.copy()
@@ -159,27 +186,73 @@ class Transcript:
             call = self.call
             if call is None or not call.started or call.again or self.checks is not None:
                 return None
-            return partial(CallArguments, call.index), call.arguments.new
+            return partial(CallArguments, call.index), call.arguments
         if region == m.CONTENT:
-            return None if self.answer is not None else (Content, self.content.new)
-        return (Reasoning, self.reasoning.new) if region == m.REASONING else None
+            return None if self.answer is not None else (Content, self.content)
+        return (Reasoning, self.reasoning) if region == m.REASONING else None
 
     @property
     def count(self) -> int:
         """How many calls there are."""
-        return len(self.calls) + (self.call is not None)
+        return len(self.calls) + (0 if self.past is None else size(self.past.calls))
 
     def called(self, index: int) -> Call:
         """The call at ``index``."""
-        return self._all_calls()[index]
-
-    def _all_calls(self) -> list[Call]:
-        """The calls so far, the open one too."""
-        return self.calls if self.call is None else [*self.calls, self.call]
+        if self.call is not None and self.call.index == index:
+            return self.call
+        found: Call = since((self.past or _NO_PAST).calls, self.calls, index)[0]
+        return found
 
     def ends_line(self) -> bool:
         """Whether what was fed ends a line."""
-        return str(next(reversed(self.pieces), "")).endswith("\n")
+        last = next(backwards((self.past or _NO_PAST).pieces, self.pieces), "")
+        return last.endswith("\n")
+
+    def seal(self) -> None:
+        """Puts all items into the past."""
+        past = self.past or _NO_PAST
+        self.past = _Lists(
+            sealed(past.pieces, self.pieces),
+            sealed(past.content, self.content),
+            sealed(past.reasoning, self.reasoning),
+            sealed(past.calls, self.calls),
+            sealed(past.runs, self.runs),
+            sealed(past.notes, self.notes),
+        )
+        self.pieces, self.content, self.reasoning, self.calls, self.runs, self.notes = [], [], [], [], [], []
+
+    def gather(self) -> None:
+        """Takes all items back from the past."""
+        if self.past is not None:
+            for name, past in self.past._asdict().items():
+                if past is not None:
+                    new = getattr(self, name)
+                    new[:] = gathered(past, new)
+            self.past = None
+            for call in self.calls:
+                call.gather()
+
+    def shorten(self, end: int, length: int, kind: int) -> None:
+        """Takes ``length`` characters off the text, which ends at ``end`` then. All of them are of the region ``kind``,
+        or not read yet if that is markup."""
+        past = self.past or _NO_PAST
+        past = past._replace(pieces=shortened(past.pieces, self.pieces, length))
+        if kind == m.CALL and self.call is not None:
+            self.call.shorten(length)
+        elif kind == m.CONTENT:
+            past = past._replace(content=shortened(past.content, self.content, length))
+        elif kind == m.REASONING:
+            past = past._replace(reasoning=shortened(past.reasoning, self.reasoning, length))
+        if self.length > end:
+            self.length = end
+            while (run := next(backwards(past.runs, self.runs), _NO_RUN))[0] >= end:
+                if self.runs:
+                    self.runs.pop()
+                else:
+                    past = past._replace(runs=beginning(past.runs, size(past.runs) - 1))
+            self.kind = run[1]
+        self.past = past
+        self.regions, self.diagnostics, self.text = [], [], None
 
     # from trail items to events
 
@@ -247,16 +320,18 @@ class Transcript:
                     if op == m.CALL_END:
                         if call.members > 0:
                             said.append("}")
-                        elif not (said or call.arguments.new or call.arguments.past):
+                        elif not (said or call.arguments or call.past):
                             said.append("{}")
                     if said:
                         self._argue(call, "".join(said), events)
                         said.clear()
                 if op == m.CALL_BEGIN:
-                    if self.program.unwanted:
+                    if self.unwanted:
                         self.note("unwanted-call", length, "no call")
                     else:
-                        call = self.call = Call(len(self.calls), length)
+                        count = len(self.calls) if self.past is None else self.count
+                        call = self.call = Call(count, length)
+                        self.calls.append(call)
                 elif call is not None:
                     self.length = length
                     self._in_call(call, op, raw, value, events)
@@ -264,7 +339,7 @@ class Transcript:
             elif op == m.CONTENT:
                 text = raw if value is None else value if spelling is None else spelling.text(value)
                 if text:
-                    self.content.new.append(text)
+                    self.content.append(text)
                     events.append(Content(text))
                     again = True
                     if self.answer is not None:
@@ -272,7 +347,7 @@ class Transcript:
                         self.answer.read(text)
                         self._judge_answer(wrong, length - len(raw))
             elif raw and op == m.REASONING:
-                self.reasoning.new.append(raw)
+                self.reasoning.append(raw)
                 events.append(Reasoning(raw))
                 again = True
         self.length, self.kind = length, region
@@ -305,7 +380,10 @@ class Transcript:
     def _compare(self, call: Call) -> None:
         """Notes that a whole call has the name and the arguments of an earlier one."""
         if not self.said:
-            self.said = {(other.name, other.text()) for other in self.calls if other.complete}
+            past = self.past or _NO_PAST
+            for other in since(past.calls, self.calls, 0)[: call.index]:
+                if other.complete:
+                    self.said.add((other.name, other.text()))
         said = call.name, call.text()
         if said in self.said:
             self.note("repeated-call", call.start, "another call than those before", call.index)
@@ -313,7 +391,7 @@ class Transcript:
 
     def _argue(self, call: Call, text: str, events: list[Event]) -> None:
         """Adds text to the call's arguments."""
-        call.arguments.new.append(text)
+        call.arguments.append(text)
         if call.started:
             last = events[-1] if events else None
             if type(last) is CallArguments and last.index == call.index:
@@ -333,10 +411,10 @@ class Transcript:
         if self.tools and call.name not in self.tools:
             known = ", ".join(self.tools.names()[:_NAMES_SHOWN])
             self.note("unknown-tool", call.start, f"one of {known}", call.index)
-        id = None if call.id is None and self.program.late_ids else self._id(call)
+        id = None if call.id is None and self.late_ids else self._id(call)
         events.append(CallStart(call.index, call.name, id))
-        if call.arguments.new or call.arguments.past:
-            events.append(CallArguments(call.index, call.arguments.joined()))
+        if call.arguments or call.past:
+            events.append(CallArguments(call.index, "".join(since(call.past, call.arguments, 0))))
         if self.checks is not None:
             self._judge(call)
 
@@ -363,9 +441,10 @@ class Transcript:
 
     def judge_whole(self) -> None:
         """Notes that the content, which is over, is not valid."""
-        if self.answer is not None and (len(self.content) or not self.calls):
+        self.gather()
+        if self.answer is not None and (self.content or not self.calls):
             wrong = self.answer.wrong
-            self.answer.finish(self.content.joined())
+            self.answer.finish("".join(self.content))
             self._judge_answer(wrong, self.length)
 
     def close(self, events: list[Event]) -> None:
@@ -375,9 +454,10 @@ class Transcript:
             call.end = self.length
             self._start(call, events)
             if call.started:
-                self.calls.append(call)
                 events.append(CallEnd(call.index, self._id(call), call.complete))
             else:  # it broke before its name: the next call has its index
+                self.gather()
+                self.calls.pop()
                 for place, (code, at, expected, index) in enumerate(self.notes):
                     if index == call.index:
                         self.notes[place] = code, at, expected, None
@@ -421,29 +501,28 @@ class Transcript:
         its regions. ``over``: no more text will come. Until then the regions are made at once, because what they are
         made from changes.
         """
+        self.gather()
         if self.text is None:
             self.text = Text(self.origin)
-        places = self.text
-        text = places.whole(self.pieces.joined(), ids)
-        calls = [self._record(call) for call in self._all_calls() if call.started and call.name is not None]
+        text = self.text.whole(joined(self.pieces), ids)
+        calls = [self._record(call) for call in self.calls if call.started and call.name is not None]
         made: Any = partial(self._regions, ids, len(self.runs), self.length)
         return Message(
-            content=self.content.joined(),
-            reasoning=self.reasoning.joined(),
+            content=joined(self.content),
+            reasoning=joined(self.reasoning),
             tool_calls=calls,
             complete=ended and not self.broken and all([call.complete for call in calls]),
-            diagnostics=self._diagnostics(text, places),
+            diagnostics=self._diagnostics(text, self.text),
             regions=[] if not (regions and self.runs) else made if over else made(),
             text=text,
         )
 
     def call_text(self, index: int, ids: Any) -> str:
         """The text of the call at ``index``, as far as it was read."""
-        call = self.called(index)
-        if self.text is None:
-            self.text = Text(self.origin)
-        places = self.text
-        text = places.whole(self.pieces.joined(), ids)
+        self.gather()
+        call = self.calls[index]
+        places = self.text = self.text or Text(self.origin)
+        text = places.whole(joined(self.pieces), ids)
         end = self.length if call.end < 0 else call.end
         return text[places.position(call.start) : places.position(end)]
 
@@ -475,15 +554,17 @@ class Transcript:
         run = bisect_right(self.runs, at, key=_start) - 1
         if run < 0 or self.runs[run][1] != m.CALL:
             return None
-        call = bisect_right(self._all_calls(), at, key=attrgetter("start")) - 1
-        return call if call >= 0 else None
+        call = bisect_right(self.calls, at, key=attrgetter("start")) - 1
+        return self.calls[call].index if call >= 0 else None
 
     def _regions(self, ids: Any, count: int, length: int) -> list[Region]:
         """One region for each of the first ``count`` runs, the last of which ends at ``length``. A region that is over
         is made once."""
         kept = self.regions
         first = min(len(kept), count - 1)
-        runs, text = self.runs[first:count], self.text or Text(self.origin)
+        self.gather()
+        runs = self.runs[first:count]
+        text: Text = self.text or Text(self.origin)
         bounds = [*map(_start, runs), length]
         places = [text.position(bound) for bound in bounds]
         if ids is None:
@@ -507,6 +588,7 @@ class Transcript:
         """As `Stream.token_regions`. ``starts``: where the tokens begin. The text was fed up to ``fed``. ``over``: no
         more comes."""
         found: list[RegionKind] = []
+        self.gather()
         runs = self.runs
         for place in range(first, len(starts)):
             start = starts[place]

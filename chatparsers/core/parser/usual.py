@@ -217,7 +217,7 @@ class _Trial:
             items = machine.feed(text)
         except TypeError:
             return None
-        return (machine, items + machine.trail.new) if stack else None
+        return (machine, items + machine.trail) if stack else None
 
     def step(self, ip: int, text: _Text) -> Step | None:
         """The step that leads to what no template tells: with as little of what comes after the text as tells that,

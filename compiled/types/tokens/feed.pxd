@@ -1,5 +1,4 @@
 cimport cython
-from ..core.parser.log cimport Log
 from .detokenizer cimport Detokenizer
 @cython.final
 cdef class TokenTexts:
@@ -9,9 +8,8 @@ cdef class TokenTexts:
 @cython.final
 cdef class IdFeed:
     cdef public Detokenizer _detokenizer
-    cdef public Log _marks, _offsets
-    cdef public object _recipe, _texts, alphabet, spelling, tokenizer
-    cdef public list _new, unknown
+    cdef public object _offsets, _past, _recipe, _texts, alphabet, spelling, tokenizer
+    cdef public list _marks, _new, unknown
     cdef public Py_ssize_t _begin
     @cython.locals(text=str)
     cpdef str text(self, id, Py_ssize_t position)
@@ -20,4 +18,5 @@ cdef class IdFeed:
     cpdef list decode(self, ids, Py_ssize_t position)
     cdef Py_ssize_t _next(self, Py_ssize_t place) except -1
     cdef _settle(self)
+    cpdef str ordinary(self, id)
     cpdef str flush(self)

@@ -1,18 +1,21 @@
 cimport cython
-from .log cimport Log
 cdef list _PAIRS
 cdef str _ALPHABET
 cdef unsigned long long _SQUARE
 @cython.locals(number=cython.ulonglong, first=Py_ssize_t, second=Py_ssize_t, third=Py_ssize_t, fourth=Py_ssize_t)
 cpdef str call_id(str seed, Py_ssize_t index)
+cpdef str joined(list texts)
 cdef class Call:
     cdef public bint again, broken, complete, lent, started
     cdef public object given, id, name, reader, record
-    cdef public Log arguments
+    cdef public list arguments
+    cdef public object past
     cdef public Py_ssize_t end, index, members, seen, start
     cdef public object made
     cpdef Call copy(self)
     cdef give(self, name)
     cdef _own(self)
+    cpdef gather(self)
     cpdef object read(self)
+    cdef shorten(self, Py_ssize_t length)
     cpdef str text(self)

@@ -1,21 +1,21 @@
 cimport cython
 from ...values.base cimport Transcoder
 from .instructions cimport Program
-from .log cimport Log
 cdef class MachineState:
     cdef public object arg, left, tool
     cdef public str rest, text
     cdef public Py_ssize_t base, i, ip, floor, furthest, drafted, section, nth
     cdef public bint calling, cut_off, final, line_ended, live
     cdef public int flags, text_region
-    cdef public object tools
-    cdef public Log trail
+    cdef public object sealed, tools
     cdef public Program program
-    cdef public list stack, wanted
+    cdef public list stack, trail, wanted
     cdef public Transcoder value
     @cython.locals(other=MachineState)
     cpdef object copy(self)
+    cpdef bint holds(self, str piece) except -1
     cpdef bint hold(self, str piece) except -1
+    cpdef unhold(self, Py_ssize_t length)
     cpdef str release(self)
     cpdef skip_to(self, Py_ssize_t position, str held, bint line)
     @cython.locals(items=list, height=Py_ssize_t, kind=int, ip=Py_ssize_t, after=Py_ssize_t, calling=bint)
@@ -24,6 +24,7 @@ cdef class MachineState:
     cdef bint _ends_line(self, list items)
     @cython.locals(stack=list, height=Py_ssize_t)
     cdef Py_ssize_t _oldest(self)
+    cpdef gather(self)
     @cython.locals(raw=str)
     cdef tuple _go_back(self, Py_ssize_t length, str text, Py_ssize_t i)
     @cython.locals(at=Py_ssize_t)

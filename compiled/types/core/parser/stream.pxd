@@ -1,14 +1,15 @@
 cimport cython
 from ...values.base cimport Transcoder
+from .instructions cimport Program
 from .machine cimport Machine
 from .transcript cimport Transcript
 cdef object _no_shortcut
 cdef class Stream:
-    cdef public list _copies, _early, _last, _parts, _pieces
-    cdef public bint _ended, _strict
-    cdef public Py_ssize_t _due, _fed, _most
+    cdef public list _early, _parts, _pieces
+    cdef public bint _ended, _lent, _strict
+    cdef public Py_ssize_t _fed, _first, _most
     cdef public str _finished, _held
-    cdef public object _asked, _ids, _make, _not_given, _plain
+    cdef public object _asked, _ids, _make, _not_given, _plain, _undo
     cdef public int _kind
     cdef public Machine _machine
     cdef public Transcript _transcript
@@ -18,9 +19,12 @@ cdef class Stream:
     cpdef Stream fork(self)
     @cython.locals(other=Stream)
     cdef Stream _copy(self)
-    cdef _go_on_from(self, Stream other)
-    cdef _go_back(self, Py_ssize_t n)
-    cdef _keep(self, ids)
+    cdef _find_lists(self)
+    @cython.locals(found=Stream)
+    cdef _go_back(self, Py_ssize_t count)
+    cdef _keep(self)
+    cdef _feed_kept(self, id, list events)
+    cdef _feed_one_by_one(self, ids, list events)
     cdef _note_unknown(self)
     @cython.locals(end=Py_ssize_t, text=str)
     cdef list _feed_value(self, Transcoder value, str piece)
@@ -29,12 +33,11 @@ cdef class Stream:
     cdef _feed_ids(self, ids, list events)
     cdef _begin_with_text(self)
     cdef _begin_with_ids(self)
-    @cython.locals(begun=Machine, machine=Machine, origin=Py_ssize_t, read=Py_ssize_t)
-    cpdef _begin(self, start, ids, tools)
-    cdef Transcript _record(self)
+    @cython.locals(begun=Machine, machine=Machine, transcript=Transcript, program=Program, origin=Py_ssize_t, read=Py_ssize_t)
+    cpdef _begin(self, start, ids, tools, seed, checks=*)
     cdef _run(self, text, list events, Py_ssize_t scanned=*)
     cdef _settle(self)
-    cdef _catch_up(self, list events)
+    cdef _catch_up(self)
     cdef _note_region(self)
 @cython.locals(stream=Stream)
 cpdef Stream opened(tuple asked, bint strict, Py_ssize_t rollback=*)

@@ -1,4 +1,5 @@
 cimport cython
+from .call cimport joined
 cpdef Py_ssize_t holding(offsets, Py_ssize_t first, Py_ssize_t start) except -1
 cdef class Text:
     cdef public list grown, marks, written

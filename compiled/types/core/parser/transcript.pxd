@@ -1,26 +1,26 @@
 cimport cython
-from .instructions cimport Program
-from .call cimport Call, call_id
-from .log cimport Log
+from .call cimport Call, call_id, joined
 from .text cimport Text, holding
 @cython.final
 cdef class Transcript:
-    cdef public bint broken, ending, wrong
-    cdef public Program program
+    cdef public bint broken, ending, late_ids, unwanted, wrong
     cdef public Call call
-    cdef public list calls, diagnostics, notes, regions, runs
-    cdef public Log content, pieces, reasoning
+    cdef public list calls, content, diagnostics, notes, pieces, reasoning, regions, runs
+    cdef public object past
     cdef public int kind
     cdef public Py_ssize_t length, origin
     cdef public object seed
     cdef public object answer, checks, spelling, tools
     cdef public set said
     cdef public Text text
+    cpdef gather(self)
+    cpdef seal(self)
     cpdef sink(self, int region)
     cpdef advance(self, int kind, Py_ssize_t length)
     @cython.locals(op=int, raw=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=list, call=Call)
     cpdef apply(self, items, list events)
     cdef _in_call(self, Call call, int op, str raw, value, list events)
+    @cython.locals(other=Call)
     cdef _compare(self, Call call)
     cdef _argue(self, Call call, text, list events)
     cdef _start(self, Call call, list events)
