@@ -491,9 +491,7 @@ class Turn(Shown):
 
     def _start(self, inline: bool) -> Start:
         """How a stream of text begins."""
-        if (
-            self.response_format is None and len(self.prefix) <= KEPT_PREFIX
-        ):  # the usual case, with fewer calls
+        if self.response_format is None and len(self.prefix) <= KEPT_PREFIX:  # as `start`, with fewer calls
             return kept_start(self.format, self.options, self.prefix, inline, PLAIN)
         shaped = self.response_format is not None
         return start(self.format, self.options, self.prefix, inline=inline, shaped=shaped)
