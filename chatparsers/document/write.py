@@ -17,7 +17,7 @@ from ..core.definition import nodes as n
 from ..core.definition.features import Definition
 from ..core.definition.idioms import Builder, Options, escaped
 from ..core.definition.nodes import Node, Nodelike, Tag, as_node
-from ..core.definition.wrong import author_line, spelt, wrong
+from ..core.definition.wrong import author_line, described, wrong
 from ..errors import DefinitionError
 from ..schema.tools import Argument, Tool
 from .kinds import IF_TOOLS, OPTIONAL, ROWS, IfTools
@@ -229,7 +229,7 @@ def _unnamed(node: n.Name | n.JsonName) -> Node:
     mark = _NAME[node.tag]
     written = escaped(mark, node.escapes) if isinstance(node, n.Name) else mark
     if node.generate not in (None, n.Literal(written)):
-        wrong(node, f"it writes {spelt(node.generate)}, and not the name that is given", "pass it on")
+        wrong(node, f"it writes {described(node.generate)}, and not the name that is given", "pass it on")
     return replace(node, generate=None)
 
 

@@ -18,7 +18,7 @@ from ..core.definition import nodes as n
 from ..core.definition.features import Definition
 from ..core.definition.nodes import Node, Span, Tag, of_every_kind
 from ..core.definition.tree import walk
-from ..core.definition.wrong import spelt
+from ..core.definition.wrong import described
 from ..errors import DefinitionError, RequestError
 from ..schema.document import is_of
 from ..schema.tools import Argument, Tool, Toolset
@@ -134,8 +134,8 @@ class _Writer:
 
     def unwritable(self, node: Node) -> str:
         raise DefinitionError(
-            f"the format {self.name!r} cannot write a message: nothing says what stands for {spelt(node)}; give it a "
-            "text with p.reads(text, …)"
+            f"the format {self.name!r} cannot write a message: nothing says what stands for {described(node)}; give it "
+            "a text with p.reads(text, …)"
         )
 
     def json_text(self, node: n.JsonText) -> str:

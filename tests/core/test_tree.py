@@ -19,7 +19,7 @@ from chatparsers.core.definition import nodes as n
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes.node import ALWAYS, Leaf
 from chatparsers.core.definition.tree import first, head, nullable, opens, walk
-from chatparsers.core.definition.wrong import spelt
+from chatparsers.core.definition.wrong import described
 from chatparsers.core.parser import compile as compiler
 from chatparsers.core.parser import instructions as m
 from chatparsers.core.parser.alphabet import Alphabet
@@ -63,7 +63,7 @@ SAMPLES: list[Node] = [
 
 
 def named(node: Node) -> str:
-    return f"{type(node).__name__}: {spelt(node)}"
+    return f"{type(node).__name__}: {described(node)}"
 
 
 def test_a_kind_of_node_without_a_fact_cannot_be_defined() -> None:

@@ -63,7 +63,7 @@ def test_nothing_is_compiled_into_a_checkout(monkeypatch: pytest.MonkeyPatch) ->
         return [folder / "chatparsers" / "core" / "x.so"]
 
     compiler = ModuleType("build")
-    compiler.build = build  # type: ignore[attr-defined]
+    monkeypatch.setattr(compiler, "build", build, raising=False)
     monkeypatch.setitem(sys.modules, "build", compiler)
     monkeypatch.setattr(sys, "path", [*sys.path])  # the hook adds to it
     monkeypatch.delenv("CHATPARSERS_PURE", raising=False)

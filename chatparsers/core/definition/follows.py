@@ -40,14 +40,18 @@ class Follows:
 
     def near(self, closer: str) -> tuple[str, ...]:
         """The texts, without white space, as far as they tell what follows; none if any text may."""
-        found = _Found(squeezed(closer), self.spell, False)
-        texts = found.following({*found.after(self.after, [""]), *found.told})
-        return () if found.many or not texts or "" in texts else (*texts, *self.stops)
+        texts, many = self._next(closer)
+        return () if many or not texts or "" in texts else (*texts, *self.stops)
 
     def reaches(self, closer: str) -> bool:
         """Whether the tag may come next at all."""
+        return bool(self._next(closer)[0])
+
+    def _next(self, closer: str) -> tuple[list[str], bool]:
+        """The texts that may come after the tag, as far as they tell what follows, and whether there are too many."""
         found = _Found(squeezed(closer), self.spell, False)
-        return bool(found.following({*found.after(self.after, [""]), *found.told}))
+        texts = found.after(self.after, [""])
+        return found.following({*texts, *found.done}), found.many
 
     def far(self, closer: str) -> AfterTag:
         """What comes between the tag and the end of the calls."""
@@ -62,14 +66,14 @@ class Follows:
 
 
 class _Found(Paths[str]):
-    """Reads nodes as far as they tell, or if ``whole``, as far as they are known. ``told``: the texts that need not be
+    """Reads nodes as far as they tell, or if ``whole``, as far as they are known. ``done``: the texts that need not be
     read on. ``calls``: those before the name of a tool. ``many``: there are too many."""
 
     def __init__(self, closer: str, spell: Spell, whole: bool) -> None:
         self.closer = closer
         self.spell = spell
         self.whole = whole
-        self.told: set[str] = set()
+        self.done: set[str] = set()
         self.calls: set[str] = set()
         self.many = False
 
@@ -79,7 +83,7 @@ class _Found(Paths[str]):
         return [text for text in texts if not (once and text.startswith(self.closer))]
 
     def leaf(self, node: Node, paths: list[str]) -> list[str]:
-        """``paths``, texts before the node, with all that it reads after them. What tells enough goes to ``told``."""
+        """The texts before the node with what it reads added. A text that tells enough goes to ``done``."""
         if isinstance(node, (Literal, Token)):
             return self._kept(text + more for text in paths for more in map(squeezed, self.spell(node.names)))
         if isinstance(node, SameName) and NAME in self.closer:
@@ -98,7 +102,7 @@ class _Found(Paths[str]):
         if not isinstance(node, Peek):
             return paths
         ended = [text for text in paths if text.startswith(self.closer)]
-        self.told.update(self.after(node.node, ended))
+        self.done.update(self.after(node.node, ended))
         return [text for text in paths if not text.startswith(self.closer)]
 
     def _kept(self, texts: Iterable[str]) -> list[str]:
@@ -111,8 +115,8 @@ class _Found(Paths[str]):
             elif self.whole or not self._tells(text[len(self.closer) :]):
                 found.add(text)
             else:
-                self.told.add(text)
-        self.many = self.many or max(len(found), 0 if self.whole else len(self.told)) > _MOST
+                self.done.add(text)
+        self.many = self.many or max(len(found), 0 if self.whole else len(self.done)) > _MOST
         return [] if self.many else list(found)
 
     def _tells(self, rest: str) -> bool:
@@ -122,7 +126,7 @@ class _Found(Paths[str]):
     def _unknown(self, node: Node, begun: list[str]) -> list[str]:
         """Any text may be here. So nothing is known after the closing tag itself."""
         known = {text for text in begun if text.startswith(self.closer)}
-        self.told |= known
+        self.done |= known
         if isinstance(node, Name) and node.tag is Tag.NAME:
             self.calls |= known
         return []

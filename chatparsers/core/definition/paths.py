@@ -19,7 +19,7 @@ from ...values import Raw, Syntax
 from . import nodes as n
 from .nodes import Node, Tag
 from .nodes.control import Look
-from .nodes.first import Paths, once
+from .nodes.first import Paths, distinct
 from .reading import PARTS_OF_A_CALL, Reading
 from .wrong import wrong
 
@@ -101,11 +101,11 @@ class _Call(Paths[_State]):
         left = [] if node.least else paths
         if self.reading.within(node.node, (n.Name, n.JsonName)) is not None:
             left = [replace(s, open="what may be left out") if s.args and not s.held else s for s in left]
-        return once([*left, *one, *two])
+        return distinct([*left, *one, *two])
 
     def leaf(self, node: Node, paths: list[_State]) -> list[_State]:
         if isinstance(node, (*PARTS_OF_A_CALL, n.Cut)):
-            return once(self.read(node, state) for state in paths)
+            return distinct(self.read(node, state) for state in paths)
         if isinstance(node, n.Ref):
             return self.ruled(node, node.name, self.reading.rules[node.name], paths)
         if isinstance(node, (n.Think, n.Body)):
@@ -116,7 +116,7 @@ class _Call(Paths[_State]):
         wrong(node, f"it stands inside {self.what}", "write the calls one after the other, not in each other")
 
     def closed(self, states: list[_State]) -> list[_State]:
-        return once(replace(state, open="") for state in states)
+        return distinct(replace(state, open="") for state in states)
 
     def ruled(self, node: Node, name: str, inner: Node, states: list[_State]) -> list[_State]:
         if name in self.rules:

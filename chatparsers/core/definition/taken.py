@@ -16,7 +16,7 @@ from typing import TypeAlias
 from .nodes import Calls, Choice, EachArg, EachTool, Inner, Literal, Many, Name, Node, Sequence, Space, Token
 from .nodes.first import Paths, begins, opens
 from .tree import through
-from .wrong import spelt, wrong
+from .wrong import described, wrong
 
 _Way: TypeAlias = tuple[Node, ...]
 _Spelling: TypeAlias = "tuple[Node | str, ...]"
@@ -42,8 +42,8 @@ def _check_choice(node: Choice) -> None:
             for way in ways
         ]
         if None not in shorter:
-            first = " and ".join(dict.fromkeys(spelt(one) for one in shorter if one is not None))
-            what = f"{spelt(option)} is never tried, as {first} before it is how it begins"
+            first = " and ".join(dict.fromkeys(described(one) for one in shorter if one is not None))
+            what = f"{described(option)} is never tried, as {first} before it is how it begins"
             wrong(node, what, "put the longer alternative first")
         for way in ways:
             before.setdefault(way, option)

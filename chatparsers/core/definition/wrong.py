@@ -20,7 +20,7 @@ class _Shown(Protocol):
 
 def wrong(node: _Shown | str, what: str, mend: str) -> NoReturn:
     """Raises `DefinitionError`. ``what`` says what is wrong with ``node``, ``mend`` what to do about it."""
-    error = DefinitionError(f"{node if isinstance(node, str) else spelt(node)}: {what}; {mend}")
+    error = DefinitionError(f"{node if isinstance(node, str) else described(node)}: {what}; {mend}")
     error.node = node
     raise error
 
@@ -42,7 +42,7 @@ _CLASS = r"\[\^?\]?(?:[^\]\\]|\\.)*\]|\\.|[^\\]"
 """A regular expression for one character."""
 
 
-def spelt(node: _Shown) -> str:
+def described(node: _Shown) -> str:
     """The builder's calls that make ``node``, shortened."""
     text = node.shown()
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -104,6 +104,7 @@ class Steps:
                 if names is not None and names.declared(machine):
                     return 0
                 run = name = match[group]
+                # As `Machine.named` does, without its list: most names are plain.
                 if item == m.NAME:
                     name = machine.tool = machine.tools.meant(run)
                 elif item == m.ARG_NAME:

@@ -49,6 +49,11 @@ class Work:
     row_id: bool
     format: str = ""
 
+    @property
+    def _takes_messages(self) -> bool:
+        """Whether the callable reads messages in any columns, and makes a row for each row, without its other ones."""
+        return isinstance(self.run, (Normalize, Translate))
+
     def tables(self, unit: Unit) -> Iterator[tuple[Sequence[int], Any, Mapping[str, str]]]:
         """The made tables of a unit, with the numbers of their rows and the notes on their columns."""
         input = self.inputs[unit.file]
@@ -58,10 +63,9 @@ class Work:
             return
         for first, table in tables_of(unit, input):
             numbers = list(range(first, first + table.num_rows))
-            if not isinstance(self.run, (Normalize, Translate)):
+            notes: Mapping[str, str] = {}
+            if not self._takes_messages:
                 table, notes = conform(table, self.schema, input.path, self.extra)
-            else:
-                notes = {}
             yield *self._made(table, numbers, input), notes
 
     def empty(self) -> Any:
@@ -76,7 +80,7 @@ class Work:
     def _lines(
         self, numbers: Sequence[int], rows: Sequence[dict[str, Any] | Bad], input: Input | None
     ) -> tuple[Sequence[int], Any, Mapping[str, str]]:
-        if isinstance(self.run, (Normalize, Translate)):
+        if self._takes_messages:
             return numbers, self._talks(numbers, rows, input), {}
         table, notes = self.schema.table(rows, numbers, "" if input is None else input.path)
         of, made = self._made(table, numbers, input)
@@ -95,7 +99,7 @@ class Work:
             named = [_seed(input, number) for number in numbers]
             table = table.append_column(name, array(named, pa.string()))
         added = [] if own else [name]
-        if isinstance(self.run, (Normalize, Translate)):  # a row for each row, without its other columns
+        if self._takes_messages:
             return numbers, self.run(table).drop_columns(added)
         made = self.run(table.append_column(NUMBER, pa.array(numbers, pa.int64())))
         return made[NUMBER].to_pylist(), made.drop_columns([NUMBER, *added])

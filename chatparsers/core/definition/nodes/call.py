@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ....schema.tools import ANY_TOOL, Argument, Tool
 from ....values import Json, Raw, Syntax
-from ..wrong import check_run, check_texts, spelt, wrong
+from ..wrong import check_run, check_texts, described, wrong
 from .control import Many, Tag
 from .node import (
     ALWAYS,
@@ -137,7 +137,7 @@ class Header(_Captured, shown="p.header(…)"):
             items = way.items if isinstance(way, Sequence) else (way,)
             if _measure(way, reader, kept).names != 1 or not any(isinstance(item, Name) for item in items):
                 mend = "write p.name(tool) once into each way"
-                wrong(self, f"{spelt(way)}, a way to parse it, has not one name of the tool", mend)
+                wrong(self, f"{described(way)}, a way to parse it, has not one name of the tool", mend)
         if reader.generated and not any(
             isinstance(inner, (Name, JsonName))
             or (isinstance(inner, Literal) and reader.tool.name in inner.text)
@@ -363,7 +363,7 @@ class Calls(Inner):
         return (self.item, self.separator)
 
     def shown(self) -> str:
-        return f"p.calls({spelt(self.item)})"
+        return f"p.calls({described(self.item)})"
 
     def check(self, reader: Reader) -> None:
         if reader.empty(self.item) and reader.empty(self.separator):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ..wrong import spelt, wrong
+from ..wrong import described, wrong
 from .node import ALWAYS, NEVER, SOMETIMES, Around, Inner, Leaf, Node, Reader, Rules, Silent
 from .text import check_bounds
 
@@ -40,10 +40,10 @@ class Many(Around, commits=False):
 
     def shown(self) -> str:
         if (self.least, self.most) == (0, 1):
-            return f"p.optional({spelt(self.node)})"
+            return f"p.optional({described(self.node)})"
         if self.most is None:
-            return f"p.many({spelt(self.node)}{f', {self.least}' if self.least else ''})"
-        return f"p.repeat({spelt(self.node)}, {self.least}, {self.most})"
+            return f"p.many({described(self.node)}{f', {self.least}' if self.least else ''})"
+        return f"p.repeat({described(self.node)}, {self.least}, {self.most})"
 
     def check(self, reader: Reader) -> None:
         check_bounds(self, self.least, self.most)
@@ -71,7 +71,7 @@ class Look(Around, family=True, empty=SOMETIMES, commits=False):
         if found is not None:
             wrong(
                 self,
-                f"{spelt(found)} commits to a call, and this only looks ahead",
+                f"{described(found)} commits to a call, and this only looks ahead",
                 "look for what stands before it",
             )
 
@@ -83,7 +83,7 @@ class Peek(Look):
     node: Node
 
     def shown(self) -> str:
-        return f"p.peek({spelt(self.node)})"
+        return f"p.peek({described(self.node)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Not(Look):
     node: Node
 
     def shown(self) -> str:
-        return f"p.negate({spelt(self.node)})"
+        return f"p.negate({described(self.node)})"
 
 
 class Wrapper(Inner, Around, family=True):
@@ -110,7 +110,7 @@ class Rule(Wrapper, check=None):
     node: Node
 
     def shown(self) -> str:
-        return f"p.rule({self.name!r}, {spelt(self.node)})"
+        return f"p.rule({self.name!r}, {described(self.node)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Tagged(Wrapper):
     node: Node
 
     def shown(self) -> str:
-        return spelt(self.node) if self.tag is Tag.CALL else f"p.tag({self.tag}, {spelt(self.node)})"
+        return described(self.node) if self.tag is Tag.CALL else f"p.tag({self.tag}, {described(self.node)})"
 
     def check(self, reader: Reader) -> None:
         if self.tag in (Tag.NAME, Tag.ID, Tag.ARG_NAME):
@@ -148,12 +148,12 @@ class Atomic(Wrapper):
     node: Node
 
     def shown(self) -> str:
-        return f"p.atomic({spelt(self.node)})"
+        return f"p.atomic({described(self.node)})"
 
     def check(self, reader: Reader) -> None:
         found = reader.commitment(self.node)
         if found is not None:
-            wrong(self, f"{spelt(found)} commits, so nothing can be held", "leave it out of p.atomic()")
+            wrong(self, f"{described(found)} commits, so nothing can be held", "leave it out of p.atomic()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +172,4 @@ class Lenient(Inner, check=None):
         return (self.strict if generated else self.lenient,)
 
     def shown(self) -> str:
-        return f"p.reads({spelt(self.strict)}, …)"
+        return f"p.reads({described(self.strict)}, …)"

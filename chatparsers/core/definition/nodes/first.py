@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Generic, TypeAlias, TypeVar
 
@@ -14,18 +15,18 @@ from .text import End
 _Path = TypeVar("_Path")
 
 
-def once(paths: Iterable[_Path]) -> list[_Path]:
+def distinct(paths: Iterable[_Path]) -> list[_Path]:
     """The paths, equal ones once."""
     return list(dict.fromkeys(paths))
 
 
-class Paths(Generic[_Path]):
+class Paths(ABC, Generic[_Path]):
     """Follows all paths through a node at once. A path is what its reader noted of the nodes on it."""
 
     generated = False
     """Whether the grammar's reading is followed, not the parser's."""
     most = float("inf")
-    """The most paths that are told apart. An item of a sequence that leads to more is read as a leaf."""
+    """The most paths that are followed. An item of a sequence that leads to more is read as a leaf."""
 
     def after(self, node: Node, paths: list[_Path]) -> list[_Path]:
         """The paths to the end of ``node``, each of which goes on from one of ``paths``."""
@@ -48,12 +49,12 @@ class Paths(Generic[_Path]):
 
     def choice(self, node: Choice, paths: list[_Path]) -> list[_Path]:
         """The paths through each option."""
-        return once(path for option in node.options for path in self.after(option, paths))
+        return distinct(path for option in node.options for path in self.after(option, paths))
 
     def repeat(self, node: Many, paths: list[_Path]) -> list[_Path]:
         """The paths once through what is repeated, and those that leave it out."""
         found = self.after(node.node, paths)
-        return found if node.least else once([*found, *paths])
+        return found if node.least else distinct([*found, *paths])
 
     def look(self, node: Look, paths: list[_Path]) -> list[_Path]:
         """The paths on which ``node`` looks ahead."""
@@ -63,9 +64,9 @@ class Paths(Generic[_Path]):
         """The paths through what ``node`` stands for."""
         return self.after(node.inner(self.generated), paths)
 
+    @abstractmethod
     def leaf(self, node: Node, paths: list[_Path]) -> list[_Path]:
         """The paths, with ``node`` at the end of each."""
-        raise NotImplementedError
 
 
 _MOST = 250
@@ -138,7 +139,7 @@ class _Openings(Paths[Opening]):
 
     def repeat(self, node: Many, paths: list[Opening]) -> list[Opening]:
         found = self._ended(self.after(node.node, paths))
-        return found if node.least else once([*found, *paths])
+        return found if node.least else distinct([*found, *paths])
 
     def inner(self, node: Inner, paths: list[Opening]) -> list[Opening]:
         found = super().inner(node, paths)
@@ -154,7 +155,7 @@ class _Openings(Paths[Opening]):
         return [((*path, node), True) if more else (path, False) for path, more in paths]
 
     def _ended(self, paths: list[Opening]) -> list[Opening]:
-        return once((path, False) for path, _ in paths)
+        return distinct((path, False) for path, _ in paths)
 
 
 def opens(node: Node) -> list[Opening]:

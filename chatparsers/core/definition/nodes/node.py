@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ....errors import DefinitionError
 from ....schema.tools import Argument, Tool
-from ..wrong import check_characters, spelt, wrong
+from ..wrong import check_characters, described, wrong
 
 _Fact = TypeVar("_Fact", bound=Callable[..., Any])
 _Row = TypeVar("_Row")
@@ -318,7 +318,9 @@ class Sequence(Node, tokens=(), commits=False, check=None):
 
     def shown(self) -> str:
         return (
-            " + ".join(f"({spelt(item)})" if isinstance(item, Choice) else spelt(item) for item in self.items)
+            " + ".join(
+                f"({described(item)})" if isinstance(item, Choice) else described(item) for item in self.items
+            )
             or "''"
         )
 
@@ -343,7 +345,7 @@ class Choice(Node, tokens=(), commits=False):
         return max([option.empty(rules) for option in self.options], default=NEVER)
 
     def shown(self) -> str:
-        return " | ".join(map(spelt, self.options))
+        return " | ".join(map(described, self.options))
 
     def check(self, reader: Reader) -> None:
         if not self.options:
@@ -352,5 +354,5 @@ class Choice(Node, tokens=(), commits=False):
             return
         for option in self.options[:-1]:
             if option.empty(()) == ALWAYS:
-                what = f"the alternatives after {spelt(option)} are never tried, as it always matches"
+                what = f"the alternatives after {described(option)} are never tried, as it always matches"
                 wrong(self, what, "put it last, or use p.optional()")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ....errors import DefinitionError
-from ..wrong import spelt, wrong
+from ..wrong import described, wrong
 from .first import first, head, opens
 from .node import SOMETIMES, Leaf, Node, Reader
 
@@ -112,4 +112,4 @@ def _check_found(where: str, parts: Iterable[tuple[str, Node | None]]) -> None:
             try:
                 first(head(part))
             except DefinitionError as error:
-                raise DefinitionError(f"{where}({option}={spelt(part)}): {error}") from None
+                raise DefinitionError(f"{where}({option}={described(part)}): {error}") from None
