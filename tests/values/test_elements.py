@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatparsers.core import Elements
-from chatparsers.errors import DefinitionError
 from chatparsers.schema.document import Document
 from chatparsers.values.elements import ElementScanner
 
@@ -161,8 +159,3 @@ def test_a_marker_that_is_a_token_breaks_a_text(read: Read) -> None:
         whole = read(made, text)
         assert (whole.done, whole.position, whole.error) == (False, 1, "'¦</v>'")
         assert read(made, text, range(len(text))) == whole
-
-
-def test_a_marker_is_needed() -> None:
-    with pytest.raises(DefinitionError, match="the marker before each tag"):
-        Elements("")

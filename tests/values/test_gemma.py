@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Callable
 from functools import partial
 from string import ascii_letters
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chatparsers
+from chatparsers.core import Elements
 from chatparsers.errors import DefinitionError
 from chatparsers.values.gemma import GemmaScanner
 
@@ -90,16 +90,6 @@ def test_what_the_writer_writes_comes_out_as_json(
     assert json.loads(reading.out) == value
 
 
-@pytest.mark.parametrize("quote", QUOTES)
-@given(value=values, cuts=cuts, indent=st.sampled_from([None, 0, 2]), ascii_only=st.booleans())
-def test_json_is_passed_on_as_it_is(
-    read: Read, quote: str, value: Any, cuts: list[int], indent: int | None, ascii_only: bool
-) -> None:
-    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
-    reading = read(lambda: GemmaScanner(quote), text + ",", cuts)
-    assert (reading.out, reading.done, reading.position, reading.notes) == (text, True, len(text), [])
-
-
 def test_the_example_of_the_templates(read: Read) -> None:
     text = "{location:<escape>Tokyo, Japan<escape>,days:3,units:[<escape>a<escape>,null],o:{deep:true}}<end_function"
     reading = read(lambda: GemmaScanner("<escape>", "{"), text)
@@ -107,108 +97,11 @@ def test_the_example_of_the_templates(read: Read) -> None:
     assert text[reading.position :] == "<end_function"
 
 
-TAKEN = [
-    ("{k:Q\\ \"'\nQ}", '{"k":"\\\\ \\"\'\\n"}', []),
-    ("{k:QQ}", '{"k":""}', []),
-    ("{a b : 1}", '{"a b" : 1}', []),
-    ("{a\nb:1}", '{"a\\nb":1}', []),
-    ('{a"b\\:1}', '{"a\\"b\\\\":1}', []),
-    ("{filter[x]:1e400}", '{"filter[x]":1e400}', []),
-    ("{Qa:bQ:1}", '{"a:b":1}', []),
-    ("{<a:1}", '{"<a":1}', []),
-    ("{k:None,l:[True]}", '{"k":null,"l":[true]}', [(3, "'null'", "None"), (11, "'true'", "True")]),
-    ('{k:"a\nb"}', '{"k":"a\\nb"}', [(5, "an escaped control character", "\n")]),
-    ("{" + "k" * 1000 + " " * 1000 + "k:1}", '{"' + "k" * 1000 + " " * 1000 + 'k":1}', []),
-]
-
-
-@pytest.mark.parametrize("quote", QUOTES)
-@pytest.mark.parametrize(("text", "out", "notes"), TAKEN)
-def test_what_is_read(read: Read, quote: str, text: str, out: str, notes: list[tuple[int, str, str]]) -> None:
-    text = text.replace("Q", quote)
-    whole = read(lambda: GemmaScanner(quote), text)
-    assert (whole.out, whole.done, whole.notes) == (out, True, notes)
-    json.loads(whole.out)
-    assert read(lambda: GemmaScanner(quote), text, range(len(text)), last_empty=True) == whole
-
-
-BROKEN = [
-    ("", 0, "a value"),
-    ("}", 0, "a value"),
-    ("x", 0, "a value"),
-    ("<x", 0, "a value"),
-    ("'x'", 0, "a value"),
-    ("nul", 0, "a JSON value"),
-    ("{", 1, "a key or '}'"),
-    ("{:1}", 1, "a key or '}'"),
-    ("{,}", 1, "a key or '}'"),
-    ("{]", 1, "a key or '}'"),
-    ("{a", 2, "':'"),
-    ("{a  ", 4, "':'"),
-    ("{a,b:1}", 2, "':'"),
-    ("{a}", 2, "':'"),
-    ("{a b{", 4, "':'"),
-    ('{"a"', 4, "':'"),
-    ('{"a" b:1}', 5, "':'"),
-    ('{"a', 3, "the end of a key"),
-    ("{a:}", 3, "a value"),
-    ("{a:Oslo}", 3, "a value"),
-    ("{a:nothing}", 3, "a JSON value"),
-    ("{a:01}", 5, "a JSON number"),
-    ("{a:1", 4, "',' or '}'"),
-    ("{a:1]", 4, "',' or '}'"),
-    ("{a:1,,}", 5, "a key"),
-    ("{a:1,]", 5, "a key"),
-    ("{a:1 b:2}", 5, "',' or '}'"),
-    ("[", 1, "a value or ']'"),
-    ("[1}", 2, "',' or ']'"),
-]
-
-
-@pytest.mark.parametrize("quote", QUOTES)
-@pytest.mark.parametrize(("text", "position", "expected"), BROKEN)
-def test_what_is_not_gemmas_breaks_at_one_place(
-    read: Read, quote: str, text: str, position: int, expected: str
-) -> None:
-    whole = read(lambda: GemmaScanner(quote), text)
-    assert (whole.position, whole.error, whole.done) == (position, expected, False)
-    assert read(lambda: GemmaScanner(quote), text, range(len(text)), last_empty=True) == whole
-
-
-@pytest.mark.parametrize("quote", QUOTES)
-@pytest.mark.parametrize(
-    ("text", "out", "position"),
-    [("{a:1, \n}", '{"a":1 \n}', 7), ("{a:[1,{b:2,},]}", '{"a":[1,{"b":2}]}', 11)],
-)
-def test_a_comma_before_a_closing_bracket_is_left_out(
-    read: Read, quote: str, text: str, out: str, position: int
-) -> None:
-    whole = read(lambda: GemmaScanner(quote), text)
-    assert (whole.out, whole.done, whole.notes[0][0]) == (out, True, position)
-    assert read(lambda: GemmaScanner(quote), text, range(len(text)), last_empty=True) == whole
-
-
-@pytest.mark.parametrize("quote", QUOTES)
-@pytest.mark.parametrize(
-    ("text", "expected"), [("{a:Qb", "the end of a string"), ("{Qa", "the end of a key")]
-)
-def test_a_string_without_its_end_breaks_at_the_end(read: Read, quote: str, text: str, expected: str) -> None:
-    text = text.replace("Q", quote) + quote[:-1]
-    whole = read(lambda: GemmaScanner(quote), text)
-    assert (whole.position, whole.error) == (len(text), expected)
-    assert read(lambda: GemmaScanner(quote), text, range(len(text))) == whole
-
-
-def test_kinds_say_how_a_value_may_begin(read: Read) -> None:
-    assert read(lambda: GemmaScanner("<escape>", "{"), "[1]").error == "an object"
-    assert read(lambda: GemmaScanner("<escape>", "{"), "<escape>a<escape>").error == "an object"
-    assert read(lambda: GemmaScanner("<escape>", "{["), "1").error == "a value"
-    assert read(lambda: GemmaScanner("<escape>", "{"), " {}").done
-
-
 def test_a_marker_is_needed() -> None:
     with pytest.raises(DefinitionError, match="expected the marker around strings, found ''"):
         GemmaScanner("")
+    with pytest.raises(DefinitionError, match="the marker before each tag"):
+        Elements("")
 
 
 ENDS = ["<end>", "\ud802"]
@@ -286,28 +179,6 @@ def test_a_string_that_is_not_closed_ends_with_the_call(
     whole = read(lambda: GemmaScanner("<escape>", "{", ("<end>",)), written + "}<end>", cuts)
     assert (json.loads(whole.out), written[whole.position :]) == ({"a": before, "k": text}, "")
     assert whole.done
-
-
-@pytest.mark.parametrize("step", [1, 7, 100_000])
-def test_depth_costs_no_recursion(read: Read, step: int) -> None:
-    text = "{a:[" * 10_000 + "]}" * 10_000
-    reading = read(lambda: GemmaScanner("<escape>"), text, range(0, len(text), step))
-    assert (reading.out, reading.done) == ('{"a":[' * 10_000 + "]}" * 10_000, True)
-
-
-@pytest.mark.parametrize("quote", QUOTES)
-def test_a_long_string_goes_out_at_once_and_leaves_no_trace(quote: str) -> None:
-    scanner = GemmaScanner(quote)
-    scanner.scan("{a:" + quote, 0, False)
-    before = len(pickle.dumps(scanner))
-    for piece in ["text ", "and \n", "caf\u00e9", 'q"\\'] * 1000:
-        assert scanner.scan(piece, 0, False) == len(piece)
-        assert scanner.out == json.dumps(piece, ensure_ascii=False)[1:-1]
-        assert scanner.plain is not None
-        assert (scanner.plain(piece) is None) == (scanner.out == piece)
-    assert len(pickle.dumps(scanner)) < before + 100
-    held = scanner.scan("x" + quote[:-1], 0, False)
-    assert (held, scanner.out, scanner.plain is None) == (1, "x", len(quote) > 1)
 
 
 @pytest.mark.parametrize("text", ["{a:QOslo}E", "{a:Oslo}E"])
