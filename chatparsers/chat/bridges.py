@@ -121,7 +121,7 @@ def is_proved(request: Request, shape: Shape, role: str) -> bool:
 
 
 def _switch(model: Model) -> bool:
-    return bool(model.template().can.thinking_switches)
+    return bool(model.template().can.thinking.names)
 
 
 def _proof(request: Request, shape: Shape, kind: str, tool: str) -> Verdict | None:

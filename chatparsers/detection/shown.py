@@ -101,7 +101,7 @@ def knows_reasoning(template: Template, format: Format) -> bool:
     It writes reasoning, has a switch for it, tells a marker of it or opens it in a prompt, or cuts it out of a past
     answer.
     """
-    if template.can.reasoning_as is not None or template.thinking_kwargs(False):
+    if template.can.full.reasoning_as is not None or template.thinking_kwargs(False):
         return True
     try:
         prompt = template.probed(HISTORY, tools=TOOLS, add_generation_prompt=True)

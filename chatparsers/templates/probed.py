@@ -5,16 +5,19 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import TemplateError
 from .code import Code
+from .jinja.limits import Limits, limited
 from .jinja.traced import tracing
 from .messages import Wants, own, own_tools, shape, with_texts
 from .trace import Marked, Trace
 
 _KEPT = 500_000
 """The characters that are kept: some two hundred renderings."""
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 Messages = Sequence[Mapping[str, Any]]
@@ -24,53 +27,45 @@ Rewrite = Callable[[Messages], Messages]
 class Probed:
     """What a template makes of conversations that no caller gave. Several questions need the same rendering.
 
-    ``clock``: stands still, as renderings are compared. The methods take what `messages.shape` and `Code.write` take.
-    ``rewrite``: what a polyfill makes of the messages before they are shaped; a trace is of the messages before it.
-    They raise `TemplateError` where the template refuses the conversation.
+    ``clock``: stands still, as renderings are compared.
     """
 
-    def __init__(self, code: Code, name: str) -> None:
-        self._code = code
-        self._name = name
+    def __init__(self, code: Code, name: str, limits: Limits) -> None:
+        self.name = name
+        self.limits = limits
         self.clock = datetime.combine(datetime.now(), time()).strftime
-        self._found: dict[bytes, str | Trace | TemplateError] = {}
+        self._code = code
+        self._found: dict[bytes, Trace | TemplateError] = {}
         self._characters = 0
 
-    def text(self, messages: Messages, wants: Wants, *asked: Any) -> str:
-        """The rendering."""
-        found = self._once(self._text, messages, wants, *asked)
-        return found.text if isinstance(found, Trace) else found
-
-    def trace(self, messages: Messages, wants: Wants, *asked: Any) -> Trace:
-        """The rendering, and whose each character of it is."""
-        found = self._once(self._trace, messages, wants, *asked)
-        assert isinstance(found, Trace)  # what was kept without one is rendered again
-        return found
-
-    def _once(
+    @limited
+    def trace(
         self,
-        find: Callable[..., str | Trace],
         messages: Messages,
         wants: Wants,
-        tools: Messages | None,
-        generate: bool,
-        variables: Mapping[str, Any],
+        tools: Messages | None = None,
+        generate: bool = False,
+        variables: Mapping[str, Any] = _NONE,
         rewrite: Rewrite | None = None,
-    ) -> str | Trace:
+    ) -> Trace:
+        """The rendering, and whose each character of it is. Takes what `messages.shape` and `Code.write` take.
+
+        ``rewrite``: what a polyfill makes of the messages before they are shaped; the trace is of the messages before
+        it. Raises `TemplateError` if the template refuses the conversation.
+        """
         given = {"strftime_now": self.clock, **variables}
-        shaped = shape(messages if rewrite is None else rewrite(messages), wants, self._name)
+        shaped = shape(messages if rewrite is None else rewrite(messages), wants, self.name)
         plain = sorted(item for item in given.items() if item[0] != "strftime_now")
         form = wants.flat_tools, wants.no_tools, wants.functions, generate, given["strftime_now"]("%c")
-        asked = messages, wants, tools, generate, given, rewrite
         try:
             asking: Any = shaped, tools, form, plain, None if rewrite is None else messages
             key = marshal.dumps(asking, 2)
         except (TypeError, ValueError):  # no plain data
-            return find(*asked)
+            return self._trace(messages, wants, tools, generate, given, rewrite)
         found = self._found.get(key)
-        if found is None or (isinstance(found, str) and find == self._trace):
+        if found is None:
             try:
-                found = find(*asked)
+                found = self._trace(messages, wants, tools, generate, given, rewrite)
             except TemplateError as error:
                 found = TemplateError(str(error))
             if self._characters > _KEPT:
@@ -81,7 +76,7 @@ class Probed:
             raise TemplateError(str(found))
         return found
 
-    def _text(
+    def _trace(
         self,
         messages: Messages,
         wants: Wants,
@@ -89,13 +84,11 @@ class Probed:
         generate: bool,
         variables: Mapping[str, Any],
         rewrite: Rewrite | None,
-    ) -> str:
-        given = messages if rewrite is None else rewrite(messages)
-        shaped = shape(given, wants, self._name)
-        text = self._code.write(shaped, wants, own_tools(tools), generate, own(variables))
-        return with_texts(text, given, self._name)
-
-    def _trace(self, messages: Messages, *asked: Any) -> Trace:
+    ) -> Trace:
         marked = Marked()
+        given: Messages = marked.messages(messages)
         with tracing():
-            return marked.trace(self._text(marked.messages(messages), *asked))
+            given = given if rewrite is None else rewrite(given)
+            shaped = shape(given, wants, self.name)
+            text = self._code.write(shaped, wants, own_tools(tools), generate, own(variables))
+            return marked.trace(with_texts(text, given, self.name))

@@ -28,7 +28,6 @@ from .probe.capabilities import Capabilities, Prober, channel_of
 from .probe.edges import end_marker
 from .probe.parts import shows_part
 from .probe.stand_ins import TOOLS, answer, answered, ending_in, question
-from .probe.thinking import Thinking
 from .probe.turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
 from .probed import Probed, Rewrite
 from .rewrite.continuation import cut_at_tag, tagged
@@ -59,8 +58,8 @@ class Template:
         self.name = name
         self.limits = limits
         self._code = Code(source, bos_token, eos_token, name, limits)
-        self._probed = Probed(self._code, name)
-        self.can = Prober(self._shown, Thinking(self._question, lambda: self.variables))
+        self._probed = Probed(self._code, name, limits)
+        self.can = Prober(self._probed, lambda: self.variables)
         """What `probe` tells, each fact found at its first use."""
         self._parts: dict[tuple[str, str], bool] = {}
         self._tails: dict[bytes, tuple[str, str] | None] = {}
@@ -76,7 +75,8 @@ class Template:
     def wants(self) -> Wants:
         """The shape in which this template reads calls, reasoning and content; found by rendering stand-ins."""
         full, can = self.can.full, self.can
-        return replace(full, content_as=can.content_as, join_content=can.joins_content)
+        content = "either" if can.reads_lists else full.content_as
+        return replace(full, content_as=content, join_content=can.joins_content)
 
     @limited
     def render(
@@ -275,7 +275,7 @@ class Template:
         definitions = own_tools(tools)
 
         def render(messages: Sequence[Mapping[str, Any]], generate: bool = False) -> str:
-            return self._probed.text(messages, wants, definitions, generate, variables)
+            return self._probed.trace(messages, wants, definitions, generate, variables).text
 
         needle, followed = self._followed(history, wants, definitions, variables)
         texts = Renderings(
@@ -332,8 +332,14 @@ class Template:
             generation_prompt = self._generation_prompt(self.probed, [question()], None, {})
         except TemplateError:
             generation_prompt = ""
+        wants, thinking = self.wants, self.can.thinking
         found: dict[str, Any] = {
             "images": self.shows_part("image"),
+            "content_as": wants.content_as,
+            "arguments_as": wants.arguments_as,
+            "reasoning_as": wants.reasoning_as,
+            "thinking_switches": thinking.names,
+            "thinking_default": thinking.default,
             "channel": channel_of(self._wire()),
             "generation_prompt": generation_prompt,
         }
@@ -353,17 +359,9 @@ class Template:
                 return wire
         return ""
 
-    @limited
-    def probed(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        *,
-        tools: Sequence[Mapping[str, Any]] | None = None,
-        add_generation_prompt: bool = False,
-        **variables: Any,
-    ) -> str:
+    def probed(self, messages: Sequence[Mapping[str, Any]], **request: Any) -> str:
         """As `render`, for stand-ins: see `Probed`."""
-        return self._probed.text(messages, self._wants_for(messages), tools, add_generation_prompt, variables)
+        return self.shown(messages, **request).text
 
     @limited
     def shown(
@@ -375,26 +373,9 @@ class Template:
         rewrite: Rewrite | None = None,
         **variables: Any,
     ) -> Trace:
-        """As `probed`, and whose each character is."""
+        """As `probed`, and whose each character is. ``rewrite``: what a polyfill makes of the messages."""
         wants = self._wants_for(messages if rewrite is None else rewrite(messages))
         return self._probed.trace(messages, wants, tools, add_generation_prompt, variables, rewrite)
-
-    @limited
-    def _shown(
-        self,
-        messages: list[dict[str, Any]],
-        wants: Wants,
-        tools: list[dict[str, Any]] | None,
-        add_generation_prompt: bool,
-        variables: Mapping[str, Any],
-    ) -> Trace | None:
-        try:
-            return self._probed.trace(messages, wants, tools, add_generation_prompt, variables)
-        except TemplateError:
-            return None
-
-    def _question(self, variables: Mapping[str, Any]) -> Trace | None:
-        return self._shown([question()], self.can.plain, None, True, variables)
 
     def _wants_for(self, messages: Iterable[Mapping[str, Any]]) -> Wants:
         """As much of the shape as these messages need; the rest is not probed."""

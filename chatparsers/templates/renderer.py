@@ -14,13 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.format import Format
-from ..errors import ChatParsersError, TemplateError
-from ..kept import cached
+from ..errors import TemplateError
 from .jinja.failure import place
-from .probe.capabilities import shows
-from .probe.edges import opening
-from .probe.stand_ins import FOUND, NAME, TOOLS, VALUE, answer, call_of, ending_in, question, results
-from .probed import Rewrite
+from .probe.stand_ins import ending_in
 from .render import Template
 from .rewrite.declared import ToolsAs
 from .rewrite.history import History
@@ -31,7 +27,6 @@ from .rewrite.polyfills import POLYFILLS, Message, apply, flat_tools
 from .trace import Trace
 
 _ALL = frozenset(POLYFILLS)
-_ROLE = "needlerole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +60,7 @@ class Renderer:
         self.tools_as = tools_as
         self.syntax = syntax
         self.allowed = _ALL if allowed is None else frozenset(allowed)
-        self._calls_known = calls_known
-        self._planner = Planner(
-            self._shown,
-            syntax,
-            knows_results=lambda: self._knows_results,
-            reads_back=lambda: self._reads_back,
-            tools_as=tools_as,
-            teaches=lambda: self._teaches,
-        )
+        self._planner = Planner(template, syntax, tools_as, calls_known)
 
     def rewrite(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None = None
@@ -156,66 +143,11 @@ class Renderer:
     @property
     def _results_as(self) -> str:
         """The role whose messages results are written as."""
-        return "tool" if self._knows_results else "user"
+        return "tool" if self._planner.knows_results else "user"
 
     def _in_results(self, kind: str) -> bool:
         """Whether results may have parts of this type."""
         return self.template.shows_part(kind, self._results_as)
-
-    @cached
-    def _knows_results(self) -> bool:
-        """Whether the template has a place for results, and does not just print any role's name."""
-        if self.template.can.tools or self.template.can.tool_calls:
-            return True
-        found = [
-            self._asked([question(), answer(), {**results(1)[0], "role": role}]) for role in ("tool", _ROLE)
-        ]
-        shown, other = ("" if trace is None else trace.text for trace in found)
-        for spelt in (str.lower, str.title, str.upper):
-            other = other.replace(spelt(_ROLE), spelt("tool"))
-        return shows(found[0], 2, FOUND) and shown != other
-
-    @cached
-    def _teaches(self) -> bool:
-        """Whether nothing tells how the model would write a call: the template does as if there were none."""
-        if self._calls_known:
-            return False
-        call = {**call_of(), **call_of()["function"]}
-        without, with_call = (
-            self._asked([question(), {**answer(), **more}], TOOLS) for more in ({}, {"tool_calls": [call]})
-        )
-        return with_call is None or (without is not None and with_call.text == without.text)
-
-    @cached
-    def _reads_back(self) -> bool:
-        """Whether a call that is in the text of an assistant's message is read as that call."""
-        tools = [TOOLS[0]["function"]]
-        try:
-            text = self.syntax.render(answer("", calls=1), tools)
-            turn = self.template.exchange(answer(text), history=[question()])
-            prefix = opening(self.syntax, turn[1])
-            found = self.syntax.bind(tools=tools, prefix=prefix).parse(turn[2])
-        except ChatParsersError:
-            return False
-        return [call.name for call in found.tool_calls] == [NAME] and VALUE not in found.content
-
-    def _asked(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> Trace | None:
-        try:
-            return self._shown(messages, tools)
-        except TemplateError:
-            return None
-
-    def _shown(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Message] | None,
-        rewrite: Rewrite | None = None,
-        thinking: bool = False,
-    ) -> Trace:
-        variables = self.template.thinking_kwargs(True) if thinking else {}
-        return self.template.shown(
-            messages, tools=tools, add_generation_prompt=True, rewrite=rewrite, **variables
-        )
 
 
 def _usual() -> Iterable[tuple[Outline, bool]]:

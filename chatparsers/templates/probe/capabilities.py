@@ -9,14 +9,17 @@ texts is asked only for the shape of texts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Literal, Protocol
+from types import MappingProxyType
+from typing import Any, Literal
 
 from ...core.shown import Shown
+from ...errors import TemplateError
 from ...kept import cached
 from ..messages import CallIds, ReasoningAs, Wants
+from ..probed import Probed
 from ..trace import Trace, covered
 from .stand_ins import (
     ANSWER,
@@ -52,6 +55,7 @@ _EMPTIES: tuple[Literal["text", "none"], ...] = ("text", "none")
 _IDS: tuple[CallIds, ...] = ("keep", "fill", "short", "function")
 _FIELDS: tuple[ReasoningAs, ...] = ("reasoning_content", "reasoning", "thinking")
 _MORE, _DEVELOPER = "Go on.", "Be exact."
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +100,13 @@ class Capabilities(Shown):
     generation_prompt: str
 
 
-class Show(Protocol):
-    """Renders messages in a shape, traced. None if the template refuses them."""
-
-    def __call__(
-        self,
-        messages: Messages,
-        wants: Wants,
-        tools: list[dict[str, Any]] | None,
-        add_generation_prompt: bool,
-        variables: Mapping[str, Any],
-    ) -> Trace | None: ...
-
-
 class Prober:
-    """What one template shows, each thing found at its first use. The properties that `Capabilities` names are those
-    facts. ``show`` renders; ``thinking`` knows the template's switches."""
+    """What one template shows, each thing found at its first use. The properties are facts of `Capabilities`.
+    ``reads``: the variables that the template reads, None if that cannot be told. ``thinking``: its switches."""
 
-    def __init__(self, show: Show, thinking: Thinking) -> None:
-        self._show = show
-        self.thinking = thinking
+    def __init__(self, probed: Probed, reads: Callable[[], frozenset[str] | None]) -> None:
+        self._probed = probed
+        self.thinking = Thinking(self._asked, reads)
 
     def _shown(
         self,
@@ -123,9 +114,17 @@ class Prober:
         wants: Wants,
         *,
         tools: bool = False,
-        variables: Mapping[str, Any] | None = None,
+        generate: bool = False,
+        variables: Mapping[str, Any] = _NONE,
     ) -> Trace | None:
-        return self._show(messages, wants, TOOLS if tools else None, False, variables or {})
+        """The rendering; None if the template refuses it."""
+        try:
+            return self._probed.trace(messages, wants, TOOLS if tools else None, generate, variables)
+        except TemplateError:
+            return None
+
+    def _asked(self, variables: Mapping[str, Any]) -> Trace | None:
+        return self._shown([question()], self.plain, generate=True, variables=variables)
 
     # The shapes that it reads
 
@@ -224,7 +223,7 @@ class Prober:
         *,
         results: tuple[str, ...] | None = None,
         thought: str = "",
-        variables: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] = _NONE,
     ) -> bool:
         """Whether calls come out whole: in the last turn, or with the ids of ``results`` before these."""
         message = answer("", thought=thought, calls=number, ids=IDS if results is None else results)
@@ -281,26 +280,6 @@ class Prober:
         yield self.thinking.switched(True)
 
     # What it shows: the fields of `Capabilities`
-
-    @property
-    def content_as(self) -> Literal["text", "parts", "either"]:
-        return "either" if self.reads_lists else self.plain.content_as
-
-    @property
-    def arguments_as(self) -> Literal["dict", "text"]:
-        return self.full.arguments_as
-
-    @property
-    def reasoning_as(self) -> ReasoningAs | None:
-        return self.full.reasoning_as
-
-    @property
-    def thinking_switches(self) -> tuple[str, ...]:
-        return self.thinking.names
-
-    @property
-    def thinking_default(self) -> bool | None:
-        return self.thinking.default
 
     @cached
     def tools(self) -> bool:

@@ -19,15 +19,17 @@ prompt that the engine holds. Then `round` joins the plan.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise, product
 from operator import lt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+from ...core.format import Format
 from ...errors import ChatParsersError
 from ...kept import cached
 from ..probe.capabilities import PRINTED, shows, shows_call
+from ..probe.edges import opening
 from ..probe.stand_ins import (
     ANSWER,
     DESCRIPTION,
@@ -39,13 +41,18 @@ from ..probe.stand_ins import (
     SYSTEM,
     THOUGHT,
     TOOLS,
+    VALUE,
     answer,
+    call_of,
+    question,
+    results,
 )
 from ..probed import Rewrite
+from ..render import Template
 from ..trace import Trace
 from .declared import ToolsAs
 from .outline import Kind, Outline
-from .polyfills import POLYFILLS, Message, Syntax, apply, flat_tools
+from .polyfills import POLYFILLS, Message, apply, flat_tools
 
 _KEPT = 32_768
 """The kinds in the outlines for which plans are kept, about 4 MB; what was ruled out counts as eight."""
@@ -54,6 +61,7 @@ _BEGINNINGS = 4
 _SYSTEMS = frozenset({"developer_role", "several_systems", "late_system", "system_role"})
 _CALLS = frozenset({"text_before_calls", "text_beside_calls", "parallel_calls", "tool_calls"})
 _AROUND = frozenset({"round", "alternation"})
+_ROLE = "needlerole"
 _CHANGES = {
     "tools": _SYSTEMS | {"tools", "flat"},
     "a call": _CALLS | {"tools", "flat", "alternation"},
@@ -81,19 +89,6 @@ class Plan:
     out: tuple[Ruled, ...] = ()
 
 
-class Show(Protocol):
-    """Renders messages with tools, after the messages were rewritten, and traces them. ``thinking``: with thoughts
-    switched on. Raises `TemplateError`."""
-
-    def __call__(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[Message] | None,
-        rewrite: Rewrite | None,
-        thinking: bool,
-    ) -> Trace: ...
-
-
 class Way(NamedTuple):
     """A conversation as some polyfills write it. ``given``: what the template gets of the messages."""
 
@@ -104,29 +99,13 @@ class Way(NamedTuple):
 
 
 class Planner:
-    """Finds and keeps the plans of one template and one syntax of calls.
+    """Finds and keeps the plans of one template and one syntax of calls; its parameters are those of `Renderer`."""
 
-    ``show`` renders with the template. ``knows_results``: whether the template shows results on purpose; if not, it
-    prints their role by accident. ``reads_back``: whether a call written as text is read back from a rendering.
-    ``teaches``: whether the prompt tells tools and calls in the syntax even if the template shows tools.
-    """
-
-    def __init__(
-        self,
-        show: Show,
-        syntax: Syntax,
-        *,
-        knows_results: Callable[[], bool],
-        reads_back: Callable[[], bool],
-        tools_as: ToolsAs = "json",
-        teaches: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self._show = show
+    def __init__(self, template: Template, syntax: Format, tools_as: ToolsAs, calls_known: bool) -> None:
+        self._template = template
         self._syntax = syntax
-        self._knows_results = knows_results
-        self._reads_back = reads_back
         self._tools_as = tools_as
-        self._teaches = teaches
+        self._calls_known = calls_known
         self._rounds: dict[tuple[tuple[str, ...], Outline, bool], bool] = {}
         self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
         self._kinds = 0  # in the outlines of the plans
@@ -160,7 +139,7 @@ class Planner:
                     way = self.way(names, messages, tools)
                 except ChatParsersError:
                     continue
-                if "tool_calls" in names and not self._reads_back():
+                if "tool_calls" in names and not self._reads_back:
                     continue
                 same: Any = way.given, way.tools
                 key = marshal.dumps(same, 2)  # two ways may write the same
@@ -268,9 +247,12 @@ class Planner:
         return Way(messages, rewrite(messages), shown, rewrite if names else None)
 
     def _rendered(self, way: Way, thinking: bool = False) -> Trace | None:
-        """Its rendering; None if the template refuses it."""
+        """Its rendering, with thoughts switched on or as usual; None if the template refuses it."""
+        variables = self._template.thinking_kwargs(True) if thinking else {}
         try:
-            return self._show(way.messages, way.tools, way.rewrite, thinking)
+            return self._template.shown(
+                way.messages, tools=way.tools, add_generation_prompt=True, rewrite=way.rewrite, **variables
+            )
         except ChatParsersError:
             return None
 
@@ -282,6 +264,46 @@ class Planner:
         except ChatParsersError:
             return None
 
+    @cached
+    def knows_results(self) -> bool:
+        """Whether the template has a place for results, and does not just print any role's name."""
+        if self._template.can.tools or self._template.can.tool_calls:
+            return True
+        conversation = [question(), answer(), *results(1)]
+        found, other = (
+            self._try((), [*conversation[:-1], {**conversation[-1], "role": role}], False)
+            for role in ("tool", _ROLE)
+        )
+        named = "" if other is None else other.text
+        for spelt in (str.lower, str.title, str.upper):
+            named = named.replace(spelt(_ROLE), spelt("tool"))
+        return found is not None and shows(found, 2, FOUND) and found.text != named
+
+    @cached
+    def _teaches(self) -> bool:
+        """Whether nothing tells how the model would write a call: the template does as if there were none. Then the
+        prompt tells tools and calls in the syntax, even if the template shows tools."""
+        if self._calls_known:
+            return False
+        call = {**call_of(), **call_of()["function"]}
+        without, with_call = (
+            self._try((), [question(), {**answer(), **more}], True) for more in ({}, {"tool_calls": [call]})
+        )
+        return with_call is None or (without is not None and with_call.text == without.text)
+
+    @cached
+    def _reads_back(self) -> bool:
+        """Whether a call that is in the text of an assistant's message is read as that call."""
+        tools = [TOOLS[0]["function"]]
+        try:
+            text = self._syntax.render(answer("", calls=1), tools)
+            turn = self._template.exchange(answer(text), history=[question()])
+            prefix = opening(self._syntax, turn[1])
+            found = self._syntax.bind(tools=tools, prefix=prefix).parse(turn[2])
+        except ChatParsersError:
+            return False
+        return [call.name for call in found.tool_calls] == [NAME] and VALUE not in found.content
+
     def _candidates(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Iterable[tuple[str, ...]]:
         """Sets of polyfills, those first that change least."""
         roles = {kind.role for kind in shape}
@@ -292,7 +314,7 @@ class Planner:
         if any(kind.added for kind in shape):
             choices.append([(0, ()), (1, ("round",))])
         if tools:
-            choices.append([(16 if self._teaches() else 0, ()), (8, ("tools",))])
+            choices.append([(16 if self._teaches else 0, ()), (8, ("tools",))])
         if tools or calls:
             choices.append([(0, ()), (1, ("flat",))])
         if tools or roles & {"system", "developer"}:
@@ -305,8 +327,7 @@ class Planner:
             as_text = [(cost + 2, ("tool_calls", *names)) for cost, names in split]
             choices.append([*split, (1, (before,)), (3, (before, single)), *as_text])
         if "tool" in roles:
-            by_accident = not self._knows_results()
-            choices.append([(3 if by_accident else 0, ()), (2, ("tool_role",))])
+            choices.append([(0 if self.knows_results else 3, ()), (2, ("tool_role",))])
         ranked = sorted(
             (sum(cost for cost, _ in ways), tuple(name for _, names in ways for name in names))
             for ways in product(*choices)

@@ -8,10 +8,11 @@ order of `POLYFILLS`, so that each sees the output of those before it.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
+from ...core.format import Format
 from ..jinja.exact import from_json
 from ..jinja.limits import current
 from ..jinja.traced import concatenated, interleaved, untraced
@@ -27,23 +28,13 @@ _LONG, _LONG_TURN = 65_536, 4096
 """The longest data, in bytes, for which the text that describes tools, or writes a turn, is kept."""
 
 
-class Syntax(Hashable, Protocol):
-    """How the model writes a turn: a `Format`, as far as it is needed here."""
-
-    def render(
-        self, message: Message, tools: Iterable[Mapping[str, Any]] | None = None, *, read_back: bool = True
-    ) -> str:
-        """The turn as the model would have written it. ``read_back``: whether its parser must read all values back."""
-        ...
-
-
 class _Request:
     """The input of the rewrites beside the messages."""
 
     def __init__(
         self,
         tools: Sequence[Mapping[str, Any]],
-        syntax: Syntax,
+        syntax: Format,
         tools_as: ToolsAs,
         in_results: Callable[[str], bool],
     ) -> None:
@@ -66,7 +57,7 @@ def apply(
     names: Iterable[str],
     messages: Sequence[Message],
     tools: Sequence[Mapping[str, Any]],
-    syntax: Syntax,
+    syntax: Format,
     tools_as: ToolsAs = "json",
     in_results: Callable[[str], bool] = lambda kind: False,
 ) -> list[Message]:
@@ -190,7 +181,7 @@ def _tools_in_system(messages: list[Message], request: _Request) -> list[Message
     return [{"role": "system", "content": text}, *messages]
 
 
-def describe(tools: Sequence[Mapping[str, Any]], syntax: Syntax, tools_as: ToolsAs = "json") -> str:
+def describe(tools: Sequence[Mapping[str, Any]], syntax: Format, tools_as: ToolsAs = "json") -> str:
     """The text that describes the tools to the model, and a call as its format writes it."""
     key = _key(list(tools), _LONG)
     if key is not None:
@@ -206,7 +197,7 @@ _HOW = {
 }
 
 
-def _description(tools: Sequence[Mapping[str, Any]], syntax: Syntax, tools_as: ToolsAs) -> str:
+def _description(tools: Sequence[Mapping[str, Any]], syntax: Format, tools_as: ToolsAs) -> str:
     lines = "\n".join(declared(tool.get("function", tool), tools_as) for tool in tools)
     properties = {"argument_name": {"type": "string"}}
     sample = {"name": "tool_name", "parameters": {"type": "object", "properties": properties}}
@@ -264,7 +255,7 @@ def _written(message: Message, request: _Request) -> Message:
     return out
 
 
-def _turn(text: str, calls: Any, tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
+def _turn(text: str, calls: Any, tools: Sequence[Mapping[str, Any]], syntax: Format) -> str:
     # A conversation must go on whatever is in it: its words are encoded as text.
     message = {"role": "assistant", "content": text, "tool_calls": calls}
     return syntax.render(message, tools, read_back=False)
@@ -301,13 +292,13 @@ def _key(given: Any, longest: int) -> bytes | None:
 
 
 @lru_cache(maxsize=512)
-def _kept_turn(message: bytes, tools: bytes, syntax: Syntax) -> str:
+def _kept_turn(message: bytes, tools: bytes, syntax: Format) -> str:
     text, calls = marshal.loads(message)
     return _turn(text, calls, marshal.loads(tools), syntax)
 
 
 @lru_cache(maxsize=64)
-def _kept_description(tools: bytes, syntax: Syntax, tools_as: ToolsAs) -> str:
+def _kept_description(tools: bytes, syntax: Format, tools_as: ToolsAs) -> str:
     return _description(marshal.loads(tools), syntax, tools_as)
 
 
