@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, NoReturn
 
@@ -99,53 +100,16 @@ def to_json(
     A lone surrogate, which no file and no socket could carry, is written as its JSON escape.
     Raises ``TypeError`` for a value that has no JSON form.
     """
-    if (
-        separators is None
-        and not sort_keys
-        and (type(indent) is int or (indent is None and not ensure_ascii))
-    ):
-        try:
-            text = (
-                "".join(_compact(value, 0))
-                if indent is None
-                else _indented(
-                    value, "\n", " " * indent, encode_basestring_ascii if ensure_ascii else encode_basestring
-                )
-            )
-        except _Other:
-            pass
-        else:
-            return text if text.isascii() else _LONE_SURROGATE.sub(_escaped, text)
-    numbers: list[ExactNumber] = []
-    plain: dict[int, tuple[object, object]] = {}  # what a one-shot iterator gave: it may be asked twice
-    mark = ""
-
-    def default(item: object) -> object:
-        if isinstance(item, ExactNumber):
-            numbers.append(item)
-            return f"{mark}{len(numbers) - 1}"
-        if id(item) not in plain:
-            plain[id(item)] = item, _plain(item)
-        return plain[id(item)][1]
-
-    def dump() -> str:
-        numbers.clear()
-        return json.dumps(
-            value,
-            ensure_ascii=ensure_ascii,
-            indent=indent,
-            separators=separators,
-            sort_keys=sort_keys,
-            default=default,
-        )
-
-    text = dump()
-    if numbers:
-        # Write each number as a string that occurs nowhere else, then replace that string by the number's text.
-        salt = 0
-        while (mark := f"@number{salt}@") in text:
-            salt += 1
-        text = re.sub(f'"{mark}([0-9]+)"', lambda found: numbers[int(found[1])].text, dump())
+    between, colon = separators or (", " if indent is None else ",", ": ")
+    try:
+        if indent is not None:  # Python has no fast encoder for that
+            raise _Other
+        text = "".join(_encoder(ensure_ascii, between, colon, sort_keys)(value, 0))
+    except _Other:
+        step = "" if indent is None else indent if isinstance(indent, str) else " " * indent
+        spelt = encode_basestring_ascii if ensure_ascii else encode_basestring
+        write = _writer(step, between, colon, spelt, sort_keys)
+        text = write(value, "" if indent is None else "\n")
     return text if text.isascii() else _LONE_SURROGATE.sub(_escaped, text)
 
 
@@ -161,46 +125,60 @@ def _refuse(value: object) -> NoReturn:
     raise _Other
 
 
-def _encoder() -> Callable[[Any, int], Iterable[str]]:
-    """Python's encoder of plain data with the usual separators. `json.dumps` makes one for each call."""
+@lru_cache(maxsize=64)
+def _encoder(
+    ensure_ascii: bool, between: str, colon: str, sort_keys: bool
+) -> Callable[[Any, int], Iterable[str]]:
+    """Python's encoder of plain data. `json.dumps` makes one for each call."""
     made = getattr(json.encoder, "c_make_encoder", None)
     if made is None:
         return lambda value, level: _refuse(value)
+    spelt = encode_basestring_ascii if ensure_ascii else encode_basestring
     found: Callable[[Any, int], Iterable[str]] = made(
-        None, _refuse, encode_basestring, None, ": ", ", ", False, False, True
+        None, _refuse, spelt, None, colon, between, sort_keys, False, True
     )
     return found
 
 
-_compact = _encoder()
+def _writer(
+    step: str, between: str, colon: str, spelt: Callable[[str], str], sort_keys: bool
+) -> Callable[[Any, str], str]:
+    """Writes any value that has a JSON form. The text ends on a line that begins with ``line``, a line break and the
+    indent; both that and ``step`` are empty if there is no indent."""
+
+    def write(value: Any, line: str) -> str:
+        kind = type(value)
+        if kind is dict or isinstance(value, dict):
+            if not value:
+                return "{}"
+            inner, members = line + step, []
+            for key, item in sorted(value.items()) if sort_keys else value.items():
+                text = spelt(item) if type(item) is str else write(item, inner)
+                members.append(f"{spelt(key if type(key) is str else _key(key))}{colon}{text}")
+            return f"{{{inner}{(between + inner).join(members)}{line}}}"
+        if kind is list or isinstance(value, (list, tuple)):
+            inner = line + step
+            items = [spelt(item) if type(item) is str else write(item, inner) for item in value]
+            return f"[{inner}{(between + inner).join(items)}{line}]" if items else "[]"
+        if isinstance(value, str):
+            return spelt(value)
+        if isinstance(value, ExactNumber):
+            return value.text
+        return _scalar(value) if isinstance(value, _SCALARS) else write(_plain(value), line)
+
+    return write
 
 
-def _indented(value: Any, line: str, indent: str, spelt: Callable[[str], str]) -> str:
-    """Plain data as ``json.dumps`` writes it with an indent, which has no fast encoder for that. ``line``: the line
-    break and the indent of the line on which the value ends. Raises `_Other` for other data."""
-    kind = type(value)
-    if kind is str:
-        return spelt(value)
-    if kind is dict:
-        if not value:
-            return "{}"
-        inner = line + indent
-        members = []
-        for key, item in value.items():
-            if type(key) is not str:
-                raise _Other
-            text = spelt(item) if type(item) is str else _indented(item, inner, indent, spelt)
-            members.append(f"{spelt(key)}: {text}")
-        return f"{{{inner}{f',{inner}'.join(members)}{line}}}"
-    if kind is list:
-        if not value:
-            return "[]"
-        inner = line + indent
-        return f"[{inner}{f',{inner}'.join([_indented(item, inner, indent, spelt) for item in value])}{line}]"
-    if value is None:
-        return "null"
-    if kind is bool:
-        return "true" if value else "false"
-    if kind is int:
-        return str(value)
-    raise _Other
+_SCALARS = (int, float, type(None))
+
+
+def _scalar(value: object) -> str:
+    return str(value) if type(value) is int else json.dumps(value)
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, _SCALARS):
+        return _scalar(key)
+    raise TypeError(f"keys must be str, int, float, bool or None, not {type(key).__name__}")
