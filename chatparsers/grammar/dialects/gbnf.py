@@ -446,17 +446,13 @@ def _in_string(ranges: Ranges) -> tuple[list[str], bool]:
     found = [char_class(spelt.plain)] if spelt.plain else []
     if spelt.letters:
         found.append('"\\\\" ' + char_class(charset(spelt.letters)))
-    found += [f'"\\\\u00{first}" {_hex(last)}' for first, last in spelt.controls.items()]
+    found += [f'"\\\\u00" {char_class(first)} {char_class(last)}' for first, last in spelt.controls]
     return found, spelt.high
 
 
 def _quoted(node: ir.Lang) -> str:
     """The opening quote of a string, if it was not written before."""
     return "" if node.opened else '"\\"" '
-
-
-def _hex(digits: str) -> str:
-    return char_class(charset(digits + digits.upper()))
 
 
 def _suffix(least: int, most: int | None) -> str:

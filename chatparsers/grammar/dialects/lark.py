@@ -99,11 +99,11 @@ _OTHER, _SPACE, _TAKES_AFTER, _MARK = range(4)
 def _kind(node: Ir) -> int:
     """What a node is to the white space beside it: a mark takes that before it. A mark, another literal or text with an
     end takes that after it, if no mark follows. ``_SPACE``: the node is white space, of which nothing was written."""
-    if isinstance(node, ir.Text):
+    if type(node) is ir.Text:
         return _MARK if node.text[:1] in _MARKS else _TAKES_AFTER
-    if isinstance(node, ir.Blank):
+    if type(node) is ir.Blank:
         return _SPACE if node.written < 0 else _OTHER
-    return _TAKES_AFTER if isinstance(node, ir.Lang) and node.end else _OTHER
+    return _TAKES_AFTER if type(node) is ir.Lang and node.end else _OTHER
 
 
 def _one_character(node: Ir) -> bool:
@@ -372,7 +372,7 @@ class _Writer(RuleWriter):
             return f"/{quote}{CHARACTER}{count}{end}/"
         terms = []
         if count != "*" or not any(part.positive for part in node.parts):
-            terms.append(f"/{quote}{EXACT}{count}{end}/")
+            terms.append(self.terminal("STRING", f"/{quote}{EXACT}{count}{end}/"))
         for part in sorted(node.parts, key=lambda part: not part.positive):  # a terminal begins with no `~`
             inner = regex(part.node, "json", not part.positive)
             terms.append(f"{'' if part.positive else '~'}/{quote}{inner}{end}/")

@@ -47,6 +47,8 @@ def char_class(ranges: Ranges) -> str:
         shown = overlap(shown, complement(_SURROGATES))
         if not shown:
             return ANY_CHARACTER if negated else _NEVER
+    if len(shown) == 1 and shown[0][0] == shown[0][1] and not negated:
+        return _point(shown[0][0])
     parts = [_point(low) if low == high else f"{_point(low)}-{_point(high)}" for low, high in shown]
     return f"[{'^' if negated else ''}{''.join(parts)}]"
 
@@ -67,9 +69,7 @@ def _options(spelt: Spellings, others: list[str]) -> str:
     options = [char_class(spelt.plain)] if spelt.plain else []
     if spelt.letters:
         options.append(r"\\" + char_class(charset(spelt.letters)))
-    options += [
-        rf"\\u00{first}{char_class(charset(last + last.upper()))}" for first, last in spelt.controls.items()
-    ]
+    options += [rf"\\u00{char_class(first)}{char_class(last)}" for first, last in spelt.controls]
     options += [BEYOND_ASCII] if spelt.high else others
     return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
 
@@ -101,7 +101,8 @@ def regex(node: Ir, encoding: Encoding, every: bool = False) -> str:
         count = {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
             (node.least, most), f"{{{node.least},{most}}}"
         )
-        return f"(?:{inner}){count}"
+        one = isinstance(node.node, ir.Alt) or (isinstance(node.node, ir.Chars) and inner[0] in "[(")
+        return f"{inner}{count}" if one or len(inner) == 1 else f"(?:{inner}){count}"
     if isinstance(node, ir.Shared):
         return regex(node.node, encoding, every)
     raise TypeError(f"not regular: {type(node).__name__}")

@@ -318,12 +318,20 @@ def size_of(lang: Lang, limit: int, budget: Budget | None = None) -> int:
     """How many states the automaton of a language and its end has at most; 0 if the language is empty. Raises
     `TooLarge` where `build` does. It is not made if it is surely small."""
     whole, texts = _apart(lang)
-    found = _build(whole, limit, budget)
-    if found is None:
-        return 0
+    limited = lang.least or lang.most is not None
+    found = _ANY_TEXT
+    if whole.parts or whole.stops or whole.end:
+        table, accepting, classes = _explored(whole, limit, budget)
+        if not accepting:
+            return 0
+        if not (texts or limited):
+            return len(table)
+        made = _finish(table, accepting, classes, merged=False)
+        assert made is not None
+        found = made
     size = len(found.edges) + (1 + sum(map(len, texts)) if texts else 0)
     sure = not texts or lengths(found)[1] is None
-    least, most = needed(found, *_lengths(lang)) if lang.least or lang.most is not None else (0, None)
+    least, most = needed(found, *_lengths(lang)) if limited else (0, None)
     if least or most is not None:
         layers = layers_of(found, least, most, limit, budget)
         if not layers:
@@ -333,7 +341,7 @@ def size_of(lang: Lang, limit: int, budget: Budget | None = None) -> int:
     if sure and size <= limit:
         return size
     made = build(lang, limit, budget)
-    return 0 if made is None else len(made.edges)
+    return len(made.edges) if made else 0
 
 
 def _apart(lang: Lang) -> tuple[Lang, list[str]]:
@@ -359,9 +367,14 @@ _ANY_TEXT = Dfa(frozenset([0]), (((ANY, 0),),))
 
 
 def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
-    end = lang.end_text
-    if not (lang.parts or lang.stops or end):
+    if not (lang.parts or lang.stops or lang.end):
         return _ANY_TEXT
+    return _finish(*_explored(lang, limit, budget))
+
+
+def _explored(lang: Lang, limit: int, budget: Budget | None) -> tuple[list[list[int]], set[int], Classes]:
+    """The states that are reached: where each class of characters leads (-1: nowhere), and which are accepting."""
+    end = lang.end_text
     sets: dict[Ranges, None] = {}
     for part in lang.parts:
         sets_of(part.node, sets)
@@ -404,11 +417,11 @@ def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
         for number, state in enumerate(states)
         if all(machine.accepts(part) for machine, part in zip(machines, state, strict=True))
     }
-    return _finish(table, accepting, classes)
+    return table, accepting, classes
 
 
-def _finish(table: list[list[int]], accepting: set[int], classes: Classes) -> Dfa | None:
-    """The automaton without dead states, with equal states merged."""
+def _finish(table: list[list[int]], accepting: set[int], classes: Classes, merged: bool = True) -> Dfa | None:
+    """The automaton without dead states; with ``merged``, equal states are one."""
     before: list[list[int]] = [[] for _ in table]
     for state, row in enumerate(table):
         for then in set(row):
@@ -424,7 +437,7 @@ def _finish(table: list[list[int]], accepting: set[int], classes: Classes) -> Df
     if 0 not in live:
         return None
     table = [[then if then in live else -1 for then in row] for row in table]
-    group = _merged(table, live, accepting)
+    group = _merged(table, live, accepting) if merged else range(len(table))
     order: dict[int, int] = {}
     chosen: list[int] = []
     todo = [0]
