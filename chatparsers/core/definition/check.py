@@ -32,8 +32,7 @@ def check(tree: Node) -> None:
     parsed, generated = (_Checker(tree, tool) for tool in (ANY_TOOL, PROBE))
     parsed.check()
     generated.check()
-    for node in parsed.reading.nodes:
-        check_taken(node)
+    check_taken(parsed.reading.nodes)
 
 
 def check_model(what: str, pattern: str) -> None:

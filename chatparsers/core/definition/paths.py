@@ -11,8 +11,7 @@ ends open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from ...schema.tools import Tool
 from ...values import Raw, Syntax
@@ -29,8 +28,7 @@ def check_call(reading: Reading, node: n.Tagged) -> None:
     _Call(reading, node).check()
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(NamedTuple):
     """The parts of a call or of an argument that have been read. ``open`` names a part that could go on with the next
     character, so that text must be read after it; it is "" if no part could."""
 
@@ -99,12 +97,13 @@ class _Call(Paths[_State]):
         one = self.after(node.node, paths)
         two = one if node.most == 1 else self.after(node.node, one)
         left = [] if node.least else paths
-        if self.reading.within(node.node, (n.Name, n.JsonName)) is not None:
-            left = [replace(s, open="what may be left out") if s.args and not s.held else s for s in left]
+        called = any(state.args and not state.held for state in left)
+        if called and self.reading.within(node.node, (n.Name, n.JsonName)) is not None:
+            left = [s._replace(open="what may be left out") if s.args and not s.held else s for s in left]
         return distinct([*left, *one, *two])
 
     def leaf(self, node: Node, paths: list[_State]) -> list[_State]:
-        if isinstance(node, (*PARTS_OF_A_CALL, n.Cut)):
+        if isinstance(node, _READ):
             return distinct(self.read(node, state) for state in paths)
         if isinstance(node, n.Ref):
             return self.ruled(node, node.name, self.reading.rules[node.name], paths)
@@ -116,7 +115,7 @@ class _Call(Paths[_State]):
         wrong(node, f"it stands inside {self.what}", "write the calls one after the other, not in each other")
 
     def closed(self, states: list[_State]) -> list[_State]:
-        return distinct(replace(state, open="") for state in states)
+        return distinct(state._replace(open="") if state.open else state for state in states)
 
     def ruled(self, node: Node, name: str, inner: Node, states: list[_State]) -> list[_State]:
         if name in self.rules:
@@ -139,7 +138,7 @@ class _Call(Paths[_State]):
         if isinstance(node, (n.Cut, n.EachArg)) or (isinstance(node, n.Args) and node.commit):
             if state.open in _HEADER:
                 self.unended(state.open)
-            state = replace(state, held=False)
+            state = state._replace(held=False)
         if isinstance(node, n.Declared) and not state.name:
             wrong(node, "no name has been read before it", "put it after p.name(tool)")
         if isinstance(node, (n.Args, n.EachArg)):
@@ -150,7 +149,7 @@ class _Call(Paths[_State]):
             return state
         tag = getattr(node, "tag", Tag.NAME if isinstance(node, n.Header) else None)
         if tag is Tag.ID:
-            return replace(state, open="p.id")
+            return state._replace(open="p.id")
         if tag is not Tag.NAME:
             wrong(
                 node, "it stands outside an argument", "put it into what make(arg) returns for p.each_arg()"
@@ -159,7 +158,7 @@ class _Call(Paths[_State]):
             wrong(node, "the call has a name already", "write the name once on each path through the call")
         if state.args and not state.held and not self.reading.generated:
             wrong(node, "the name stands after the arguments, which need it", "put it before them")
-        return replace(state, name=True, open="" if isinstance(node, n.Implied) else "p.name")
+        return state._replace(name=True, open="" if isinstance(node, n.Implied) else "p.name")
 
     def arguments(self, node: n.Args | n.EachArg, state: _State) -> _State:
         if state.args:
@@ -172,12 +171,13 @@ class _Call(Paths[_State]):
         if not (state.name or held or self.reading.generated):
             wrong(node, "the call has no name yet, and the arguments need it", "put p.name(tool) before them")
         if isinstance(node, n.Args):
-            return replace(state, args=True, held=held, open="")
+            return state._replace(args=True, held=held, open="")
         argument = _Argument(self.reading, node)
         argument.check()
-        return replace(state, args=True, open="" if argument.takes_the_rest else "p.each_arg")
+        return state._replace(args=True, open="" if argument.takes_the_rest else "p.each_arg")
 
 
+_READ = (*PARTS_OF_A_CALL, n.Cut)
 _HEADER = ("p.name", "p.id", "p.arg_name")
 
 
@@ -224,11 +224,11 @@ class _Argument(_Call):
                 wrong(node, "the argument has a value already", "write p.value(arg, …) once")
             if state.open in _HEADER:
                 self.unended(state.open)
-            return replace(state, args=True, open=self.ends(node.syntax))
+            return state._replace(args=True, open=self.ends(node.syntax))
         if isinstance(node, n.SameName) and not isinstance(node.of, Tool):
             if not state.name:
                 wrong(node, "the argument has no name yet", "put p.arg_name(arg) before p.same_name(arg)")
-            return replace(state, open="")
+            return state._replace(open="")
         if not isinstance(node, (n.Name, n.JsonName, n.Implied)) or node.tag is not Tag.ARG_NAME:
             wrong(
                 node,
@@ -239,7 +239,7 @@ class _Argument(_Call):
             wrong(node, "the name stands after the value", "put it before p.value(…)")
         if state.name:
             wrong(node, "the argument has a name already", "write p.arg_name(arg) once")
-        return replace(state, name=True, open="" if isinstance(node, n.Implied) else "p.arg_name")
+        return state._replace(name=True, open="" if isinstance(node, n.Implied) else "p.arg_name")
 
     def ends(self, syntax: Syntax) -> str:
         """What must follow a value of ``syntax``."""

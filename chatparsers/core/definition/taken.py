@@ -1,9 +1,8 @@
 """Finds texts that are taken for a part of what comes beside them, and alternatives that another one takes away.
 
 Beside the closer ``</z>``, the opener ``"<" + p.arg_name(arg) + ">"`` reads ``/z`` as an argument's name. The check
-compares each way to begin an argument, up to its name and the text after it, with the texts that may follow the last
-argument. ``p.name(tool) + ":"`` reads the colon as the end of the name, if the name's characters hold one. And in
-``p.choice("<a", "<ab")``, the second is never tried.
+reads each text that may follow the last argument as the opener does. ``p.name(tool) + ":"`` reads the colon as the end
+of the name, if the name's characters hold one. And in ``p.choice("<a", "<ab")``, the second is never tried.
 """
 
 from __future__ import annotations
@@ -11,31 +10,36 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple
 
-from .nodes import Calls, Choice, EachArg, EachTool, Inner, Literal, Many, Name, Node, Sequence, Space, Token
-from .nodes.first import Paths, begins, opens
+from .nodes import Calls, Choice, EachArg, EachTool, Literal, Name, Node, Sequence, Space, Token
+from .nodes.first import Paths, begins, distinct
+from .nodes.node import Silent
 from .tree import through
 from .wrong import described, wrong
 
-_Way: TypeAlias = tuple[Node, ...]
-_Spelling: TypeAlias = "tuple[Node | str, ...]"
 
-
-def check_taken(node: Node) -> None:
+def check_taken(nodes: Iterable[Node]) -> None:
     """Raises `DefinitionError` if, in the parser's reading, an alternative of a choice is never tried, or if, in a
-    sequence, what follows the arguments begins an argument, or a name takes what follows it into itself."""
-    if isinstance(node, Choice):
-        _check_choice(node)
-    elif isinstance(node, Sequence):
-        _check_openers(node)
-        _check_names(node)
+    sequence, what follows the arguments begins an argument, or a name takes what follows it into itself. ``nodes``: all
+    of a tree."""
+    spellings = _Spellings()
+    for node in nodes:
+        if isinstance(node, Choice):
+            _check_choice(node, spellings)
+        elif isinstance(node, Sequence):
+            for index, item in enumerate(node.items):
+                after = node.items[index + 1 :]
+                for arguments in _last(item):
+                    _check_opener(arguments, after)
+                if isinstance(item, Name):
+                    _check_name(item, Sequence(after))
 
 
-def _check_choice(node: Choice) -> None:
-    before: dict[_Spelling, Node] = {}
+def _check_choice(node: Choice, spellings: _Spellings) -> None:
+    before: dict[str, Node] = {}
     for option in node.options:
-        ways = _Spellings().after(option, [()])
+        ways = spellings.of(option)
         lengths = sorted({len(way) for way in before})
         shorter = [
             next((before[way[:at]] for at in lengths if at < len(way) and way[:at] in before), None)
@@ -49,40 +53,26 @@ def _check_choice(node: Choice) -> None:
             before.setdefault(way, option)
 
 
-def _check_openers(node: Sequence) -> None:
-    for index, item in enumerate(node.items):
-        for arguments in _last(item):
-            for closer in begins(*node.items[index + 1 :]):
-                taken = _taken(arguments.any, closer)
-                if taken:
-                    what = f"its opener also reads {closer!r}, which ends the arguments: {taken!r} would be a name"
-                    mend = (
-                        "leave those signs out of p.arg_name(arg, chars=…), or begin arguments in another way"
-                    )
-                    wrong(arguments, what, mend)
+def _check_opener(arguments: EachArg, after: tuple[Node, ...]) -> None:
+    for closer in begins(*after):
+        opener = _Opener(closer)
+        for path in opener.after(arguments.any, [_Read(0, None)]):
+            opener.read(path, "")
+        if opener.name:
+            what = (
+                f"its opener also reads {closer!r}, which ends the arguments: {opener.name!r} would be a name"
+            )
+            mend = "leave those signs out of p.arg_name(arg, chars=…), or begin arguments in another way"
+            wrong(arguments, what, mend)
 
 
-def _check_names(node: Sequence) -> None:
-    for index, name in enumerate(node.items):
-        if not isinstance(name, Name):
-            continue
-        after = Sequence(node.items[index + 1 :])
-        texts = [_text(opening) for opening, _ in opens(after)]  # what is written, then what is read
-        for text in (*texts, *map(_text, _ways(after))):
-            run = re.match(f"(?:{name.chars})*", text)
-            if run and (taken := run[0].strip()):
-                what = f"it takes {taken!r}, which is written after it, for a part of the name"
-                wrong(name, what, "leave those signs out of its chars=…, or write another text after it")
-
-
-def _text(nodes: Iterable[Node]) -> str:
-    """The text of the literals in front."""
-    found = ""
-    for node in nodes:
-        if not isinstance(node, Literal):
-            break
-        found += node.text
-    return found
+def _check_name(name: Name, after: Node) -> None:
+    for generated in (True, False):
+        goes_on = _GoesOn(name, generated)
+        goes_on.after(after, [""])
+        if goes_on.taken:
+            what = f"it takes {goes_on.taken!r}, which is written after it, for a part of the name"
+            wrong(name, what, "leave those signs out of its chars=…, or write another text after it")
 
 
 def _last(node: Node) -> Iterator[EachArg]:
@@ -99,70 +89,107 @@ def _last(node: Node) -> Iterator[EachArg]:
         yield from _last(inner)
 
 
-def _taken(argument: Node, closer: str) -> str:
-    """What of ``closer`` would be read as an argument's name; "" if it is not read as an argument."""
-    for way in _ways(argument):
-        text = ""
-        for index, node in enumerate(way):
-            if isinstance(node, Literal):
-                text += node.text
-            elif isinstance(node, Name) and closer.startswith(text):
-                run = re.match(f"(?:{node.chars})+", closer[len(text) :])
-                if run and _goes_on(way[index + 1 :], closer[len(text) + run.end() :], bool(text)):
-                    return run[0]
-                break
-            elif not (isinstance(node, Space) and not text):
-                break
-    return ""
+class _GoesOn(Paths[str]):
+    """Reads what comes after a name, after white space that is part of it too. ``taken``: what the name takes."""
+
+    def __init__(self, name: Name, generated: bool) -> None:
+        self.run = re.compile(f"(?:{name.chars})*")
+        self.generated = generated
+        self.taken = ""
+
+    def leaf(self, node: Node, paths: list[str]) -> list[str]:
+        if isinstance(node, Silent):
+            return paths
+        if isinstance(node, Space) and self.generated:
+            node = Literal(node.text)
+        texts = node.names if isinstance(node, (Literal, Token)) else ()
+        runs = [run[0] for text in texts if (run := self.run.match(text))]
+        self.taken = self.taken or next(filter(None, map(str.strip, runs)), "")
+        return paths if set(texts) & set(runs) else []
 
 
-def _goes_on(after: _Way, left: str, begun: bool) -> bool:
-    """Whether the parser reads ``after``, which comes after a name, in ``left``, the rest of a closer.
+class _Read(NamedTuple):
+    """How far a closer was read. ``name``: where in it the argument's name begins."""
 
-    ``begun``: a text comes before the name; without one, any word looks like a name, so only the text after it tells.
-    """
-    mark = next((node for node in after if not isinstance(node, Space)), None)
-    left = left if isinstance(mark, Literal) and mark.text[:1].isspace() else left.lstrip()
-    if not isinstance(mark, Literal) or not left:
-        return begun
-    return mark.text.startswith(left) or left.startswith(mark.text)
+    at: int
+    name: int | None
 
 
-class _Ways(Paths[_Way]):
-    """The ways to read a node, each the leaves one after the other."""
+class _Opener(Paths[_Read]):
+    """Reads ``closer`` as an argument. ``name``: what of it would be the argument's name; "" if it is no argument."""
 
-    most = 64
+    def __init__(self, closer: str) -> None:
+        self.closer = closer
+        self.name = ""
 
-    def repeat(self, node: Many, paths: list[_Way]) -> list[_Way]:
-        return super().repeat(node, paths) if node.most == 1 else self.leaf(node, paths)
+    def leaf(self, node: Node, paths: list[_Read]) -> list[_Read]:
+        known = node.names if isinstance(node, (Literal, Token)) else ("",) if isinstance(node, Space) else ()
+        found: list[_Read] = []
+        for path in paths:
+            if path.name is not None:
+                found += [path] if "" in known else []
+                self.read(path, *filter(None, known) if known else ("",))
+            elif isinstance(node, Name):
+                run = re.compile(f"(?:{node.chars})+").match(self.closer, path.at)
+                found += [_Read(run.end(), path.at)] if run else []
+            else:
+                found += [
+                    path._replace(at=path.at + len(text))
+                    for text in known
+                    if self.closer.startswith(text, path.at)
+                ]
+        return distinct(found)
 
-    def leaf(self, node: Node, paths: list[_Way]) -> list[_Way]:
-        texts = map(Literal, node.names) if isinstance(node, Token) else (node,)
-        return [(*path, text) for text in texts for path in paths]
+    def read(self, path: _Read, *after: str) -> None:
+        """Notes the name if one of the texts ``after`` it (empty: anything) is read in the rest of the closer.
+
+        Without a text before the name, any word looks like a name, so only the text after it tells.
+        """
+        for text in after if path.name is not None else ():
+            left = self.closer[path.at :]
+            left = left if text[:1].isspace() else left.lstrip()
+            if text.startswith(left) or left.startswith(text) if text and left else path.name:
+                self.name = self.name or self.closer[path.name : path.at]
 
 
-def _ways(node: Node) -> list[_Way]:
-    return _Ways().after(node, [()])
+class _Spellings:
+    """The ways to read a node, each as a text in which a number stands for a node that is no text."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Node, str] = {}
+        self.known: dict[int, list[str]] = {}
+
+    def of(self, node: Node) -> list[str]:
+        """The ways to read ``node``."""
+        if id(node) not in self.known:
+            self.known[id(node)] = self._found(node) or [self._number(node)]
+        return self.known[id(node)]
+
+    def _found(self, node: Node) -> list[str]:
+        """The ways through ``node``; none if it is read as one."""
+        if isinstance(node, Literal):
+            return [node.text]
+        if isinstance(node, Sequence):
+            ways = [""]
+            for item in node.items:
+                more = self.of(item)
+                more = more if len(ways) * len(more) <= _MOST else [self._number(item)]
+                ways = [way + after for way in ways for after in more]
+            return ways
+        if isinstance(node, Choice):
+            ways = [way for option in node.options for way in self.of(option)]
+            texts = sorted(way for way in ways if _NUMBER not in way)
+            # If one began another, the machine would not read the other: it never goes back into a choice.
+            apart = len(texts) == len(ways) <= _MOST and not any(b.startswith(a) for a, b in pairwise(texts))
+            return ways if apart else []
+        inner = None if isinstance(node, (EachTool, Calls)) else through(node)
+        return [] if inner is None else self.of(inner)
+
+    def _number(self, node: Node) -> str:
+        return self.numbers.setdefault(node, f"{_NUMBER}{len(self.numbers)};")
 
 
-class _Spellings(Paths[_Spelling]):
-    """The ways to read a node, each one character or node after the other."""
-
-    most = 16
-
-    def choice(self, node: Choice, paths: list[_Spelling]) -> list[_Spelling]:
-        ways = [way for option in node.options for way in self.after(option, [()])]
-        # If one began another, the machine would not read the other: it never goes back into a choice.
-        texts = sorted("".join(map(str, way)) for way in ways if all(isinstance(part, str) for part in way))
-        apart = len(texts) == len(ways) <= self.most and not any(b.startswith(a) for a, b in pairwise(texts))
-        return [(*path, *way) for path in paths for way in ways] if apart else self.leaf(node, paths)
-
-    def repeat(self, node: Many, paths: list[_Spelling]) -> list[_Spelling]:
-        return self.leaf(node, paths)
-
-    def inner(self, node: Inner, paths: list[_Spelling]) -> list[_Spelling]:
-        one = isinstance(node, (EachTool, Calls))
-        return self.leaf(node, paths) if one else super().inner(node, paths)
-
-    def leaf(self, node: Node, paths: list[_Spelling]) -> list[_Spelling]:
-        return [(*path, *(node.text if isinstance(node, Literal) else (node,))) for path in paths]
+_MOST = 16
+"""The most ways that are told apart."""
+_NUMBER = "\ud800"
+"""What no text of a definition holds."""

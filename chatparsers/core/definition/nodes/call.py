@@ -246,7 +246,7 @@ class EachTool(Inner, shown="p.each_tool(…)", check=None):
     alternative for each tool. ``own``: what makes it for the tools of these names."""
 
     make: Callable[[Tool], Node]
-    any: Node
+    any: Node = field(hash=False)
     own: tuple[tuple[str, Callable[[Tool], Node]], ...] = ()
 
     def call(self, tool: Tool) -> Node:
@@ -268,7 +268,7 @@ class EachArg(Leaf, tokens=(), empty=SOMETIMES, commits=True, shown="p.each_arg(
 
     tool: Tool
     make: Callable[[Argument], Node]
-    any: Node
+    any: Node = field(hash=False)
     separator: Node | None = None
     most: int | None = None
     positional: Syntax | None = None

@@ -166,22 +166,28 @@ def opens(node: Node) -> list[Opening]:
 
 def head(node: Node, generated: bool = False) -> Node:
     """The part of ``node`` before its first commitment. If it follows, the node counts as begun."""
-    return _head(node, generated)[0]
+    known: dict[int, tuple[Node, bool]] = {}  # a node may be in hundreds of places
 
+    def begin(node: Node) -> tuple[Node, bool]:
+        """The head of ``node``, and whether it ends before the node does."""
+        if id(node) not in known:
+            known[id(node)] = found(node)
+        return known[id(node)]
 
-def _head(node: Node, generated: bool) -> tuple[Node, bool]:
-    """The head of ``node``, and whether it ends before the node does."""
-    if isinstance(node, (Sequence, Choice)):
-        parts: list[Node] = []
-        over = False
-        for part in node.parts(generated):
-            begin, ended = _head(part, generated)
-            parts.append(begin)
-            over = over or ended
-            if ended and isinstance(node, Sequence):
-                break
-        return (node.of(*parts), over) if over or isinstance(node, Choice) else (node, False)
-    if isinstance(node, (Many, Inner)):
-        begin, ended = _head(node.parts(generated)[0], generated)
-        return (begin, ended) if ended or not isinstance(node, (Many, Wrapper)) else (node, False)
-    return (Sequence(()), True) if node.commits() else (node, False)
+    def found(node: Node) -> tuple[Node, bool]:
+        if isinstance(node, (Sequence, Choice)):
+            parts: list[Node] = []
+            over = False
+            for part in node.parts(generated):
+                beginning, ended = begin(part)
+                parts.append(beginning)
+                over = over or ended
+                if ended and isinstance(node, Sequence):
+                    break
+            return (node.of(*parts), over) if over or isinstance(node, Choice) else (node, False)
+        if isinstance(node, (Many, Inner)):
+            beginning, ended = begin(node.parts(generated)[0])
+            return (beginning, ended) if ended or not isinstance(node, (Many, Wrapper)) else (node, False)
+        return (Sequence(()), True) if node.commits() else (node, False)
+
+    return begin(node)[0]

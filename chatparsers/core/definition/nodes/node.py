@@ -314,7 +314,12 @@ class Sequence(Node, tokens=(), commits=False, check=None):
         return self.items
 
     def empty(self, rules: Rules) -> int:
-        return min([item.empty(rules) for item in self.items], default=ALWAYS)
+        least = ALWAYS
+        for item in self.items:
+            least = min(least, item.empty(rules))
+            if not least:
+                break
+        return least
 
     def shown(self) -> str:
         return (

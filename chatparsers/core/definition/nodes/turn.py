@@ -44,7 +44,8 @@ class Think(Leaf, tokens=(), empty=SOMETIMES, commits=True, shown="p.think(…)"
     def check(self, reader: Reader) -> None:
         if self.span.close is None:
             wrong(self, "reasoning at the start of the turn needs a closer", "give the text that ends it")
-        _check_found("p.think", (("…", end) for end in self.span.parts))
+        if not reader.generated:
+            _check_found("p.think", (("…", end) for end in self.span.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,10 @@ class Body(Leaf, tokens=(), empty=SOMETIMES, commits=True, shown="p.body(…)"):
             wrong(
                 "p.body", f"expected white space as lead=, found {self.lead!r}", "write text into the calls"
             )
-        if reader.generated and self.unclosed:
-            self._check_sections()
+        if reader.generated:
+            if self.unclosed:
+                self._check_sections()
+            return
         spans = (("reasoning", self.reasoning), ("content", self.content))
         ends = ((option, end) for option, span in spans if span is not None for end in span.parts)
         named = (("calls", self.calls), ("marks", self.marks), ("closers", self.closers))
