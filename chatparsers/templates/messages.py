@@ -18,8 +18,8 @@ from .jinja.limits import current
 from .jinja.traced import Traced, concatenated, interleaved
 from .probe.differences import is_marker, units
 
-_TEXTS = frozenset({str, Traced})
-_SCALARS = frozenset({int, float, bool, type(None), *_TEXTS})
+TEXTS = frozenset({str, Traced})
+_SCALARS = frozenset({int, float, bool, type(None), *TEXTS})
 REASONING = ("reasoning_content", "reasoning", "thinking")
 """The fields under which a message may have its reasoning."""
 _KEYS = frozenset(REASONING)
@@ -27,8 +27,9 @@ _KEYS = frozenset(REASONING)
 BEFORE_CALLS: Any = ("text", "before", "calls")
 """The key of a text that the template drops beside calls, in a message: a pair of the text and of what the format
 writes between it and the name of the first call. A caller's JSON has no such key."""
-_MARK = f"call{token_hex(16)}"
-_MARKED = re.compile(_MARK + r"(\d+)x")
+MARK = f"call{token_hex(16)}"
+"""Comes before the name of such a call, in a rendering too."""
+_MARKED = re.compile(MARK + r"(\d+)x")
 
 CallIds = Literal["keep", "fill", "short", "function"]
 ReasoningAs = Literal["reasoning_content", "reasoning", "thinking", "part", "blocks", "any"]
@@ -68,7 +69,7 @@ def own(value: Any) -> Any:
     if kind in _SCALARS:
         return value
     if kind is dict or isinstance(value, Mapping):
-        return {key: item if type(item) in _TEXTS else own(item) for key, item in value.items()}
+        return {key: item if type(item) in TEXTS else own(item) for key, item in value.items()}
     if kind is list or isinstance(value, (list, tuple)):
         return [own(item) for item in value]
     return value.to_openai() if kind is Message else value
@@ -88,15 +89,6 @@ def own_tools(tools: Iterable[Mapping[str, Any]] | None) -> list[dict[str, Any]]
 def is_message(value: object) -> bool:
     """Whether it is an object with a role."""
     return (type(value) is dict or isinstance(value, Mapping)) and isinstance(value.get("role"), str)
-
-
-def special(messages: Iterable[Any]) -> list[Any]:
-    """The messages that are more than a role and a text. Most are not."""
-    return [
-        value
-        for value in messages
-        if type(value) is not dict or len(value) != 2 or type(value.get("content")) not in _TEXTS
-    ]
 
 
 def described(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
@@ -152,7 +144,7 @@ def shape(
             bare
             and type(message) is dict
             and len(message) == 2
-            and type(message.get("content")) in _TEXTS
+            and type(message.get("content")) in TEXTS
             and type(message.get("role")) is str
         ):
             shaped.append(message)
@@ -162,7 +154,7 @@ def shape(
             and wants.call_ids == "keep"
             and type(message) is dict
             and message.get("role") == "tool"
-            and type(message.get("content")) in _TEXTS
+            and type(message.get("content")) in TEXTS
             and _SCALARS.issuperset(map(type, message.values()))
         ):
             shaped.append(message)
@@ -188,7 +180,7 @@ def shape(
                 first_call = out["tool_calls"][0]
                 for function in (first_call["function"], first_call):
                     if "name" in function:
-                        function["name"] = f"{_MARK}{index}x" + function["name"]
+                        function["name"] = f"{MARK}{index}x" + function["name"]
         elif out["role"] == "tool":
             ids.answer(out)
         _content(out, wants)
@@ -199,8 +191,6 @@ def shape(
 def with_texts(text: str, messages: Sequence[Mapping[Any, Any]], name: str) -> str:
     """The rendering of shaped messages with their texts `BEFORE_CALLS`. Raises `TemplateError` if a call is not
     rendered as the format writes it."""
-    if not any(BEFORE_CALLS in message for message in special(messages)):
-        return text
     parts = []
     at = 0
     for mark in _MARKED.finditer(text):
@@ -348,7 +338,7 @@ def _arguments(arguments: Any, form: Literal["dict", "text"]) -> Any:
 def _content(message: dict[str, Any], wants: Wants) -> None:
     """Puts content and reasoning into the fields that the template reads."""
     content = message.get("content")
-    if type(content) in _TEXTS and wants.content_as != "parts" and message["role"] != "assistant":
+    if type(content) in TEXTS and wants.content_as != "parts" and message["role"] != "assistant":
         return
     content = "" if content is None else content
     # Even a template that reads lists may show only the first part of an assistant's message.

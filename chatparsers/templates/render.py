@@ -14,14 +14,14 @@ from .code import Code
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
 from .messages import (
-    BEFORE_CALLS,
+    MARK,
+    TEXTS,
     Wants,
     is_message,
     own,
     own_tools,
     reasoning_of,
     shape,
-    special,
     with_texts,
 )
 from .probe.capabilities import Capabilities, Prober, channel_of
@@ -101,8 +101,7 @@ class Template:
         """
         if continue_final_message:
             messages = tagged(messages, self.name)
-        unusual = special(messages)
-        wants = self._wants_of(unusual) if unusual else self.can.plain
+        wants = self._wants_for(messages)
         shaped = (
             history.shaped(messages, self, self.name, wants)
             if history is not None
@@ -111,8 +110,9 @@ class Template:
         if continue_final_message:
             variables["continue_final_message"] = True
         generate = add_generation_prompt and not continue_final_message
-        text = self._code.lend(shaped, wants, tools, generate, own(variables))
-        if unusual and any(BEFORE_CALLS in message for message in unusual):
+        given = own(variables) if variables else variables
+        text = self._code.lend(shaped, wants, tools, generate, given)
+        if MARK in text:
             text = with_texts(text, messages, self.name)
         return cut_at_tag(text, self.name, len(messages) - 1) if continue_final_message else text
 
@@ -193,7 +193,6 @@ class Template:
                     return generated
         return self.generation_prompt(messages, tools=tools, **variables)
 
-    @limited
     def tail(self, role: str, tools: bool, variables: Mapping[str, Any]) -> tuple[str, str] | None:
         """What a prompt writes after a message of this role, and the part of it that is the generation prompt; None if
         the template refuses such a prompt, or drops the message."""
@@ -379,17 +378,22 @@ class Template:
 
     def _wants_for(self, messages: Iterable[Mapping[str, Any]]) -> Wants:
         """As much of the shape as these messages need; the rest is not probed."""
-        return self._wants_of(special(messages))
-
-    def _wants_of(self, unusual: Iterable[Any]) -> Wants:
-        """The same, of those that are more than a role and a text."""
+        unusual = [  # more than a role and a text
+            message
+            for message in messages
+            if type(message) is not dict or len(message) != 2 or type(message.get("content")) not in TEXTS
+        ]
+        if not unusual:
+            return self.can.plain
         calls = thoughts = lists = joined = False
-        for message in unusual:
-            if is_message(message):
-                thought, called = bool(reasoning_of(message)), bool(message.get("tool_calls"))
-                calls, thoughts = calls or called, thoughts or thought
-                lists = lists or not isinstance(message.get("content") or "", str)
-                joined = joined or (thought and called and bool(message.get("content")))
+        for message in filter(is_message, unusual):
+            content, called = message.get("content"), message.get("tool_calls")
+            if called:
+                calls = True
+            if reasoning_of(message):
+                thoughts, joined = True, joined or bool(called and content)
+            if content and type(content) not in TEXTS:
+                lists = True
         if not (calls or thoughts or lists):
             return self.can.plain
         found = self.can.full if thoughts else self.can.calls if calls else self.can.plain

@@ -100,16 +100,17 @@ def to_json(
     A lone surrogate, which no file and no socket could carry, is written as its JSON escape.
     Raises ``TypeError`` for a value that has no JSON form.
     """
-    between, colon = separators or (", " if indent is None else ",", ": ")
-    try:
-        if indent is not None:  # Python has no fast encoder for that
-            raise _Other
-        text = "".join(_encoder(ensure_ascii, between, colon, sort_keys)(value, 0))
-    except _Other:
-        step = "" if indent is None else indent if isinstance(indent, str) else " " * indent
-        spelt = encode_basestring_ascii if ensure_ascii else encode_basestring
-        write = _writer(step, between, colon, spelt, sort_keys)
-        text = write(value, "" if indent is None else "\n")
+    spelt = encode_basestring_ascii if ensure_ascii else encode_basestring
+    if indent is None:
+        between, colon = separators or (", ", ": ")
+        try:
+            text = "".join(_encoder(spelt, between, colon, sort_keys)(value, 0))
+        except _Other:
+            text = _writer(spelt, between, colon, sort_keys)(value, "", "")
+    else:  # Python has no fast encoder for that
+        between, colon = separators or (",", ": ")
+        step = indent if isinstance(indent, str) else " " * indent
+        text = _writer(spelt, between, colon, sort_keys)(value, "\n", step)
     return text if text.isascii() else _LONE_SURROGATE.sub(_escaped, text)
 
 
@@ -127,44 +128,44 @@ def _refuse(value: object) -> NoReturn:
 
 @lru_cache(maxsize=64)
 def _encoder(
-    ensure_ascii: bool, between: str, colon: str, sort_keys: bool
+    spelt: Callable[[str], str], between: str, colon: str, sort_keys: bool
 ) -> Callable[[Any, int], Iterable[str]]:
     """Python's encoder of plain data. `json.dumps` makes one for each call."""
     made = getattr(json.encoder, "c_make_encoder", None)
     if made is None:
         return lambda value, level: _refuse(value)
-    spelt = encode_basestring_ascii if ensure_ascii else encode_basestring
     found: Callable[[Any, int], Iterable[str]] = made(
         None, _refuse, spelt, None, colon, between, sort_keys, False, True
     )
     return found
 
 
+@lru_cache(maxsize=64)
 def _writer(
-    step: str, between: str, colon: str, spelt: Callable[[str], str], sort_keys: bool
-) -> Callable[[Any, str], str]:
-    """Writes any value that has a JSON form. The text ends on a line that begins with ``line``, a line break and the
-    indent; both that and ``step`` are empty if there is no indent."""
+    spelt: Callable[[str], str], between: str, colon: str, sort_keys: bool
+) -> Callable[[Any, str, str], str]:
+    """Writes any value that has a JSON form. ``step``: the indent. ``line``: the line break and the indent of the line
+    on which the value ends. Both are empty if nothing is indented."""
 
-    def write(value: Any, line: str) -> str:
+    def write(value: Any, line: str, step: str) -> str:
         kind = type(value)
         if kind is dict or isinstance(value, dict):
             if not value:
                 return "{}"
             inner, members = line + step, []
             for key, item in sorted(value.items()) if sort_keys else value.items():
-                text = spelt(item) if type(item) is str else write(item, inner)
+                text = spelt(item) if type(item) is str else write(item, inner, step)
                 members.append(f"{spelt(key if type(key) is str else _key(key))}{colon}{text}")
             return f"{{{inner}{(between + inner).join(members)}{line}}}"
         if kind is list or isinstance(value, (list, tuple)):
             inner = line + step
-            items = [spelt(item) if type(item) is str else write(item, inner) for item in value]
+            items = [spelt(item) if type(item) is str else write(item, inner, step) for item in value]
             return f"[{inner}{(between + inner).join(items)}{line}]" if items else "[]"
         if isinstance(value, str):
             return spelt(value)
         if isinstance(value, ExactNumber):
             return value.text
-        return _scalar(value) if isinstance(value, _SCALARS) else write(_plain(value), line)
+        return _scalar(value) if isinstance(value, _SCALARS) else write(_plain(value), line, step)
 
     return write
 

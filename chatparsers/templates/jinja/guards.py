@@ -20,7 +20,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
 from jinja2.utils import _PassArg, generate_lorem_ipsum
 
-from .exact import from_json, to_json
+from .exact import from_json
 from .failure import Exhausted
 from .limits import Borrowed, Meter, current, depth_of, digits, entries
 
@@ -293,8 +293,7 @@ def _tojson(
             depth = depth_of(value) if known is None else known.depth
             meter.afford(depth * (wide * (size >> 2) + (size >> 3)))
     meter.afford(2 * size)
-    write = meter.json if meter.traces else to_json
-    return meter.made(write(value, ensure_ascii, indent, separators, sort_keys))
+    return meter.made(meter.json(value, ensure_ascii, indent, separators, sort_keys))
 
 
 @pass_context

@@ -15,6 +15,7 @@ account stays overdrawn: everything later in the same call fails at once, so a h
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
@@ -74,6 +75,26 @@ class Limits:
 
 
 DEFAULT = Limits()
+
+
+def _divided(divide: Callable[[Any, Any], Any]) -> Callable[[Meter, Any, Any], Any]:
+    """A division, as a method of `Meter`."""
+
+    def method(self: Meter, left: Any, right: Any) -> Any:
+        self._numbers(left, right)
+        return divide(left, right)
+
+    return method
+
+
+def _compared(compare: Callable[[Any, Any], Any]) -> Callable[[Meter, Any, Any], Any]:
+    """A comparison, as a method of `Meter`."""
+
+    def method(self: Meter, left: Any, right: Any) -> Any:
+        self.pair(left, right)
+        return compare(left, right)
+
+    return method
 
 
 class Meter:
@@ -145,16 +166,7 @@ class Meter:
         """A ``value`` that was read from a JSON ``text``."""
         return value
 
-    def json(
-        self,
-        value: Any,
-        ensure_ascii: bool = False,
-        indent: int | str | None = None,
-        separators: tuple[str, str] | None = None,
-        sort_keys: bool = False,
-    ) -> str:
-        """`to_json`."""
-        return to_json(value, ensure_ascii, indent, separators, sort_keys)
+    json = staticmethod(to_json)
 
     # What values cost
 
@@ -216,6 +228,8 @@ class Meter:
         kind = type(value)
         if kind is str:
             self.left -= len(value)  # type: ignore[arg-type]
+        elif kind in _SCALARS:
+            return value
         elif kind is list or kind is tuple:
             self.left -= 2 * len(value)  # type: ignore[arg-type]
         elif isinstance(value, (dict, Set)):
@@ -324,7 +338,7 @@ class Meter:
 
     def subtract(self, left: Any, right: Any) -> Any:
         """``left - right``, of numbers or the keys of dicts."""
-        if isinstance(left, Set):
+        if type(left) not in _SCALARS and isinstance(left, Set):
             left = set(self.keys(left))
             right = self.keys(right) if isinstance(right, Iterable) else right
             return self.made(left.difference(right))
@@ -357,15 +371,8 @@ class Meter:
             self.spend(bits >> 2)
         return left**right
 
-    def divide(self, left: Any, right: Any) -> Any:
-        """``left / right``."""
-        self._numbers(left, right)
-        return left / right
-
-    def floor_divide(self, left: Any, right: Any) -> Any:
-        """``left // right``."""
-        self._numbers(left, right)
-        return left // right
+    divide = _divided(operator.truediv)
+    floor_divide = _divided(operator.floordiv)
 
     def negative(self, value: Any) -> Any:
         """``-value``."""
@@ -437,35 +444,12 @@ class Meter:
         if type(left) is type(right) or not (type(left) in _PLAIN and type(right) in _PLAIN):
             self.spend(self.size(left))
 
-    def equal(self, left: Any, right: Any) -> Any:
-        """``left == right``."""
-        self.pair(left, right)
-        return left == right
-
-    def unequal(self, left: Any, right: Any) -> Any:
-        """``left != right``."""
-        self.pair(left, right)
-        return left != right
-
-    def less(self, left: Any, right: Any) -> Any:
-        """``left < right``."""
-        self.pair(left, right)
-        return left < right
-
-    def at_most(self, left: Any, right: Any) -> Any:
-        """``left <= right``."""
-        self.pair(left, right)
-        return left <= right
-
-    def greater(self, left: Any, right: Any) -> Any:
-        """``left > right``."""
-        self.pair(left, right)
-        return left > right
-
-    def at_least(self, left: Any, right: Any) -> Any:
-        """``left >= right``."""
-        self.pair(left, right)
-        return left >= right
+    equal = _compared(operator.eq)
+    unequal = _compared(operator.ne)
+    less = _compared(operator.lt)
+    at_most = _compared(operator.le)
+    greater = _compared(operator.gt)
+    at_least = _compared(operator.ge)
 
     def inside(self, item: Any, container: Any) -> bool:
         """``item in container``."""

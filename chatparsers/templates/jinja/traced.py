@@ -218,7 +218,7 @@ def concatenated(pieces: Iterable[str]) -> str:
 
 def interleaved(between: str, items: list[str]) -> str:
     """The items with a text between them."""
-    if all(type(item) is str for item in items) and type(between) is str:
+    if _STR.issuperset(map(type, (between, *items))):
         return between.join(items)
     pieces = [between] * (2 * len(items) - 1)
     pieces[::2] = items
@@ -363,7 +363,7 @@ def _leaves(value: Any, ordered: bool) -> Iterator[str]:
             raise TypeError
 
 
-_PLAIN = frozenset({str, Traced})
+_STR, _PLAIN = frozenset({str}), frozenset({str, Traced})
 
 
 class Tracing(Meter):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..jinja.traced import Traced
 from ..messages import reasoning_of
@@ -26,6 +26,8 @@ class Kind(NamedTuple):
 
 
 Outline = tuple[Kind, ...]
+_Fields = tuple[Any, bool, int, bool, bool, bool]
+"""Those of a `Kind`, which takes longer to make."""
 
 
 class Survey:
@@ -49,22 +51,18 @@ class Survey:
             role, content = message.get("role"), message.get("content")
             if type(content) not in _TEXTUAL:
                 self._parts.append(len(signs))
+            kind: _Fields
             if role == "tool":
-                sign = _WITH_ID if message.get("tool_call_id") else _WITHOUT_ID
-            elif len(message) == 2 and type(role) is str and role in _TEXTS:
-                sign = _TEXTS[role] if content else _NO_TEXTS[role]
-            elif not isinstance(role, str):
-                raise TypeError
+                kind = role, True, 0, bool(message.get("tool_call_id")), False, False
+            elif len(message) == 2:
+                kind = role, bool(content), 0, True, False, False
             else:
-                calls, ids = _calls(message)
-                thought = reasoning_of(message) != ""
-                if role == "assistant":
-                    sign = _ASSISTANT[bool(content)][calls][ids][thought]
-                else:
-                    kind = Kind(role, bool(content), calls, ids, thought)
-                    sign = _SIGNS.get(kind) or self._own.setdefault(kind, chr(_OTHERS + len(self._own)))
-            if signs and signs[-1] in _ROUND_GOES_ON:
-                sign = _ADDED.get(sign, sign)
+                kind = role, bool(content), *_calls(message), reasoning_of(message) != "", False
+            sign = _SIGNS.get(kind)
+            if sign is None:
+                if not isinstance(role, str):
+                    raise TypeError
+                sign = self._own.setdefault(Kind(*kind), chr(_OTHERS + len(self._own)))
             signs.append(sign)
 
     def keep(self, number: int) -> None:
@@ -101,6 +99,7 @@ def _usual(signs: str) -> Outline:
 
 
 def _outline(signs: str, kinds: Mapping[str, Kind]) -> Outline:
+    signs = _ROUND_GOES_ON.sub(lambda found: found[0].translate(_ADDED), signs)
     signs = _MORE_ADDED.sub(r"\1\1", _RESULTS.sub(r"\1", signs))
     start = len(signs) - len(signs.lstrip(_SYSTEMS))
     rounds = _ROUND.findall(signs[start:])
@@ -125,43 +124,26 @@ def _calls(message: Message) -> tuple[int, bool]:
 
 
 _TEXTUAL = frozenset({str, Traced, type(None)})
-_ASSISTANTS, _TOOLS, _AFTER, _OTHERS = 0xE000, 0xE100, 0xE200, 0xE300
-_WITH_ID, _WITHOUT_ID = chr(_TOOLS), chr(_TOOLS + 1)
 _BOTH = (False, True)
+_STARTS = ("user", "system", "developer")
+_FAMILIES: tuple[Iterable[Kind], ...] = (
+    (Kind("assistant", *fields) for fields in product(_BOTH, range(3), _BOTH, _BOTH)),
+    (Kind("tool", ids=ids) for ids in _BOTH),
+    (Kind(role, text, added=True) for role, text in product(_STARTS, _BOTH)),
+    (Kind(role, text) for role, text in product(_STARTS, _BOTH)),
+)
+_FIRST, _OTHERS = range(0xE000, 0xE400, 0x100), 0xE400
 _KINDS = {
-    **{
-        chr(_ASSISTANTS + number): Kind("assistant", *fields)
-        for number, fields in enumerate(product(_BOTH, range(3), _BOTH, _BOTH))
-    },
-    _WITH_ID: Kind("tool"),
-    _WITHOUT_ID: Kind("tool", ids=False),
-    **{
-        sign: Kind(role, text)
-        for role, both in {"user": "uU", "system": "sS", "developer": "dD"}.items()
-        for text, sign in zip(_BOTH, both, strict=True)
-    },
-    **{
-        chr(_AFTER + number): Kind(role, text, added=True)
-        for number, (role, text) in enumerate(product(("user", "system", "developer"), _BOTH))
-    },
+    chr(first + number): kind
+    for first, kinds in zip(_FIRST, _FAMILIES, strict=True)
+    for number, kind in enumerate(kinds)
 }
 """The signs of the usual kinds. All others get signs of their own in each outline, from ``_OTHERS`` on."""
-_SIGNS = {kind: sign for sign, kind in _KINDS.items()}
-_NO_TEXTS, _TEXTS = (
-    {role: _SIGNS[Kind(role, text)] for role in ("user", "assistant", "system", "developer")}
-    for text in _BOTH
-)
-_ASSISTANT = [
-    [
-        [[_SIGNS[Kind("assistant", text, calls, ids, thought)] for thought in _BOTH] for ids in _BOTH]
-        for calls in range(3)
-    ]
-    for text in _BOTH
-]
-_ADDED = {_SIGNS[kind._replace(added=False)]: sign for sign, kind in _KINDS.items() if kind.added}
-_ROUND_GOES_ON = frozenset((_WITH_ID, _WITHOUT_ID, *_ADDED.values()))
+_SIGNS: dict[tuple[object, ...], str] = {kind: sign for sign, kind in _KINDS.items()}
+_ADDED = {ord(_SIGNS[kind._replace(added=False)]): sign for sign, kind in _KINDS.items() if kind.added}
 _SYSTEMS = "".join(_SIGNS[Kind(role, text)] for role in ("system", "developer") for text in _BOTH)
-_A, _T, _X = (f"{chr(first)}-{chr(first + 0xFF)}" for first in (_ASSISTANTS, _TOOLS, _AFTER))
+_A, _T, _X, _U = (f"{chr(first)}-{chr(first + 0xFF)}" for first in _FIRST)
+_ROUND_GOES_ON = re.compile(f"[{_T}][{_U}]+")
 _RESULTS = re.compile(f"([{_T}]{{2}})[{_T}]+")
 _MORE_ADDED = re.compile(rf"([{_X}])\1{{2,}}")
 _ROUND = re.compile(f"[^{_A}{_T}{_X}]*[{_A}{_T}{_X}]+|[^{_A}{_T}{_X}]+")

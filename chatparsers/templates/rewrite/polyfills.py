@@ -244,14 +244,15 @@ def _written(message: Message, request: _Request) -> Message:
     calls = out.pop("tool_calls")
     content = message.get("content")
     text = content if type(content) is str else _text(content)
-    plain = (untraced(text), untraced(calls)) if current().traces else (text, calls)
+    traces = current().traces
+    plain = (untraced(text), untraced(calls)) if traces else (text, calls)
     tools, tools_key = request.used(tuple(map(_name, plain[1])))
     key = _key(plain, _LONG_TURN)
     if key is None or tools_key is None:
         wire = _turn(plain[0], plain[1], tools, request.syntax)
     else:
         wire = _kept_turn(key, tools_key, request.syntax)
-    out["content"] = _with_words(wire, text, calls)
+    out["content"] = _with_words(wire, text, calls) if traces else wire
     return out
 
 
@@ -263,11 +264,8 @@ def _turn(text: str, calls: Any, tools: Sequence[Mapping[str, Any]], syntax: For
 
 def _with_words(wire: str, text: str, calls: Any) -> str:
     """A turn that was written, in which the traced words of its text and its calls are traced."""
-    meter = current()
-    if not meter.traces:
-        return wire
     said = [(_name(call), _said_arguments(call, wire)) for call in calls]
-    return meter.carried(wire, text, said)  # type: ignore[no-any-return]
+    return current().carried(wire, text, said)  # type: ignore[no-any-return]
 
 
 def _said_arguments(call: Any, wire: str) -> Any:
