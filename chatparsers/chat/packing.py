@@ -163,6 +163,6 @@ def _numbers_of(samples: Sequence[Sample]) -> list[str]:
     """The columns of numbers that a batch of these has besides the usual ones."""
     shared = set.intersection(*(set(sample.added) for sample in samples))
     numbers = [
-        name for name in sorted(shared) if all(isinstance(sample._added[name], array) for sample in samples)
+        name for name in sorted(shared) if all(isinstance(sample._columns[name], array) for sample in samples)
     ]
-    return ["logprobs"] * any(sample._logprobs is not None for sample in samples) + numbers
+    return ["logprobs"] * any("logprobs" in sample._columns for sample in samples) + numbers

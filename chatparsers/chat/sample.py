@@ -43,6 +43,16 @@ class Kind(IntEnum):
 
 Marks = Callable[[], tuple[Sequence[Run], Sequence[Run]]]
 """Finds the runs of kinds and the runs of messages. It is called once."""
+_COLUMNS: Mapping[str, tuple[str, float]] = {
+    "ids": ("q", 0),
+    "loss_mask": ("b", 0),
+    "kinds": ("b", Kind.PADDING),
+    "message_indices": ("i", -1),
+    "logprobs": ("d", nan),
+    "versions": ("q", -1),
+}
+"""The columns of each sample: the type of their numbers, and the number in padding. Logprobs and versions have it for
+each id until some are given."""
 
 
 @public
@@ -55,21 +65,7 @@ class Sample(Shown):
     that are no text; an engine puts their own ids there.
     """
 
-    __slots__ = (
-        "_added",
-        "_ids",
-        "_kinds",
-        "_logprobs",
-        "_marks",
-        "_mask",
-        "_messages",
-        "_versions",
-        "left_out",
-        "placeholders",
-        "text",
-        "truncated",
-        "unit",
-    )
+    __slots__ = ("_columns", "_marks", "left_out", "placeholders", "text", "truncated", "unit")
 
     def __init__(
         self,
@@ -89,16 +85,12 @@ class Sample(Shown):
         """``counted``: the runs of ids that a loss counts. ``kinds``, ``messages``: runs, or for both one function that
         finds them."""
         self.placeholders = list(placeholders)
-        self._ids = array("q", ids)
-        self._mask = array("b", bytes(len(self._ids)))
-        for start, end in counted:
-            self._mask[start:end] = array("b", b"\x01" * (end - start))
-        self._kinds: array[int] | None = None
-        self._messages: array[int] | None = None
+        self._columns: dict[str, array[Any] | list[Any]] = {"ids": array("q", ids)}
+        self._columns["loss_mask"] = _filled("b", len(self), 0, ((start, end, 1) for start, end in counted))
         self._marks: Any = kinds if callable(kinds) else (tuple(kinds), tuple(messages))
-        self._logprobs = None if logprobs is None else array("d", logprobs)
-        self._versions = None if versions is None else array("q", versions)
-        self._added: dict[str, array[float] | list[Any]] = {}
+        for name, values in (("logprobs", logprobs), ("versions", versions)):
+            if values is not None:
+                self._columns[name] = array(_COLUMNS[name][0], values)
         self.text, self.truncated, self.unit = text, truncated, unit
         self.left_out: dict[int, str] = dict(left_out or {})
 
@@ -107,42 +99,42 @@ class Sample(Shown):
     @property
     def ids(self) -> list[int]:
         """The ids of the whole conversation."""
-        return self._ids.tolist()
+        return self.column("ids")
 
     @property
     def loss_mask(self) -> list[int]:
         """1 for each id that a loss counts, 0 for all others."""
-        return self._mask.tolist()
+        return self.column("loss_mask")
 
     @property
     def kinds(self) -> list[int]:
         """The `Kind` of each id, as a number."""
-        return self._column("_kinds").tolist()
+        return self.column("kinds")
 
     @property
     def message_indices(self) -> list[int]:
         """The place of the message whose text an id holds; -1 for the markup between messages."""
-        return self._column("_messages").tolist()
+        return self.column("message_indices")
 
     @property
     def logprobs(self) -> list[float]:
         """The logprob of each id under the model that sampled it; nan where none was given."""
-        return [nan] * len(self._ids) if self._logprobs is None else self._logprobs.tolist()
+        return self.column("logprobs")
 
     @property
     def versions(self) -> list[int]:
         """The version of the weights that sampled each id, as `Rollout.sampled` was told; -1 where none was given."""
-        return [-1] * len(self._ids) if self._versions is None else self._versions.tolist()
+        return self.column("versions")
 
     @property
     def counted(self) -> int:
         """How many ids a loss counts."""
-        return self._mask.count(1)
+        return self._named("loss_mask").count(1)
 
     @property
     def prompt_length(self) -> int:
         """How many ids come before the first that a loss counts; all, if none is counted."""
-        return self._mask.index(1) if self.counted else len(self._ids)
+        return self._named("loss_mask").index(1) if self.counted else len(self)
 
     def with_columns(self, **columns: Any) -> Sample:
         """The sample with more values of each id, which padding, cutting, packing and rows keep.
@@ -158,7 +150,7 @@ class Sample(Shown):
         other = self._cut(0, len(self))
         other.text = self.text
         for name, values in columns.items():
-            if name in _SLOTS or name in ROW:
+            if name in _COLUMNS or name in ROW:
                 raise RequestError(f"with_columns: each sample has {name} already; take another name")
             values = [values] * len(self) if isinstance(values, (int, float)) else list(values)
             if len(values) != len(self):
@@ -166,13 +158,13 @@ class Sample(Shown):
                     f"with_columns: {name}: expected {len(self)} values, one for each id, found {len(values)}"
                 )
             numbers = all(isinstance(value, (int, float)) for value in values)
-            other._added[name] = array("d", values) if numbers else values
+            other._columns[name] = array("d", values) if numbers else values
         return other
 
     @property
     def added(self) -> list[str]:
         """The names of the columns that `with_columns` added."""
-        return list(self._added)
+        return [name for name in self._columns if name not in _COLUMNS]
 
     def column(self, name: str) -> list[Any]:
         """A column by its name, also one that `with_columns` added. Raises `RequestError` for another name.
@@ -190,7 +182,7 @@ class Sample(Shown):
         >>> sum(label != -100 for label in sample.labels()) == sample.counted
         True
         """
-        return [id if mask else ignore for id, mask in zip(self._ids, self._mask, strict=True)]
+        return [id if mask else ignore for id, mask in zip(self.ids, self.loss_mask, strict=True)]
 
     def numpy(self, column: str = "ids") -> Any:
         """A column as an array of numpy that shares its memory: no copy is made, and none must be changed.
@@ -213,34 +205,26 @@ class Sample(Shown):
         return numpy.array(found, dtype=object)
 
     def _named(self, name: str) -> array[Any] | list[Any]:
-        if name in _SLOTS:
-            return self._column(_SLOTS[name])
-        if name in self._added:
-            return self._added[name]
-        raise RequestError(f"column: expected one of {', '.join((*_SLOTS, *self._added))}, found {name!r}")
-
-    def _column(self, slot: str) -> array[Any]:
-        if slot in ("_kinds", "_messages") and self._kinds is None:
+        if name in ("kinds", "message_indices") and name not in self._columns:
             kinds, messages = self._marks() if callable(self._marks) else self._marks
-            self._kinds = _filled("b", len(self._ids), int(Kind.MARKUP), kinds)
-            self._messages = _filled("i", len(self._ids), -1, messages)
+            self._columns["kinds"] = _filled("b", len(self), int(Kind.MARKUP), kinds)
+            self._columns["message_indices"] = _filled("i", len(self), -1, messages)
             self._marks = ((), ())
-        elif slot == "_logprobs" and self._logprobs is None:
-            return array("d", [nan]) * len(self._ids)
-        elif slot == "_versions" and self._versions is None:
-            return array("q", [-1]) * len(self._ids)
-        found: array[Any] = getattr(self, slot)
-        return found
+        found = self._columns.get(name)
+        if found is None and name not in _COLUMNS:
+            names = (*_COLUMNS, *self.added)
+            raise RequestError(f"column: expected one of {', '.join(names)}, found {name!r}")
+        return _padding(name, len(self)) if found is None else found
 
     # parts
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._columns["ids"])
 
     def __getitem__(self, message: int | slice) -> Sample:
         """The part of one message, or of a slice of messages, from its first id to its last. Raises IndexError if no id
         holds text of them."""
-        indices = self._column("_messages")
+        indices = self._named("message_indices")
         top = max(indices, default=-1) + 1
         chosen = message if isinstance(message, slice) else slice(message, message + 1 or None)
         wanted = set(range(top)[chosen])
@@ -254,11 +238,9 @@ class Sample(Shown):
     def _cut(self, start: int, end: int) -> Sample:
         inner = (one for one in self.placeholders if start <= one.start and one.end <= end)
         moved = [one._replace(start=one.start - start, end=one.end - start) for one in inner]
-        other = Sample((), text="", left_out=self.left_out, unit=self.unit, placeholders=moved)
-        for slot in _SLOTS.values():
-            if slot in ("_kinds", "_messages") or getattr(self, slot) is not None:
-                setattr(other, slot, self._column(slot)[start:end])
-        other._added = {name: values[start:end] for name, values in self._added.items()}
+        other = Sample((), left_out=self.left_out, unit=self.unit, placeholders=moved)
+        self._named("kinds")  # they are found for the whole
+        other._columns = {name: values[start:end] for name, values in self._columns.items()}
         other.truncated = self.truncated and end == len(self)
         return other
 
@@ -283,14 +265,14 @@ class Sample(Shown):
         """
         spans: list[tuple[int, int]] = []
         parted = True  # by markup or words that are no answer's, since the last counted id
-        for place, (kind, mask) in enumerate(zip(self._column("_kinds"), self._mask, strict=True)):
+        for place, (kind, mask) in enumerate(zip(self.kinds, self.loss_mask, strict=True)):
             if mask:
                 spans.append((place if parted else spans.pop()[0], place + 1))
             parted = not mask and (parted or not Kind.ANSWER_MARKUP <= kind <= Kind.STOP)
         found = []
         for start, end in spans:
             one = self._cut(0, end)
-            one._mask[:start] = array("b", bytes(start))
+            one._columns["loss_mask"][:start] = array("b", bytes(start))
             found.append(one)
         return found
 
@@ -307,25 +289,14 @@ class Sample(Shown):
         if missing < 0:
             raise RequestError(f"padded: expected a length of at least {len(self)}, found {length}")
         other = self._cut(0, len(self))
-        fill = {
-            "_ids": id,
-            "_mask": 0,
-            "_kinds": Kind.PADDING,
-            "_messages": -1,
-            "_logprobs": nan,
-            "_versions": -1,
-        }
         first = missing if side == "left" else 0
         place = 0 if side == "left" else len(self)
-        for slot, value in fill.items():
-            column = getattr(other, slot)
-            if column is not None:
-                column[place:place] = array(column.typecode, [value] * missing)
-        for values in other._added.values():
+        for name, values in other._columns.items():
             if isinstance(values, array):
-                values[place:place] = array("d", bytes(8 * missing))
+                values[place:place] = _padding(name, missing)
             else:
                 values[place:place] = [None] * missing
+        other._columns["ids"][place : place + missing] = array("q", [id]) * missing
         other.placeholders = [
             one._replace(start=one.start + first, end=one.end + first) for one in self.placeholders
         ]
@@ -354,7 +325,7 @@ class Sample(Shown):
             "logprobs": _without_nan(self.logprobs),
             "versions": self.versions,
             "prompt_length": self.prompt_length,
-            **{name: _without_nan(self.column(name)) for name in self._added},
+            **{name: _without_nan(self.column(name)) for name in self.added},
             **more,
         }
 
@@ -381,18 +352,18 @@ class Sample(Shown):
         kinds = row.get("kinds") or None
         probs = row.get("logprobs")
         probs = None if probs is None else [nan if value is None else value for value in probs]
-        given = {"_mask": ("b", mask), "_kinds": ("b", kinds), "_logprobs": ("d", probs)}
-        for slot, (code, values) in {**given, "_versions": ("q", row.get("versions"))}.items():
+        given = {"loss_mask": mask, "kinds": kinds, "logprobs": probs, "versions": row.get("versions")}
+        if kinds is not None:
+            given["message_indices"] = [-1] * len(found)
+        for name, values in given.items():
             if values is None:
                 continue
             if len(values) != len(found):
-                raise RequestError(f"from_row: {slot[1:]}: expected {len(found)} values, found {len(values)}")
-            setattr(found, slot, array(code, values))
-        if found._logprobs is not None and all(map(isnan, found._logprobs)):
-            found._logprobs = None
-        if found._kinds is not None:
-            found._messages = array("i", [-1]) * len(found)
-        own = {*ROW, *_SLOTS}
+                raise RequestError(f"from_row: {name}: expected {len(found)} values, found {len(values)}")
+            found._columns[name] = array(_COLUMNS[name][0], values)
+        if all(map(isnan, found.logprobs)):
+            found._columns.pop("logprobs", None)
+        own = {*ROW, *_COLUMNS}
         lists = {
             name: values
             for name, values in row.items()
@@ -413,18 +384,20 @@ class Sample(Shown):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sample):
             return NotImplemented
-        mine, theirs = self.__getstate__(), other.__getstate__()
-        same = all(mine[name] == theirs[name] for name in mine if name != "_logprobs")
-        # nan is not equal to nan: the bytes of both are compared.
-        return same and self._column("_logprobs").tobytes() == other._column("_logprobs").tobytes()
+        names = (*_COLUMNS, *self.added)
+        plain = ("left_out", "placeholders", "text", "truncated", "unit")
+        return (
+            self.added == other.added
+            and all(getattr(self, name) == getattr(other, name) for name in plain)
+            # nan is not equal to nan: the bytes of numbers are compared.
+            and all(_bytes_of(self._named(name)) == _bytes_of(other._named(name)) for name in names)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __getstate__(self) -> dict[str, Any]:
-        self._column("_kinds")
-        return {name: getattr(self, name) for name in Sample.__slots__ if name not in ("_marks", *_GIVEN)} | {
-            name: self._column(name) for name in _GIVEN
-        }
+        self._named("kinds")  # what finds them is not sent
+        return {name: getattr(self, name) for name in Sample.__slots__ if name != "_marks"}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._marks = ((), ())
@@ -432,17 +405,8 @@ class Sample(Shown):
             setattr(self, name, value)
 
 
-_GIVEN = ("_logprobs", "_versions")
 ROW = ("input_ids", "labels", "length", "truncated", "left_out", "error", "prompt_length", "position_ids")
 """Fields of a row that are no columns of a sample, or have another name there."""
-_SLOTS = {
-    "ids": "_ids",
-    "loss_mask": "_mask",
-    "kinds": "_kinds",
-    "message_indices": "_messages",
-    "logprobs": "_logprobs",
-    "versions": "_versions",
-}
 
 
 def _without_nan(values: Sequence[Any]) -> list[Any]:
@@ -458,9 +422,20 @@ def _with_nan(values: Sequence[Any]) -> list[Any]:
     return [nan if value is None else value for value in values]
 
 
-def _filled(code: Any, length: int, value: int, runs: Sequence[Run]) -> array[int]:
+def _filled(code: Any, length: int, value: int, runs: Iterable[Run]) -> array[int]:
     """A column of ``value``, with the runs over it."""
     column = array(code, [value]) * length
     for start, end, kind in runs:
         column[start:end] = array(code, [kind]) * (end - start)
     return column
+
+
+def _padding(name: str, length: int) -> array[Any]:
+    """What a column of numbers has in padding."""
+    code, value = _COLUMNS.get(name, ("d", 0.0))
+    whole = array(code, [value if code == "d" else int(value)])
+    return whole * length
+
+
+def _bytes_of(values: array[Any] | list[Any]) -> bytes | list[Any]:
+    return values.tobytes() if isinstance(values, array) else values
