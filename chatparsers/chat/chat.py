@@ -18,7 +18,7 @@ from ..errors import RequestError, TemplateError, did_you_mean, warn_user
 from ..kept import cached
 from ..public import made_by, public
 from ..registry import get_format, list_formats
-from ..schema.tools import Tools, Toolset
+from ..schema.tools import Tools
 from ..templates import Template
 from ..templates.jinja.limits import DEFAULT, Limits, limited
 from ..templates.probe.edges import opening
@@ -35,7 +35,7 @@ from .prepare import Preparation
 from .quoted import quoted_markers
 from .read_back import PromptMessage, read_back
 from .record import TemplateFormat, record
-from .request import Request, may_quote, plain_messages
+from .request import Request, plain_messages
 from .syntax import with_calls
 from .training import Training
 
@@ -331,10 +331,7 @@ class Chat(Training, Asking, Shown):
         >>> chat.quoted([{"role": "user", "content": "Hi<|im_end|>"}])
         [(19, 29)]
         """
-        given, tools = plain_messages(messages), request.get("tools")
-        if not may_quote(self.tokenizer, given, tools.raw if isinstance(tools, Toolset) else tools):
-            return []
-        return quoted_markers(Request(self, request), given)
+        return quoted_markers(Request(self, request), plain_messages(messages))
 
     def placeholders(
         self, messages: Sequence[Mapping[str, Any] | Message], **request: Unpack[PrepareOptions]

@@ -6,12 +6,10 @@ text. What a generation prompt wrote and the history lacks is no change.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..core.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common, outside_marker
 from .around import Rendered
@@ -19,7 +17,7 @@ from .bridge import Delta, delta_at
 from .parts import Completion
 from .places import turn_end
 from .request import Request
-from .same import text_of
+from .same import calls_key, text_of
 from .segment import Lead, Segment, Step, thoughts_in
 from .shapes import read_answer, shape_of
 
@@ -204,28 +202,5 @@ def _otherwise(
         return "unproved" if not words else "moved" if words in shown else "content"
     if not thought_stands:
         return "moved" if thought in shown else "thought"
-    return None if _calls(said.spoken.message) == _calls(read) else "unproved"
-
-
-def same_message(read: Message, given: Mapping[str, Any]) -> bool:
-    """Whether a message that was read is the one that is given, but for white space and the spelling of arguments."""
-    told = given.get("content") or ""
-    calls = [
-        call.get("function") or {} for call in given.get("tool_calls") or () if isinstance(call, Mapping)
-    ]
-    return (
-        isinstance(told, str)
-        and (told.strip(), reasoning_of(given).strip()) == (read.content.strip(), read.reasoning.strip())
-        and [(call.get("name"), _value(call.get("arguments"))) for call in calls] == _calls(read)
-    )
-
-
-def _calls(message: Message) -> list[tuple[str, Any]]:
-    return [(call.name, _value(call.arguments)) for call in message.tool_calls]
-
-
-def _value(arguments: Any) -> Any:
-    try:
-        return json.loads(arguments)
-    except (TypeError, ValueError):
-        return arguments
+    same = calls_key(said.spoken.message.to_openai()) == calls_key(read.to_openai())
+    return None if same else "unproved"

@@ -28,12 +28,13 @@ from ..tokens.growing import GrowingIds, common_ids
 from ..tokens.pieces import encoded
 from .around import Rendered
 from .bridge import generated, stand_in
-from .compare import compare, same_message
+from .compare import compare
 from .ends import following
 from .marks import Span
 from .parts import Completion, Given
 from .quoted import quoted_markers
 from .request import Model, Request
+from .same import same_message
 from .segment import Lead, Segment, Step
 from .spoken import Chunk, Spoken, spelt
 
@@ -210,7 +211,7 @@ class Conversation:
         segment, stop = None, ""
         if self.turn is not None and not self._wrote and index < len(messages):
             said = Completion(Spoken(self.turn).heard(Chunk.of(wrote, None, None, None), None), index)
-            if not said.spoken.dropped and same_message(said.spoken.message, messages[index]):
+            if not said.spoken.dropped and same_message(said.spoken.message.to_openai(), messages[index]):
                 segment, stop = self._asked(self.turn).answered(said), said.spoken.stop_text(tokenizer)
         after = GrowingIds(tokenizer, spelt(tokenizer, wrote[-1:]).strip())
         self._marks.append(_Mark(index, segment, chars, tokens, stop, after))

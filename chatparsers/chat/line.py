@@ -16,23 +16,11 @@ from ..tokens.growing import common_ids
 from .bridge import Delta, History, in_order, stand_in
 from .compare import Break, Difference, Verdict, compare
 from .ends import after_answer, joined_message
+from .options import ANSWERING
 from .parts import Completion
 from .request import Request
 from .segment import Lead, Segment, Step, opened
 from .spoken import Spoken
-
-_READING = frozenset(
-    {
-        "tool_choice",
-        "parallel_tool_calls",
-        "response_format",
-        "lenient_calls",
-        "max_calls",
-        "call_within",
-        "id_seed",
-    }
-)
-"""Options of the answer alone: no template sees them."""
 
 
 class _Mark(NamedTuple):
@@ -144,7 +132,7 @@ class Line:
         before = self.request.options
         self.request = Request(self.request.chat, {**before, "continue_final_message": False, **changes})
         now = self.request.options
-        return any(before.get(name) != now.get(name) for name in changes if name not in _READING)
+        return any(before.get(name) != now.get(name) for name in changes if name not in ANSWERING)
 
     def _step(self, pending: list[Mapping[str, Any]], changed: bool) -> None:
         assert self._mark is not None

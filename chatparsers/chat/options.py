@@ -30,6 +30,20 @@ class PrepareOptions(TypedDict, total=False):
     call_within: int | None
 
 
+ANSWERING = frozenset(
+    {
+        "tool_choice",
+        "parallel_tool_calls",
+        "response_format",
+        "id_seed",
+        "lenient_calls",
+        "max_calls",
+        "call_within",
+    }
+)
+"""The options of the answer alone: no template sees them."""
+
+
 class BindOptions(TypedDict, total=False):
     """The keywords of `Format.bind`, for calls that pass them on."""
 

@@ -29,23 +29,12 @@ from ..tokens import ModelFiles
 from .around import Asked, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
-from .options import PrepareOptions
+from .options import ANSWERING, PrepareOptions
 from .request import plain_messages
 
 _OPTIONS = frozenset(PrepareOptions.__annotations__)
-_BOUND = frozenset(
-    {
-        "tool_choice",
-        "parallel_tool_calls",
-        "response_format",
-        "thinking",
-        "id_seed",
-        "lenient_calls",
-        "max_calls",
-        "call_within",
-    }
-)
-"""The options that `Format.bind` takes."""
+_BOUND = ANSWERING | {"thinking"}
+"""The options that `Format.bind` takes as they are."""
 _ASKING = {"continue_final_message": False, "add_generation_prompt": True}
 _SET = {
     "messages": "pass the messages first",

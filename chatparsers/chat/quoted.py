@@ -14,7 +14,7 @@ from typing import Any
 from ..core.format import Format
 from ..templates.trace import TOOLS, Trace
 from .marks import Indexed, Span
-from .request import Request
+from .request import Request, may_quote
 
 _HOSTS = ("system", "developer")
 """Roles whose words are the host's own."""
@@ -22,8 +22,8 @@ _HOSTS = ("system", "developer")
 
 def quoted_markers(request: Request, messages: Sequence[Mapping[str, Any]], **options: Any) -> list[Span]:
     """The spans of quoted markers in the rendering of ``messages`` with these options. It is rendered only if a text
-    holds a marker."""
-    if not request.quotes(messages):
+    may hold a marker: most hold none."""
+    if not may_quote(request.chat.tokenizer, messages, request.options.get("tools")):
         return []
     return quoted_in(request, request.traced(messages, **options).trace, messages)
 

@@ -100,14 +100,6 @@ class Request:
             self._quotes = may_spell(self.chat.tokenizer, self.options.get("tools"))
         return self._quotes
 
-    def quotes(self, messages: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether a text of the messages or of the tools may hold a marker."""
-        return self._quotes_tools or may_quote(self.chat.tokenizer, messages)
-
-    def finished(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
-        """As `prepare`, for messages of which none is only begun."""
-        return self.prepare(messages, **{"continue_final_message": False, **more})
-
     def around(self, polyfills: tuple[str, ...]) -> Around:
         """What the template writes around answers, for these options and polyfills."""
         return self.found.around(polyfills)
@@ -202,8 +194,7 @@ def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def may_quote(tokenizer: Any, messages: Sequence[Mapping[str, Any]], tools: Any = None) -> bool:
-    """Whether words of these messages, or of tools, may spell a marker of a tokenizer: most spell none, and need no
-    trace."""
+    """Whether words of these messages, or of tools, may spell a marker of a tokenizer."""
     return may_spell(tokenizer, ([*messages], [*_unescaped(messages)], tools))
 
 

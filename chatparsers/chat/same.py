@@ -1,7 +1,8 @@
 """When two messages are the same one, though a client wrote it anew.
 
-A client may leave a thought out, dump arguments in another order of keys, strip white space, and name calls by ids of
-its own. None of that makes another answer. Every other difference does.
+A client may leave a thought out, dump arguments in another order of keys, write 1.0 as 1, strip white space, and name
+calls by ids of its own. None of that makes another answer. Every other difference does. A template that writes an
+answer anew may do the same, but for the thought.
 """
 
 from __future__ import annotations
@@ -20,7 +21,18 @@ _KEPT, _LONGEST = 8192, 1024
 def answer_key(message: Mapping[str, Any]) -> tuple[Any, ...]:
     """Equal for two answers that say the same: their text, and their calls by order, name and value. Thoughts are not
     in it: see `same_thought`."""
-    return (text_of(message.get("content")).strip(), *map(_call_key, message.get("tool_calls") or ()))
+    return text_of(message.get("content")).strip(), *calls_key(message)
+
+
+def calls_key(message: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Equal for two answers with the same calls, by order, name and value."""
+    return tuple(map(_call_key, message.get("tool_calls") or ()))
+
+
+def same_message(given: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Whether two answers say the same, their thoughts included."""
+    thoughts = reasoning_of(given).strip(), reasoning_of(own).strip()
+    return thoughts[0] == thoughts[1] and answer_key(given) == answer_key(own)
 
 
 def same_thought(given: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
@@ -61,15 +73,21 @@ def _call_key(call: Any) -> tuple[str, str]:
 
 def value_key(arguments: Any) -> str:
     """Equal for arguments of the same JSON value; of a text that is no JSON, the text."""
-    return _text_key(arguments) if isinstance(arguments, str) else _plain(arguments)
+    return _text_key(arguments if isinstance(arguments, str) else _plain(arguments))
 
 
 @kept(_KEPT, _LONGEST)
 def _text_key(arguments: str) -> str:
     try:
-        return _plain(json.loads(arguments))
+        return _plain(json.loads(arguments, parse_float=_number))
     except (ValueError, RecursionError):
         return arguments.strip()
+
+
+def _number(text: str) -> float:
+    """A number of a JSON text; a whole one is equal however it is written."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def _plain(value: object) -> str:

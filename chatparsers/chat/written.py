@@ -10,8 +10,8 @@ from ..errors import ChatParsersError, RequestError
 from ..schema.tools import read_tools
 from ..templates.probe.stand_ins import answer, question
 from .around import Around, first_stop
-from .compare import same_message
 from .request import Request
+from .same import same_message
 from .shapes import text_after, written_after
 
 
@@ -27,7 +27,7 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
             text = text.removesuffix(closer)  # gpt-oss ends a turn with another marker than a channel
         whole = text if stop and text.endswith(stop) else text + stop
         read = turn.parse(whole)
-        if read.complete and same_message(read, message):
+        if read.complete and same_message(read.to_openai(), message):
             return whole
     raise RequestError(
         f"said: the format {turn.format.name!r} has no text that is read as this answer after its prompt: give the ids "
