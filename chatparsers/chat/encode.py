@@ -19,13 +19,12 @@ from ..errors import RequestError
 from ..templates.messages import own
 from ..templates.trace import Trace
 from ..tokens.pieces import Offsets, as_text, encoded
-from .marks import Span, answer_runs, in_tokens, inside, starting, stop_run, traced_runs
+from .marks import Span, all_runs, answer_at, in_tokens, inside, starting, traced_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Place, Places, find_places, missing
 from .quoted import quoted_in
 from .request import Request
 from .sample import Kind, Run, Sample
-from .shapes import read_answer
 
 TrainOn: TypeAlias = Literal["all", "last"] | Callable[[Mapping[str, Any], int], bool]
 """Which answers a loss counts: all, the last, or those for which a function of the message and its index is true."""
@@ -173,7 +172,8 @@ def _sample(
         runs += (span if offsets is None else inside(offsets, *span) for span in spans)
 
     def marks() -> tuple[list[Run], list[Run]]:
-        columns = _runs(rendered)
+        words = traced_runs(rendered.trace, rendered.messages)
+        columns = all_runs(words, rendered.places, rendered.turn, rendered.text, rendered.messages)
         return columns if offsets is None else starting([first for first, _ in offsets], *columns)
 
     found: list[Placeholder] = []
@@ -211,33 +211,10 @@ def _encoded(
     return ids, offsets
 
 
-def _runs(rendered: _Rendered) -> tuple[list[Run], list[Run]]:
-    """The runs of kinds and of messages, in characters."""
-    kinds: list[Run] = []
-    indices: list[Run] = []
-    for kind, message in traced_runs(rendered.trace, rendered.messages):
-        kinds.append(kind)
-        indices.append(message)
-    for index, places in rendered.places.items():
-        for place in places:
-            kinds += _answer(rendered, index, place)
-            kinds.append(stop_run(place))
-            indices.append((place.start, place.end, index))
-    return kinds, indices
-
-
-def _answer(rendered: _Rendered, index: int, place: Place) -> Iterator[Run]:
-    """The kinds in an answer, as its reader says."""
-    turn = rendered.turn._replace(prefix=place.prefix)
-    message = read_answer(turn, rendered.text[place.start : place.stop], rendered.messages[index])
-    for start, end, kind in answer_runs(message):
-        yield place.start + start, place.start + end, kind
-
-
 def _without_thoughts(rendered: _Rendered, index: int, place: Place) -> Iterator[Span]:
     """The parts of an answer that are no reasoning."""
     at = place.start
-    for start, end, kind in _answer(rendered, index, place):
+    for start, end, kind in answer_at(place, rendered.turn, rendered.text, rendered.messages[index]):
         if kind == Kind.REASONING:
             yield at, start
             at = end

@@ -6,11 +6,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..core.format import Turn
 from ..core.message import Message, Region
 from ..templates.trace import Trace
 from .placeholders import Placeholder
-from .places import Place
+from .places import Place, Places
 from .sample import Kind, Run
+from .shapes import read_answer
 
 _KINDS = {
     "reasoning": Kind.REASONING,
@@ -83,6 +85,32 @@ def traced_runs(trace: Trace, messages: Indexed) -> Iterator[tuple[Run, Run]]:
             yield (span.start, span.end, int(kind)), (span.start, span.end, span.message)
 
 
+def all_runs(
+    words: Iterable[tuple[Run, Run]], places: Places, reader: Turn | None, text: str, messages: Indexed
+) -> tuple[list[Run], list[Run]]:
+    """The runs of a rendering in characters, of kinds and of messages: its ``words`` that are no answers', and the
+    answers at ``places``, as ``reader`` reads them."""
+    kinds: list[Run] = []
+    indices: list[Run] = []
+    for kind, message in words:
+        kinds.append(kind)
+        indices.append(message)
+    for index, found in places.items():
+        for place in found:
+            if reader is not None:
+                kinds += answer_at(place, reader, text, messages[index])
+            kinds.append((place.stop, place.end, int(Kind.STOP)))
+            indices.append((place.start, place.end, index))
+    return kinds, indices
+
+
+def answer_at(place: Place, reader: Turn, text: str, given: Mapping[str, Any]) -> Iterator[Run]:
+    """The runs of kinds of the answer ``given`` at a place of a rendering, in its characters."""
+    read = read_answer(reader._replace(prefix=place.prefix), text[place.start : place.stop], given)
+    for start, end, kind in answer_runs(read):
+        yield place.start + start, place.start + end, kind
+
+
 def inside(offsets: Sequence[Span], start: int, end: int) -> Span:
     """The tokens that lie wholly between two positions. One that lies over a border is not inside."""
     first = bisect_left(offsets, (start,))
@@ -109,8 +137,3 @@ def in_tokens(offsets: Sequence[Span], found: Iterable[Placeholder]) -> Iterator
     for one in found:
         first, last = inside(offsets, one.start, one.end)
         yield one._replace(start=first, end=last)
-
-
-def stop_run(place: Place) -> Run:
-    """The run of an answer's stop."""
-    return place.stop, place.end, int(Kind.STOP)

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 from ..core.format import Turn
 from ..templates.trace import Trace
 from ..tokens.pieces import as_text, encoded
-from .marks import Indexed, Span, answer_runs, in_tokens, starting, stop_run, token_runs, traced_runs
+from .marks import Indexed, Span, all_runs, in_tokens, starting, token_runs, traced_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Places
 from .quoted import quoted_in
 from .request import Request
 from .sample import Kind, Run
-from .shapes import read_answer
 from .spoken import Chunk, Spoken, spelt
 
 Messages = tuple[tuple[int, Mapping[str, Any]], ...]
@@ -74,21 +73,8 @@ class Given:
 
     def column(self) -> Column:
         """What it adds to a sample."""
-        kinds: list[Run] = [kind for kind, _ in self.words]
-        indices: list[Run] = [message for _, message in self.words]
-        known = dict(self.messages)
-        for index, places in self.answers.items():
-            for place in places:
-                if self.reader is not None:
-                    turn = self.reader._replace(prefix=place.prefix)
-                    read = read_answer(turn, self.text[place.start : place.stop], known.get(index, {}))
-                    kinds += (
-                        (place.start + start, place.start + end, kind)
-                        for start, end, kind in answer_runs(read)
-                    )
-                kinds.append(stop_run(place))
-                indices.append((place.start, place.end, index))
-        kinds, indices = starting(self.spans[::2], kinds, indices)
+        runs = all_runs(self.words, self.answers, self.reader, self.text, dict(self.messages))
+        kinds, indices = starting(self.spans[::2], *runs)
         if self.stop[1] > self.stop[0]:
             kinds.append((*self.stop, int(Kind.STOP)))
         return Column(self.ids, [self.stop] if self.counted else [], kinds, indices)
