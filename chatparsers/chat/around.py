@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol
 from ..core.format import Turn
 from ..errors import ChatParsersError
 from ..templates.probe.stand_ins import answer, answered, question
-from ..templates.probe.turns import common
 from ..templates.rewrite.outline import Kind, Outline
 from ..templates.trace import Likeness, Trace
 
@@ -99,11 +98,15 @@ class Around:
         found: str | None = self._once("followed", calls, self._followed)
         return found
 
-    def stop(self, calls: bool, stops: Sequence[str]) -> str:
-        """The stop of an answer that something follows, with the white space before it; ``""`` if there is none."""
-        after, alone = self.followed(calls) or "", self.alone(calls) or ""
-        found = first_stop(after, stops)
-        return "" if found is None else after[min(found[0], common(after, alone.rstrip())) : found[1]]
+    def ending(self, calls: bool, stops: Sequence[str]) -> tuple[str, str]:
+        """What closes an answer, and its stop with the white space before it; ``""`` for what is not there. A template
+        that leaves the last answer open writes the stop where something follows."""
+        for after in (self.alone(calls) or "", self.followed(calls) or ""):
+            found = first_stop(after, stops)
+            if found is not None:
+                closer = after[: found[0]].rstrip()
+                return closer, after[len(closer) : found[1]]
+        return "", ""
 
     def _once(self, what: str, key: Any, find: Callable[[Any], Any]) -> Any:
         if (what, key) not in self._found:

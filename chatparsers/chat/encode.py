@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 from ..core.format import Turn
 from ..errors import RequestError
 from ..templates.messages import own
+from ..templates.probe.turns import common
 from ..templates.trace import Trace
 from ..tokens.pieces import Offsets, as_text, encoded
 from .marks import Span, all_runs, answer_at, in_tokens, inside, starting, traced_runs
@@ -118,10 +119,11 @@ def _stopped(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]]
     if not turns or turns[-1].end > turns[-1].stop:
         return text
     place = turns[-1]
-    around = request.around(turn.polyfills)
-    stop = around.stop(bool(messages[-1].get("tool_calls")), request.chat.syntax.stops)
+    around, calls = request.around(turn.polyfills), bool(messages[-1].get("tool_calls"))
+    closer, stop = around.ending(calls, request.chat.syntax.stops)
     if not stop:
         return text
+    stop = closer[common(closer, around.alone(calls) or "") :] + stop
     places[len(messages) - 1] = [*turns[:-1], replace(place, end=place.stop + len(stop))]
     return text[: place.stop] + stop
 

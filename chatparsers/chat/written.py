@@ -9,7 +9,6 @@ from ..core.format import Turn
 from ..errors import ChatParsersError, RequestError
 from ..schema.tools import read_tools
 from ..templates.probe.stand_ins import answer, question
-from .around import Around, first_stop
 from .request import Request
 from .same import same_message
 from .shapes import text_after, written_after
@@ -20,7 +19,7 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
     if the format writes no text that is read as this message."""
     calls = bool(message.get("tool_calls"))
     short = [question(), answer("", calls=1) if calls else answer()]
-    stop, before = _stop(request.around(request.polyfills(short)), calls, turn.stops)
+    before, stop = request.around(request.polyfills(short)).ending(calls, turn.stops)
     closer = written_after(turn.format)[1]
     for text in dict.fromkeys(_ways(request, turn, message)):
         if stop and closer and text.endswith(closer) and closer not in before:
@@ -43,13 +42,3 @@ def _ways(request: Request, turn: Turn, message: Mapping[str, Any]) -> Iterator[
         yield turn.format.render(message, tools)
     except ChatParsersError as error:
         raise RequestError(f"said: {error}") from error
-
-
-def _stop(around: Around, calls: bool, stops: tuple[str, ...]) -> tuple[str, str]:
-    """The stop of such an answer, with the white space before it; and what closes the answer before that."""
-    for after in (around.alone(calls), around.followed(calls)):
-        found = first_stop(after or "", stops)
-        if after is not None and found is not None:
-            before = after[: found[0]]
-            return after[len(before.rstrip()) : found[1]], before.rstrip()
-    return "", ""
