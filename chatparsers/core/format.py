@@ -24,9 +24,8 @@ from .definition.nodes import Node
 from .definition.wrong import check_texts
 from .message import Message
 from .parser.call import call_id
-from .parser.opening import Start
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
-from .parser.start import KEPT_PREFIX, PLAIN, kept_start, start
+from .parser.start import KEPT_PREFIX, PLAIN, Start, kept_start, start
 from .parser.stream import Piece, Stream, opened
 from .parser.tokenizer import Named, read_tokenizer
 from .shown import Shown

@@ -18,9 +18,8 @@ from typing import Any, TypeAlias
 from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
 from ..core.parser.alphabet import HIDDEN, Alphabet
-from ..core.parser.opening import Start
 from ..core.parser.past import Past, beginning, gathered, sealed, since, size
-from ..core.parser.start import KEPT_PREFIX, as_parsed, start
+from ..core.parser.start import KEPT_PREFIX, Start, as_parsed, start
 from ..core.parser.tokenizer import Named
 from ..errors import RequestError
 from .detokenizer import Detokenizer
@@ -210,7 +209,6 @@ class IdFeed:
         other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._texts, self.alphabet, self.spelling)
         self._settle()
         self._past = other._past = sealed(self._past[0], self._offsets), sealed(self._past[1], self._marks)
-        self._offsets, self._marks = array("I"), []
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -69,8 +69,7 @@ class MachineState:
     def copy(self) -> Self:
         """An independent copy at this point."""
         other = self.__class__.__new__(self.__class__)
-        if self.trail:
-            self.sealed, self.trail = sealed(self.sealed, self.trail), []
+        self.sealed = sealed(self.sealed, self.trail)
         other.program, other.tools, other.text_region = self.program, self.tools, self.text_region
         other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
         other.final, other.cut_off, other.rest = self.final, self.cut_off, self.rest
@@ -82,10 +81,6 @@ class MachineState:
         other.drafted, other.section = self.drafted, self.section
         return other
 
-    def holds(self, piece: str) -> bool:
-        """Whether ``piece`` goes on with the text that is held, and does not end it."""
-        return len(piece) < len(self.rest) and self.rest.startswith(piece)
-
     def hold(self, piece: str) -> bool:
         """Adds ``piece`` to the window, if it goes on with the text that is held and does not end it."""
         if len(piece) >= len(self.rest) or not self.rest.startswith(piece):
@@ -93,11 +88,6 @@ class MachineState:
         self.rest = self.rest[len(piece) :]
         self.text += piece
         return True
-
-    def unhold(self, length: int) -> None:
-        """Takes the last ``length`` characters back that `hold` added."""
-        self.rest = self.text[-length:] + self.rest
-        self.text = self.text[:-length]
 
     def release(self) -> str:
         """Gives up the text that the open value has left. It is read elsewhere."""

@@ -27,10 +27,11 @@ from ...values.base import Transcoder
 from ..events import Content, Event, joined_events
 from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
+from .call import Call
 from .ids import read_ids
-from .opening import Asked, Opening, Start
+from .start import Asked, Start, StreamTurn
 from .state import StateKind, StreamState, state_of
-from .transcript import KINDS, STRICT, Checks, Seeded, Transcript
+from .transcript import KINDS, STRICT, Transcript
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
@@ -45,8 +46,8 @@ class Stream:
     """Reads one turn of the model as it is written. Made by `Turn.stream`."""
 
     __slots__ = (
-        "_asked", "_early", "_ended", "_fed", "_finished", "_first", "_held", "_ids", "_kind", "_lent", "_machine",
-        "_make", "_most", "_not_given", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_undo", "_value",
+        "_asked", "_early", "_ended", "_fed", "_finished", "_first", "_held", "_ids", "_kind", "_machine", "_make",
+        "_most", "_not_given", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_undo", "_value",
     )  # fmt: skip
 
     _asked: Asked | None
@@ -58,9 +59,7 @@ class Stream:
     """How many ids can be taken back; 0: none."""
     _undo: deque[tuple[int, Stream]]
     """Copies of the stream, each with the number of ids before it: one before each of the last ids that did more than
-    add to running text or to text that the machine holds."""
-    _lent: bool
-    """Whether these copies belong to a fork, too."""
+    add to running text. Forks share them."""
     _first: int
     """How many of the first ids cannot be taken back any more."""
 
@@ -72,14 +71,8 @@ class Stream:
     def _begin_with_text(self) -> None:
         """Begins to read text. If the turn has a tokenizer, ids may still come in its place."""
         assert self._asked is not None
-        turn, inline, _, _, seed, check = self._asked
-        self._begin(
-            turn._start(inline),
-            None,
-            turn.tools,
-            turn if seed is None else seed,
-            _checks(turn) if check else None,
-        )
+        turn = self._asked[0]
+        self._begin(turn._start(self._asked[1]), None, turn.tools)
         if turn.tokenizer is None:
             self._asked = None
 
@@ -92,25 +85,26 @@ class Stream:
                 "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
                 + lacks_tokenizers()
             )
-        turn, inline, skip_special_tokens, token_text_fallback, seed, check = self._asked
+        turn, inline, skip_special_tokens, token_text_fallback, _, _ = self._asked
         start, ids = turn._start_ids(inline, skip_special_tokens, token_text_fallback)
-        self._begin(start, ids, turn.tools, turn if seed is None else seed, _checks(turn) if check else None)
+        self._begin(start, ids, turn.tools)
         self._asked = None
 
-    def _begin(
-        self, start: Start, ids: Any, tools: Toolset, seed: str | Seeded, checks: Checks | None = None
-    ) -> None:
-        """``ids``: the feed of ids, None if text is fed. `Transcript` describes the others."""
+    def _begin(self, start: Start, ids: Any, tools: Toolset) -> None:
+        """``ids``: the feed of ids, None if text is fed."""
         begun, origin, read, call, self._not_given = start
         self._machine = machine = begun.copy()
         machine.tools = tools
         self._ids = ids
         self._fed = origin
+        seed: str | StreamTurn = ""
+        if self._asked is not None:
+            seed = self._asked[0] if self._asked[4] is None else self._asked[4]
         spelling = ids.spelling if ids is not None else None
         program = machine.program
         self._transcript = Transcript(tools, program.unwanted, program.late_ids, seed, origin, read, spelling)
-        if checks is not None:
-            self._transcript.judge_by(checks)
+        if self._asked is not None and self._asked[5]:
+            self._transcript.judge_by(load_reference(_CHECKS)(self._asked[0]))
         self._pieces = self._transcript.pieces
         self._early: list[Event] = []
         """The events of the call that the prefix leaves open. They come with the first piece."""
@@ -146,16 +140,19 @@ class Stream:
                 self._parts.append(piece)
                 self._fed += len(piece)
                 return [self._make(piece)]
+            events: list[Event] = []
             if self._value is not None:
-                return self._feed_value(self._value, piece)
-            if self._machine.rest and self._machine.hold(piece):
+                self._feed_value(self._value, piece, events)
+            elif self._machine.rest and self._machine.hold(piece):
                 self._pieces.append(piece)
                 self._fed += len(piece)
-                return []
-            if not (self._finished or self._strict):
-                events: list[Event] = []
+            elif self._finished:
+                raise _finished("feed")
+            else:
                 self._run(piece, events)
-                return events
+            if self._strict:
+                self._check()
+            return events
         return self._feed(piece)
 
     def finish(self, reason: FinishReason | None = None) -> list[Event]:
@@ -197,8 +194,7 @@ class Stream:
     @property
     def region(self) -> RegionKind:
         """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
-        if self._ids is False:
-            self._begin_with_text()
+        self._record()
         return "markup" if self._ended else KINDS[self._machine.region]
 
     @property
@@ -218,15 +214,13 @@ class Stream:
         >>> stream.state
         StreamState(kind='call', call=0, tool='get_weather', path=('city',))
         """
-        if self._ids is False:
-            self._begin_with_text()
-        kind, tool = self._stands()
-        call = self._transcript.call
+        record, (kind, tool) = self._record(), self._stands()
+        call = record.call
         if kind != "call":
             return StreamState(kind)
         if call is not None and call.name is not None:
             return StreamState(kind, call.index, call.name, call.read().path)
-        return StreamState(kind, self._transcript.count - (call is not None), tool)
+        return StreamState(kind, record.count - (call is not None), tool)
 
     def _stands(self) -> tuple[StateKind, str]:
         """The kind of what the model is writing, and the tool of a call that is held."""
@@ -262,11 +256,7 @@ class Stream:
 
     def _message(self, regions: bool) -> Message:
         """The message so far, with or without its regions."""
-        if self._ids is False:
-            self._begin_with_text()
-        if self._has_shortcut:
-            self._note_region()
-        return self._transcript.message(self._finished == "stop", self._ids, regions, bool(self._finished))
+        return self._record().message(self._finished == "stop", self._ids, regions, bool(self._finished))
 
     def call_text(self, index: int) -> str:
         """What the model wrote of the call at ``index``, as far as it is decided, after the marker that opens it.
@@ -278,19 +268,23 @@ class Stream:
         >>> stream.call_text(0)
         '{"name": "get_weather", "arguments": {"city": "Os'
         """
-        self._call(index, "call_text")
-        if self._has_shortcut:
-            self._note_region()
-        return self._transcript.call_text(index, self._ids)
+        return self._transcript.call_text(self._call(index, "call_text"), self._ids)
 
-    def _call(self, index: int, asked: str) -> Any:
+    def _call(self, index: int, asked: str) -> Call:
         """The call at ``index``; ``asked``: the method that wants it."""
+        record = self._record()
+        if type(index) is not int or not 0 <= index < record.count:
+            raise RequestError(
+                f"{asked}: expected the index of a call, found {index!r} of {record.count} calls"
+            )
+        return record.called(index)
+
+    def _record(self) -> Transcript:
+        """The transcript, which says of all that was read in which region it is."""
         if self._ids is False:
             self._begin_with_text()
-        count = self._transcript.count
-        if type(index) is not int or not 0 <= index < count:
-            raise RequestError(f"{asked}: expected the index of a call, found {index!r} of {count} calls")
-        return self._transcript.called(index)
+        self._note_region()
+        return self._transcript
 
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
         """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.
@@ -308,20 +302,16 @@ class Stream:
         ``starts``: the character of the fed text at which each token begins; None if ids were fed. Raises
         `RequestError` if text was fed and ``starts`` is None, and the other way round.
         """
-        if self._ids is False:
-            self._begin_with_text()
-        origin = self._transcript.origin
+        record = self._record()
         fed_ids = self._ids is not None and self._ids.fed
-        if (starts is None) != (bool(fed_ids) or self._fed == origin):
+        if (starts is None) != (bool(fed_ids) or self._fed == record.origin):
             expected = "no starts, as ids were fed" if fed_ids else "starts, as text was fed"
             raise RequestError(f"token_regions: expected {expected}")
         if starts is not None:
-            starts = [origin + start for start in starts]
+            starts = [record.origin + start for start in starts]
         elif fed_ids:
             starts = self._ids.offsets
-        if self._has_shortcut:
-            self._note_region()
-        return self._transcript.token_regions(starts or (), first, self._fed, bool(self._finished))
+        return record.token_regions(starts or (), first, self._fed, bool(self._finished))
 
     def fork(self) -> Stream:
         """An independent copy at this point: for beams, and for tokens that may yet be rejected.
@@ -333,14 +323,12 @@ class Stream:
         >>> fork.message.content, stream.message.content
         ('Hello', 'He')
         """
-        if self._ids is False:
-            self._begin_with_text()
-        other = self._copy()
-        self._find_lists()
+        self._record()
+        other = opened(self._asked, self._strict)
+        self._copy_to(other)
         other._settle()
         if self._most:
             other._most, other._first, other._undo = self._most, self._first, self._undo.copy()
-            other._lent = self._lent = True
         return other
 
     def rollback(self, n: int) -> None:
@@ -358,7 +346,7 @@ class Stream:
         'Hello'
         """
         if self._finished:
-            raise RequestError("rollback: the stream is finished; make a new one with turn.stream()")
+            raise _finished("rollback")
         fed = self._ids.fed if self._ids else 0
         kept = min(self._most, fed - self._first) if self._most else 0
         if type(n) is not int or not 0 <= n <= kept:
@@ -368,78 +356,62 @@ class Stream:
             self._go_back(fed - n)
 
     def _go_back(self, count: int) -> None:
-        """Keeps the first ``count`` ids. Goes back to the copy before the first later id that changed more than the end
-        of running text, or of text that the machine holds. The ids between are taken off that end."""
+        """Keeps the first ``count`` ids. Goes back to the copy before the first later id that did more than add to
+        running text. The ids between are taken off that text."""
         found = None
         while self._undo and self._undo[-1][0] >= count:
             found = self._undo.pop()[1]
         if found is not None:
-            if self._lent:
-                found = found._copy()
-            self._strict, self._ended, self._early = found._strict, found._ended, found._early
-            self._fed, self._held, self._not_given = found._fed, found._held, found._not_given
-            self._machine, self._ids, self._transcript = found._machine, found._ids, found._transcript
+            found._copy_to(self)
             self._settle()
         begin = self._ids.keep(count)
         if begin >= 0:
-            length = self._fed - begin
-            if self._has_shortcut:
-                self._transcript.shorten(begin, length, self._kind)
-            else:
-                self._machine.unhold(length)
-                self._transcript.shorten(begin, length, m.MARKUP)
+            self._transcript.shorten(begin, self._fed - begin, self._kind)
             self._fed = begin
-        self._find_lists()
 
-    def _keep(self) -> None:
-        """Keeps a copy, to go back to."""
-        fed, undo = self._ids.fed, self._undo
-        self._first = max(self._first, fed - self._most)
+    def _keep(self, id: int) -> None:
+        """Keeps a copy to go back to, if ``id`` will do more than add to running text."""
+        ids, undo = self._ids, self._undo
+        text = ids.ordinary(id)
+        if text and self._plain(text) is None:
+            return
+        if ids.unknown:
+            self._note_unknown()
+        self._first = max(self._first, ids.fed - self._most)
         while undo and undo[0][0] < self._first:
             undo.popleft()
-        undo.append((fed, self._copy()))
-        self._find_lists()
+        found = opened(None, self._strict)
+        self._copy_to(found)
+        undo.append((ids.fed, found))
 
-    def _copy(self) -> Stream:
-        """A copy without a shortcut. This stream must find its lists again (`_find_lists`)."""
-        other = opened(self._asked, self._strict)
-        other._finished, other._ended, other._not_given = self._finished, self._ended, self._not_given
+    def _copy_to(self, other: Stream) -> None:
+        """Gives another stream what this one has read."""
+        other._strict, other._finished, other._ended = self._strict, self._finished, self._ended
         other._fed, other._held, other._early = self._fed, self._held, self._early
+        other._not_given = self._not_given
         other._machine = self._machine.copy()
         other._ids = self._ids.copy() if self._ids is not None else None
         other._transcript = transcript = self._transcript.copy()
         other._pieces = transcript.pieces
-        return other
-
-    def _find_lists(self) -> None:
-        """Finds the lists of the transcript again that take the next piece, after it was copied."""
-        self._pieces = self._transcript.pieces
-        if self._plain is not _no_shortcut or self._value is not None:
-            sink = self._transcript.sink(m.ARGUMENT if self._kind == m.CALL else self._kind)
-            if sink is not None:
-                self._make, self._parts = sink
 
     def __repr__(self) -> str:
-        if self._ids is False:
-            self._begin_with_text()
+        record = self._record()
         state = "finished" if self._finished else f"in {self.region}"
-        transcript = self._transcript
-        return f"<Stream: {state}, {self._fed - transcript.origin} characters read, {transcript.count} calls>"
+        return f"<Stream: {state}, {self._fed - record.origin} characters read, {record.count} calls>"
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the shortcut, which `__setstate__` finds again, and what `rollback` needs."""
-        if self._ids is False:
-            self._begin_with_text()
+        record = self._record()
         self._machine.gather()  # what copies share is too deep for pickle
-        self._transcript.gather()
-        self._transcript.settled_seed()  # in place of the turn
+        record.gather()
+        record.settled_seed()  # in place of the turn
         return {name: getattr(self, name) for name in Stream.__slots__ if name not in _NOT_PICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
         self._pieces = self._transcript.pieces
-        self._undo, self._lent = deque(), False
+        self._undo = deque()
         self._first = self._ids.fed if self._ids else 0
         self._settle()
 
@@ -447,14 +419,9 @@ class Stream:
 
     def _feed(self, piece: Piece) -> list[Event]:
         if self._finished:
-            raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
+            raise _finished("feed")
         events: list[Event] = []
-        if type(piece) is int and self._ids:
-            if self._most:
-                self._feed_kept(piece, events)
-            else:
-                self._feed_id(piece, events)
-        elif isinstance(piece, str):
+        if isinstance(piece, str):
             if self._ids is False:
                 self._begin_with_text()
             elif self._ids is not None and self._ids.fed:
@@ -467,79 +434,18 @@ class Stream:
             if not self._ids:
                 self._begin_with_ids()
             if isinstance(ids, int):
-                if self._most:
-                    self._feed_kept(ids, events)
-                else:
-                    self._feed_id(ids, events)
+                self._feed_id(ids, events)
             elif self._most:
-                self._feed_one_by_one(ids, events)
+                for id in ids:
+                    self._feed_id(id, events)
+                events[:] = joined_events(events)
             else:
                 self._feed_ids(ids, events)
-        if self._ids and self._ids.unknown:
-            self._note_unknown()
-        if self._strict:
-            self._check()
-        return events
-
-    def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
-        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, after what the
-        transcoder left of the last piece. It goes to the machine only if it brings more than text of the value."""
-        text = piece
-        if self._held:
-            text = self._held + piece
-            if value.holds(text):
-                self._pieces.append(piece)
-                self._fed += len(piece)
-                self._held = text
-                return []
-        end = value.scan(text, 0, False)
-        if not (value.done or value.error or value.notes or value.marked >= 0):
-            self._pieces.append(piece)
-            self._fed += len(piece)
-            if end == len(text):
-                self._plain = value.plain or _no_shortcut
-                self._held = ""
-            else:
-                self._plain = _no_shortcut
-                self._held = text[end:]
-            if not value.out:
-                return []
-            self._parts.append(value.out)
-            return [self._make(value.out)]
-        events: list[Event] = []
-        self._run(piece, events, end)
-        if self._strict:
-            self._check()
-        return events
-
-    def _feed_one_by_one(self, ids: Sequence[int], events: list[Event]) -> None:
-        """Reads ids so that each of them can be taken back."""
-        for id in ids:
-            self._feed_kept(id, events)
             if self._ids.unknown:
                 self._note_unknown()
-        events[:] = joined_events(events)
-
-    def _note_unknown(self) -> None:
-        for at, id in self._ids.take_unknown():
-            large = id.bit_length() > 9999  # Python writes no longer ones
-            known = f"a token of the vocabulary, which has no id {'so large' if large else id}"
-            self._transcript.note("unknown-token", at, known)
-
-    def _feed_id(self, id: int, events: list[Event]) -> None:
-        text = self._ids.text(id, self._fed)
-        if text is None:
-            self._feed_ids((id,), events)
-        elif text:
-            self._feed_text(text, events)
-
-    def _feed_kept(self, id: int, events: list[Event]) -> None:
-        """Reads an id so that it can be taken back: with a copy, unless `_go_back` can take its text off again."""
-        text = self._ids.ordinary(id)
-        plain = text and self._plain(text) is None
-        if not plain and (not text or self._value is not None or not self._machine.holds(text)):
-            self._keep()
-        self._feed_id(id, events)
+        if self._strict:
+            self._check()
+        return events
 
     def _feed_text(self, text: str, events: list[Event]) -> None:
         """Reads the ordinary text that ids spell, by a shortcut if there is one."""
@@ -549,12 +455,54 @@ class Stream:
             self._fed += len(text)
             events.append(self._make(text))
         elif self._value is not None:
-            events += self._feed_value(self._value, text)
+            self._feed_value(self._value, text, events)
         elif self._machine.rest and self._machine.hold(text):
             self._pieces.append(text)
             self._fed += len(text)
         else:
             self._run(text, events)
+
+    def _feed_value(self, value: Transcoder, piece: str, events: list[Event]) -> None:
+        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, after what the
+        transcoder left of the last piece. It goes to the machine only if it brings more than text of the value."""
+        text = piece
+        if self._held:
+            text = self._held + piece
+            if value.holds(text):
+                self._pieces.append(piece)
+                self._fed += len(piece)
+                self._held = text
+                return
+        end = value.scan(text, 0, False)
+        if value.done or value.error or value.notes or value.marked >= 0:
+            self._run(piece, events, end)
+            return
+        self._pieces.append(piece)
+        self._fed += len(piece)
+        if end == len(text):
+            self._plain = value.plain or _no_shortcut
+            self._held = ""
+        else:
+            self._plain = _no_shortcut
+            self._held = text[end:]
+        if value.out:
+            self._parts.append(value.out)
+            events.append(self._make(value.out))
+
+    def _note_unknown(self) -> None:
+        for at, id in self._ids.take_unknown():
+            large = id.bit_length() > 9999  # Python writes no longer ones
+            known = f"a token of the vocabulary, which has no id {'so large' if large else id}"
+            self._transcript.note("unknown-token", at, known)
+
+    def _feed_id(self, id: int, events: list[Event]) -> None:
+        if self._most:
+            self._keep(id)
+        text = self._ids.text(id, self._fed)
+        if text is None:
+            self._feed_ids((id,), events)
+        elif text:
+            self._feed_text(text, events)
 
     def _feed_ids(self, ids: Sequence[int], events: list[Event]) -> None:
         for end, text in self._ids.decode(ids, self._fed):
@@ -622,10 +570,6 @@ class Stream:
         """The search with which the shortcut begins; None if there is none."""
         return None if self._plain is _no_shortcut else self._plain
 
-    @property
-    def _has_shortcut(self) -> bool:
-        return self._plain is not _no_shortcut or self._value is not None
-
     def _settle(self) -> None:
         """Finds the shortcut for the next piece, if there is one."""
         self._plain = _no_shortcut
@@ -661,8 +605,9 @@ class Stream:
             self._held = ""
 
     def _note_region(self) -> None:
-        """Gives the transcript the region of the pieces that took the shortcut."""
-        self._transcript.advance(self._kind, self._fed - len(self._held) - self._transcript.length)
+        """Gives the transcript the region of the pieces that took the shortcut, if there is one."""
+        if self._plain is not _no_shortcut or self._value is not None:
+            self._transcript.advance(self._kind, self._fed - len(self._held) - self._transcript.length)
 
     # strict mode
 
@@ -675,19 +620,18 @@ class Stream:
             raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
 
 
-def _checks(turn: Opening) -> Checks:
-    """Who judges the arguments of a turn's calls, and its answer."""
-    found: Checks = load_reference(_CHECKS)(turn)
-    return found
-
-
 _CHECKS = "chatparsers.grammar.schemas.checked:Checks"
+"""Who judges the arguments of a turn's calls, and its answer."""
 
 
 def check_reason(reason: FinishReason | None) -> None:
     """Raises `RequestError` for another word of an engine, such as ``"abort"``: its answer would pass for whole."""
     if reason not in (None, "stop", "length"):
         raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
+
+
+def _finished(asked: str) -> RequestError:
+    return RequestError(f"{asked}: the stream is finished; make a new one with turn.stream()")
 
 
 def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
@@ -701,15 +645,15 @@ def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
     stream._ended = False
     stream._most = rollback
     if rollback:
-        stream._undo, stream._lent, stream._first = deque(), False, 0
+        stream._undo, stream._first = deque(), 0
     return stream
 
 
 def begun(start: Start, tools: Toolset) -> Stream:
     """A stream that reads text without a turn."""
     stream = opened(None, False)
-    stream._begin(start, None, tools, "")
+    stream._begin(start, None, tools)
     return stream
 
 
-_NOT_PICKLED = ("_first", "_kind", "_lent", "_make", "_parts", "_pieces", "_plain", "_undo", "_value")
+_NOT_PICKLED = ("_first", "_kind", "_make", "_parts", "_pieces", "_plain", "_undo", "_value")

@@ -36,6 +36,7 @@ from . import instructions as m
 from .call import Call, call_id, joined
 from .past import Past, backwards, beginning, gathered, sealed, shortened, since, size
 from .so_far import Reader
+from .start import StreamTurn
 from .text import Text, holding
 
 KINDS: tuple[RegionKind, ...] = ("markup", "content", "reasoning", "call")
@@ -60,13 +61,6 @@ class Checks(Protocol):
 
     def reader(self, name: str) -> Reader: ...
     def answer(self) -> Any: ...
-
-
-class Seeded(Protocol):
-    """A turn, which makes its seed of ids when it is first asked for it (`chatparsers.core.format.Turn`)."""
-
-    @property
-    def id_seed(self) -> str: ...
 
 
 class Spelling(Protocol):
@@ -115,7 +109,7 @@ class Transcript:
         tools: Toolset,
         unwanted: bool,
         late_ids: bool,
-        seed: str | Seeded,
+        seed: str | StreamTurn,
         origin: int,
         length: int,
         spelling: Spelling | None = None,
@@ -132,6 +126,7 @@ class Transcript:
         self.content: list[str] = []
         self.reasoning: list[str] = []
         self.calls: list[Call] = []
+        """Those that are over."""
         self.call: Call | None = None
         """The call that is open."""
         self.said: set[tuple[str | None, str]] = set()
@@ -166,14 +161,17 @@ class Transcript:
             self.seed,
         )
         other.origin, other.length, other.spelling = self.origin, self.length, self.spelling
-        other.call = call = None if self.call is None else self.call.copy()
+        other.call = None if self.call is None else self.call.copy()
         self.seal()
         other.past = self.past
-        other.pieces, other.content, other.reasoning, other.runs, other.notes = [], [], [], [], []
-        other.calls = []
-        if call is not None and self.past is not None:  # the last one: all others are over, and never change
-            other.past = self.past._replace(calls=beginning(self.past.calls, call.index))
-            other.calls.append(call)
+        other.pieces, other.content, other.reasoning, other.calls, other.runs, other.notes = (
+            [],
+            [],
+            [],
+            [],
+            [],
+            [],
+        )
         other.kind, other.broken, other.ending = self.kind, self.broken, self.ending
         other.wrong, other.checks = self.wrong, self.checks
         other.answer = None if self.answer is None else self.answer.copy()
@@ -194,7 +192,7 @@ class Transcript:
     @property
     def count(self) -> int:
         """How many calls there are."""
-        return len(self.calls) + (0 if self.past is None else size(self.past.calls))
+        return len(self.calls) + size((self.past or _NO_PAST).calls) + (self.call is not None)
 
     def called(self, index: int) -> Call:
         """The call at ``index``."""
@@ -219,7 +217,6 @@ class Transcript:
             sealed(past.runs, self.runs),
             sealed(past.notes, self.notes),
         )
-        self.pieces, self.content, self.reasoning, self.calls, self.runs, self.notes = [], [], [], [], [], []
 
     def gather(self) -> None:
         """Takes all items back from the past."""
@@ -229,12 +226,12 @@ class Transcript:
                     new = getattr(self, name)
                     new[:] = gathered(past, new)
             self.past = None
-            for call in self.calls:
-                call.gather()
+            if self.call is not None:
+                self.call.gather()
 
     def shorten(self, end: int, length: int, kind: int) -> None:
-        """Takes ``length`` characters off the text, which ends at ``end`` then. All of them are of the region ``kind``,
-        or not read yet if that is markup."""
+        """Takes ``length`` characters off the text, which ends at ``end`` then. All of them are of the region
+        ``kind``."""
         past = self.past or _NO_PAST
         past = past._replace(pieces=shortened(past.pieces, self.pieces, length))
         if kind == m.CALL and self.call is not None:
@@ -331,7 +328,6 @@ class Transcript:
                     else:
                         count = len(self.calls) if self.past is None else self.count
                         call = self.call = Call(count, length)
-                        self.calls.append(call)
                 elif call is not None:
                     self.length = length
                     self._in_call(call, op, raw, value, events)
@@ -380,8 +376,7 @@ class Transcript:
     def _compare(self, call: Call) -> None:
         """Notes that a whole call has the name and the arguments of an earlier one."""
         if not self.said:
-            past = self.past or _NO_PAST
-            for other in since(past.calls, self.calls, 0)[: call.index]:
+            for other in since((self.past or _NO_PAST).calls, self.calls, 0):
                 if other.complete:
                     self.said.add((other.name, other.text()))
         said = call.name, call.text()
@@ -452,12 +447,13 @@ class Transcript:
         call, self.call = self.call, None
         if call is not None:
             call.end = self.length
+            call.gather()
             self._start(call, events)
             if call.started:
+                self.calls.append(call)
                 events.append(CallEnd(call.index, self._id(call), call.complete))
             else:  # it broke before its name: the next call has its index
                 self.gather()
-                self.calls.pop()
                 for place, (code, at, expected, index) in enumerate(self.notes):
                     if index == call.index:
                         self.notes[place] = code, at, expected, None
@@ -505,7 +501,9 @@ class Transcript:
         if self.text is None:
             self.text = Text(self.origin)
         text = self.text.whole(joined(self.pieces), ids)
-        calls = [self._record(call) for call in self.calls if call.started and call.name is not None]
+        calls = [self._record(call) for call in self.calls]
+        if self.call is not None and self.call.started:
+            calls.append(self._record(self.call))
         made: Any = partial(self._regions, ids, len(self.runs), self.length)
         return Message(
             content=joined(self.content),
@@ -517,10 +515,9 @@ class Transcript:
             text=text,
         )
 
-    def call_text(self, index: int, ids: Any) -> str:
-        """The text of the call at ``index``, as far as it was read."""
+    def call_text(self, call: Call, ids: Any) -> str:
+        """The text of a call, as far as it was read."""
         self.gather()
-        call = self.calls[index]
         places = self.text = self.text or Text(self.origin)
         text = places.whole(joined(self.pieces), ids)
         end = self.length if call.end < 0 else call.end
@@ -554,8 +551,9 @@ class Transcript:
         run = bisect_right(self.runs, at, key=_start) - 1
         if run < 0 or self.runs[run][1] != m.CALL:
             return None
-        call = bisect_right(self.calls, at, key=attrgetter("start")) - 1
-        return self.calls[call].index if call >= 0 else None
+        calls = self.calls if self.call is None else [*self.calls, self.call]
+        call = bisect_right(calls, at, key=attrgetter("start")) - 1
+        return calls[call].index if call >= 0 else None
 
     def _regions(self, ids: Any, count: int, length: int) -> list[Region]:
         """One region for each of the first ``count`` runs, the last of which ends at ``length``. A region that is over

@@ -13,9 +13,7 @@ cdef class MachineState:
     cdef public Transcoder value
     @cython.locals(other=MachineState)
     cpdef object copy(self)
-    cpdef bint holds(self, str piece) except -1
     cpdef bint hold(self, str piece) except -1
-    cpdef unhold(self, Py_ssize_t length)
     cpdef str release(self)
     cpdef skip_to(self, Py_ssize_t position, str held, bint line)
     @cython.locals(items=list, height=Py_ssize_t, kind=int, ip=Py_ssize_t, after=Py_ssize_t, calling=bint)

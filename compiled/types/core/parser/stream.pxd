@@ -6,7 +6,7 @@ from .transcript cimport Transcript
 cdef object _no_shortcut
 cdef class Stream:
     cdef public list _early, _parts, _pieces
-    cdef public bint _ended, _lent, _strict
+    cdef public bint _ended, _strict
     cdef public Py_ssize_t _fed, _first, _most
     cdef public str _finished, _held
     cdef public object _asked, _ids, _make, _not_given, _plain, _undo
@@ -17,24 +17,23 @@ cdef class Stream:
     cpdef _feed(self, piece)
     @cython.locals(other=Stream)
     cpdef Stream fork(self)
-    @cython.locals(other=Stream)
-    cdef Stream _copy(self)
-    cdef _find_lists(self)
+    @cython.locals(transcript=Transcript)
+    cdef _copy_to(self, Stream other)
+    cdef Transcript _record(self)
     @cython.locals(found=Stream)
     cdef _go_back(self, Py_ssize_t count)
-    cdef _keep(self)
-    cdef _feed_kept(self, id, list events)
-    cdef _feed_one_by_one(self, ids, list events)
+    @cython.locals(found=Stream)
+    cdef _keep(self, id)
     cdef _note_unknown(self)
     @cython.locals(end=Py_ssize_t, text=str)
-    cdef list _feed_value(self, Transcoder value, str piece)
+    cdef _feed_value(self, Transcoder value, str piece, list events)
     cdef _feed_id(self, id, list events)
     cdef _feed_text(self, str text, list events)
     cdef _feed_ids(self, ids, list events)
     cdef _begin_with_text(self)
     cdef _begin_with_ids(self)
     @cython.locals(begun=Machine, machine=Machine, transcript=Transcript, program=Program, origin=Py_ssize_t, read=Py_ssize_t)
-    cpdef _begin(self, start, ids, tools, seed, checks=*)
+    cpdef _begin(self, start, ids, tools)
     cdef _run(self, text, list events, Py_ssize_t scanned=*)
     cdef _settle(self)
     cdef _catch_up(self)
