@@ -82,7 +82,7 @@ def begun(turn: Turn, engine: Any, ids: list[int], **limits: Any) -> Any:
 def fill(where: str, turn: Turn, engine: Any, ids: list[int]) -> None:
     guide = begun(turn, engine, ids, thinking_tokens=1 << 40)
     words = np.zeros((1, (guide._plan.size + 31) // 32), dtype=np.int32)
-    matcher = guide._used.matcher.inner
+    matcher = guide._matcher.inner
     if engine == "llguidance":
         from llguidance.numpy import fill_next_token_bitmask
 
@@ -95,7 +95,7 @@ def fill(where: str, turn: Turn, engine: Any, ids: list[int]) -> None:
 def fed(where: str, turn: Turn, engine: Any, ids: list[int], word: int) -> None:
     """An id fed, beside the matcher and a stream that know nothing of each other. Both grow alike."""
     guide = begun(turn, engine, ids, thinking_tokens=1 << 40)
-    matcher = begun(turn, engine, ids)._used.matcher.inner
+    matcher = begun(turn, engine, ids)._matcher.inner
     take = matcher.consume_token if engine == "llguidance" else matcher.accept_token
     stream = turn.stream()
     stream.feed(ids)
@@ -114,7 +114,7 @@ def lengths(where: str, turn: Turn, engine: Any, ids: list[int], word: int) -> N
             guide.feed(word)
         alone = best(partial(guide.feed, word), 200)
         told(f"rollback(1), {where}, after {length:,} ids", best(partial(_back, guide, word), 200) - alone)
-        matcher = guide._used.matcher
+        matcher = guide._matcher
         told(f"fork, {where}, after {length:,} ids", best(guide.fork, 20), best(matcher.copy, 20))
 
 

@@ -2,23 +2,23 @@
 
 Strategy: a `Guide` holds a turn's stream and a matcher of the turn's own grammar, and feeds both the same ids. What a
 grammar cannot say is added by *limits*: how many ids thoughts may take, and how soon a call must come. A limit that is
-reached acts in two ways. It *forces* ids, one after the other (`_Run`): a thought's closer. And it replaces the matcher
-by one of a narrower grammar (`_Used`), in which no further thought begins, or a call comes next.
+reached acts in two ways. It *forces* ids, one after the other: a thought's closer. And it replaces the matcher by one
+of a narrower grammar, in which no further thought begins, or a call comes next.
 
-Invariants: all that a guide knows besides stream and matchers follows from how many ids were fed. A run, a matcher
-and a kind of text begin at a count. Each is linked to the one before it, so going back is counting back, and copies
-share the past. No limit can be reached before ``_deadline`` ids. Up to there, and while the stream's shortcut
-``_plain`` is, an id is only given to matcher and stream.
+Invariants: all that a guide knows besides stream and matchers is one record (`_Known`), which begins at a count of ids
+and is linked to the one before it. So going back is counting back, and copies share the past. No limit can be reached
+before ``_deadline`` ids. Up to there, and while the stream's shortcut ``_plain`` is, an id is only given to matcher and
+stream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias
 
 from ..core.events import Event
 from ..core.message import FinishReason, Message
+from ..core.parser.ids import read_ids
 from ..core.parser.state import StateKind
 from ..core.parser.stream import Stream
 from ..errors import RequestError
@@ -35,6 +35,7 @@ Origin: TypeAlias = Literal["sampled", "budget", "forced", "closed"]
 """How an id came: sampled; sampled, and counted by the budget for thoughts; forced by the grammar, or by a limit."""
 
 _NEVER = 1 << 62
+_EXPECTED = "expected a token id or a list of ids"
 
 
 @public
@@ -50,35 +51,25 @@ class GuideState(NamedTuple):
     left: int | None
 
 
-class _Past(NamedTuple):
-    """What was read since ``since`` ids: text of ``kind``. Up to there, thoughts took ``thought`` ids, and content took
-    ``said``; after the first call, that is no number that reaches a limit."""
+class _Known(NamedTuple):
+    """What is known since ``since`` ids.
+
+    Text of ``kind`` is read, the first of it after ``begun`` ids. Up to there, thoughts took ``thought`` ids, and
+    content took ``said``; after the first call, that is no number that reaches a limit. ``run``: ids that must come,
+    or had to, after ``forced`` ids. No thought begins any more in the matcher's grammar (``spent``), and a call comes
+    first (``called``).
+    """
 
     since: int
     kind: StateKind
-    thought: int
-    said: int
-    before: _Past | None
-
-
-class _Run(NamedTuple):
-    """``ids`` that must come after ``since`` ids."""
-
-    since: int
-    ids: list[int]
-    before: _Run | None
-
-
-class _Used(NamedTuple):
-    """The matcher that is used since ``since`` ids. It began after ``first`` ids. In its grammar no thought begins any
-    more (``spent``), and a call comes first (``called``)."""
-
-    since: int
-    matcher: Matcher | None
-    first: int
-    spent: bool
-    called: bool
-    before: _Used | None
+    begun: int = 0
+    thought: int = 0
+    said: int = 0
+    run: Sequence[int] = ()
+    forced: int = 0
+    spent: bool = False
+    called: bool = False
+    before: _Known | None = None
 
 
 @public
@@ -93,34 +84,20 @@ class Guide:
     """
 
     __slots__ = (
-        "_count",
-        "_deadline",
-        "_ends",
-        "_ids",
-        "_over",
-        "_past",
-        "_plain",
-        "_plan",
-        "_read",
-        "_run",
-        "_stream",
-        "_take",
-        "_used",
-    )
+        "_count", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_read", "_stream", "_take",
+    )  # fmt: skip
 
     _plan: Plan
     _stream: Stream
-    _used: _Used
-    _past: _Past
-    _run: _Run | None
+    _matchers: list[tuple[int, Matcher | None]]
+    """The matchers, each with the count of ids at which it began. The last one is used."""
+    _known: _Known
     _count: int
     """How many ids were fed."""
     _ids: list[int]
     """These ids."""
     _ends: frozenset[int]
     """The ids that may end the turn."""
-    _over: int
-    """The count at which the turn ended; -1 before."""
     _deadline: int
     """The count at which a limit is reached; -1 where each id is looked at first."""
     _take: Callable[[int], bool] | None
@@ -155,7 +132,7 @@ class Guide:
         ('reasoning', 1, 8)
         """
         _, call, tool, path = self._stream.state
-        return GuideState(self._past.kind, call, tool, path, self._count - self._past.since, self._left)
+        return GuideState(self._known.kind, call, tool, path, self._count - self._known.begun, self._left)
 
     @property
     def stream(self) -> Stream:
@@ -190,7 +167,7 @@ class Guide:
             elif due[:1] == [id]:
                 found.append("forced")
             else:
-                found.append("budget" if budget and again._past.kind == "reasoning" else "sampled")
+                found.append("budget" if budget and again._known.kind == "reasoning" else "sampled")
             due = due[1:] if due[:1] == [id] else []
             again.feed(id)
         return found
@@ -203,7 +180,7 @@ class Guide:
     @property
     def ended(self) -> bool:
         """Whether the turn is over, because an id ended it."""
-        return self._over >= 0
+        return self._known.kind == "ended"
 
     def feed(self, ids: Ids) -> list[Event]:
         """Takes the next id or ids, and returns the events of `Stream.feed`.
@@ -216,7 +193,7 @@ class Guide:
         [Content(text='H'), Content(text='i')]
         """
         if type(ids) is not int:
-            return self._feed_all(_plain_ids(ids))
+            return self._feed_all(read_ids(ids, _EXPECTED))
         if self._count >= self._deadline or ids in self._ends:
             events = self._step(ids)
             if events is None:
@@ -244,9 +221,9 @@ class Guide:
         >>> guide.accepts(tokenizer.encode("<tool_call>banana").ids)
         1
         """
-        found = _plain_ids(ids)
-        matcher = self._used.matcher
-        if not self._plan.limited and matcher is not None and self._over < 0:
+        found = read_ids(ids, _EXPECTED)
+        matcher = self._asked
+        if not self._plan.limited and matcher is not None:
             return matcher.accepts(found)
         count = next((place for place, id in enumerate(found) if self._step(id) is None), len(found))
         self.rollback(count)
@@ -293,12 +270,9 @@ class Guide:
         'between'
         """
         if self._forced_id >= 0:
-            assert self._run is not None
-            return self._run.ids[self._count - self._run.since :]
-        matcher = self._used.matcher
-        if matcher is None or self._over >= 0:
-            return []
-        ids = matcher.forced()
+            return [*self._known.run[self._count - self._known.forced :]]
+        matcher = self._asked
+        ids = [] if matcher is None else matcher.forced()
         return ids[: self.accepts(ids)] if ids and self._plan.limited else ids
 
     def rollback(self, count: int) -> None:
@@ -315,21 +289,15 @@ class Guide:
                 f"rollback: expected at most {self._count} ids, as were fed, found {count!r:.40}"
             )
         now = self._count - count
-        last = self._count if self._over < 0 else self._over - 1
+        taken = self._known.begun - 1 if self.ended else self._count
         """How many ids the matcher took: not the one that ended the turn."""
-        while (before := self._used.before) is not None and self._used.since > now:
-            if self._used.matcher is not before.matcher:
-                last = self._used.since
-            self._used = before
-        if self._used.matcher is not None and last > now:
-            self._used.matcher.rollback(last - now)
+        while self._matchers[-1][0] > now:
+            taken = self._matchers.pop()[0]
+        if (matcher := self._matcher) is not None and taken > now:
+            matcher.rollback(taken - now)
+        while self._known.before is not None and self._known.since > now:
+            self._known = self._known.before
         self._count = now
-        if self._over > now:
-            self._over = -1
-        while self._run is not None and self._run.since > now:
-            self._run = self._run.before
-        while self._past.before is not None and self._past.since > now:
-            self._past = self._past.before
         del self._ids[now:]
         try:
             self._stream.rollback(count)
@@ -348,11 +316,13 @@ class Guide:
         ('Hi', '')
         """
         other = Guide.__new__(Guide)
-        for name in ("_plan", "_ends", "_count", "_past", "_run", "_over"):
+        for name in ("_plan", "_ends", "_count", "_known"):
             setattr(other, name, getattr(self, name))
         other._ids = self._ids[:]
         other._stream = self._stream.fork()
-        other._used = _copied(self._used)
+        other._matchers = [
+            (begun, None if matcher is None else matcher.copy()) for begun, matcher in self._matchers
+        ]
         other._bind()
         return other
 
@@ -365,11 +335,11 @@ class Guide:
         >>> guide.message.complete
         False
         """
-        return self._stream.finish(reason or ("stop" if self._over >= 0 else "length"))
+        return self._stream.finish(reason or ("stop" if self.ended else "length"))
 
     def __repr__(self) -> str:
         left = "" if self._left is None else f", {self._left} left for thoughts"
-        return f"<Guide: {self._past.kind}, {self._count} ids{left}>"
+        return f"<Guide: {self._known.kind}, {self._count} ids{left}>"
 
     # what happens with each id
 
@@ -387,22 +357,27 @@ class Guide:
 
     def _step(self, id: int) -> list[Event] | None:
         """The events of the next id; None if it may not come."""
-        if self._over >= 0:
-            events = self._read(id)
-        elif id in self._ends:
-            found = self._end(id)
-            if found is None:
-                return None
-            events = found
-        elif self._allows(id):
-            events = self._read(id)
-        else:
+        if self.ended:
+            self._ids.append(id)
+            self._count += 1
+            return self._read(id)
+        ends = id in self._ends and self._may_end(id)
+        if not ends and not self._allows(id):
             return None
+        events = self._read(id)
+        if not ends and id in self._ends and self._stream.ended:  # in some formats it is a marker, too
+            ends = True
+            self._restart()
         self._ids.append(id)
         self._count += 1
-        if self._over in (-1, self._count):
-            self._look()
+        self._look(ends)
         return events
+
+    def _may_end(self, id: int) -> bool:
+        """Whether an id that may end the turn ends it here. Then the matcher stays as it was: not every engine can go
+        back over the end."""
+        matcher = self._matcher
+        return self._forced_id in (-1, id) and (matcher is None or matcher.may_end())
 
     def _allows(self, id: int) -> bool:
         """Whether ``id`` may come. If so, the matcher takes it."""
@@ -416,39 +391,35 @@ class Guide:
             self._restart()
         return taken
 
-    def _end(self, id: int) -> list[Event] | None:
-        """The events of an id that may end the turn; None if it may not come. If it does end it, the matcher stays as
-        it was: not every engine can go back over the end."""
-        matcher = self._used.matcher
-        if self._forced_id in (-1, id) and (matcher is None or matcher.may_end()):
-            self._over = self._count + 1
-            return self._read(id)
-        if not self._allows(id):  # in some formats it is a marker, too
-            return None
-        events = self._read(id)
-        if self._stream.ended:
-            self._over = self._count + 1
-            self._restart()
-        return events
-
     def _restart(self) -> None:
-        """Makes the matcher as it was before it refused an id."""
-        used = self._used
-        assert used.matcher is not None
-        used.matcher.restart(self._ids[used.first :])
-        self._take = used.matcher.take
+        """Makes the matcher as it was before it took or refused the next id."""
+        begun, matcher = self._matchers[-1]
+        if matcher is not None:
+            matcher.restart(self._ids[begun:])
+            self._take = matcher.take
 
-    def _look(self) -> None:
-        """Looks whether another kind of text has begun, and whether a limit is reached."""
-        free = self._forced_id < 0
-        if free and self._past.kind == "reasoning" and self._plan.sections.intersection(self._ids[-1:]):
-            self._run = _Run(self._count - 1, self._ids[-1:], self._run)
-        kind = self._stands()
-        if kind != self._past.kind:
-            self._past = self._begun(kind)
-        if free and self._plan.limited and self._over < 0 and not self._waits():
+    def _look(self, ended: bool = False) -> None:
+        """Looks whether another kind of text has begun, and whether a limit is reached. ``ended``: the last id has
+        ended the turn."""
+        known, free = self._known, self._forced_id < 0
+        if free and known.kind == "reasoning" and self._plan.sections.intersection(self._ids[-1:]):
+            self._note(run=self._ids[-1:], forced=self._count - 1)
+        kind = "ended" if ended else self._stands()
+        if kind != known.kind:
+            took = self._count - known.begun
+            thought = known.thought + (took if known.kind == "reasoning" else 0)
+            # The id with which content begins is content, the one with which it ends is not.
+            said = known.said + (took - 1 if known.kind == "content" else 0) + (kind == "content")
+            if self._stream._transcript.count:  # one that is only taken for a call may yet be content
+                said = -_NEVER
+            self._note(kind=kind, begun=self._count, thought=thought, said=said)
+        if free and self._plan.limited and not ended and not self._waits():
             self._keep_limits()
         self._bind()
+
+    def _note(self, **changes: Any) -> None:
+        """Notes what is known from here on."""
+        self._known = self._known._replace(since=self._count, before=self._known, **changes)
 
     def _waits(self) -> bool:
         """Whether a limit must wait for the end of a character: it has four ids at most."""
@@ -456,85 +427,76 @@ class Guide:
 
     def _stands(self) -> StateKind:
         """The kind of text that is written."""
-        if self._over >= 0:
-            return "ended"
-        kind = self._stream._stands()[0]
-        run = self._run
-        if kind == "reasoning" and run is not None and run.since + len(run.ids) >= self._past.since:
+        kind, known = self._stream._stands()[0], self._known
+        if kind == "reasoning" and known.run and known.forced + len(known.run) >= known.begun:
             # The thought was ended by the beginning of a call, which the parser takes for one when it has the name.
             return kind if self._forced_id >= 0 else "between"
         return kind
 
-    def _begun(self, kind: StateKind) -> _Past:
-        """The past, with a kind of text that begins here."""
-        past = self._past
-        took = self._count - past.since
-        thought = past.thought + (took if past.kind == "reasoning" else 0)
-        # The id with which content begins is content, the one with which it ends is not.
-        said = past.said + (took - 1 if past.kind == "content" else 0) + (kind == "content")
-        if self._stream._transcript.count:  # one that is only taken for a call may yet be content
-            said = -_NEVER
-        return _Past(self._count, kind, thought, said, past)
-
     def _bind(self) -> None:
         """Sets what follows from the rest: the methods that each id passes, and the deadline."""
-        matcher, stream, past, plan = self._used.matcher, self._stream, self._past, self._plan
+        matcher, stream, known, plan = self._matcher, self._stream, self._known, self._plan
         self._take = None if matcher is None else matcher.take
         self._read = stream.feed
         self._plain = stream._search
         self._deadline = _NEVER
-        if self._over >= 0 or self._forced_id >= 0:
+        if known.kind == "ended" or self._forced_id >= 0:
             self._deadline = -1
-        elif past.kind == "reasoning" and plan.thinking_tokens is not None:
-            self._deadline = past.since + plan.thinking_tokens - past.thought
-        elif past.kind == "content" and plan.call_within is not None and not self._used.called:
-            self._deadline = past.since + plan.call_within - past.said
+        elif known.kind == "reasoning" and plan.thinking_tokens is not None:
+            self._deadline = known.begun + plan.thinking_tokens - known.thought
+        elif known.kind == "content" and plan.call_within is not None and not known.called:
+            self._deadline = known.begun + plan.call_within - known.said
+
+    @property
+    def _matcher(self) -> Matcher | None:
+        """The matcher that takes the ids; None if nothing is constrained."""
+        return self._matchers[-1][1]
 
     @property
     def _asked(self) -> Matcher | None:
         """The matcher whose mask is the guide's; None if a limit forces an id, or nothing is constrained."""
-        return None if self._over >= 0 or self._forced_id >= 0 else self._used.matcher
+        return None if self.ended or self._forced_id >= 0 else self._matcher
 
     # limits
 
     @property
     def _forced_id(self) -> int:
         """The id that a limit forces; -1 if none does."""
-        run = self._run
-        if run is None or self._count - run.since >= len(run.ids):
-            return -1
-        return run.ids[self._count - run.since]
+        run, place = self._known.run, self._count - self._known.forced
+        return run[place] if place < len(run) else -1
 
     @property
     def _left(self) -> int | None:
         """How many ids thoughts may still take."""
-        most, past = self._plan.thinking_tokens, self._past
+        most, known = self._plan.thinking_tokens, self._known
         if most is None:
             return None
-        return max(0, most - past.thought - (self._count - past.since if past.kind == "reasoning" else 0))
+        now = self._count - known.begun if known.kind == "reasoning" else 0
+        return max(0, most - known.thought - now)
 
     def _keep_limits(self) -> None:
         """Does what follows from a limit that is reached."""
-        plan, used = self._plan, self._used
+        plan = self._plan
         if self._left == 0:
-            if self._past.kind == "reasoning":
+            if self._known.kind == "reasoning":
                 self._close(plan.message)
-            elif not used.spent:
-                self._narrow(plan.spent(self._stream.message), True, used.called)
-        kind = self._past.kind
-        if plan.call_within is not None and not used.called and kind in ("content", "between"):
-            said = self._past.said + (self._count - self._past.since if kind == "content" else 0)
-            if said >= plan.call_within and not (kind == "content" and self._close(())):
-                self._narrow(plan.call_next(self._used.spent), self._used.spent, True)
+            elif not self._known.spent:
+                self._narrow(plan.spent(self._stream.message), spent=True)
+        known = self._known
+        if plan.call_within is not None and not known.called and known.kind in ("content", "between"):
+            said = known.said + (self._count - known.begun if known.kind == "content" else 0)
+            if said >= plan.call_within and not (known.kind == "content" and self._close(())):
+                self._narrow(plan.call_next(known.spent), called=True)
 
-    def _narrow(self, matcher: Matcher | None, spent: bool, called: bool) -> None:
+    def _narrow(self, matcher: Matcher | None, **changes: bool) -> None:
         """Goes on with the matcher of a narrower grammar; None if the present one is as narrow."""
-        used = self._used._replace(since=self._count, spent=spent, called=called, before=self._used)
-        self._used = used if matcher is None else used._replace(matcher=matcher, first=self._count)
+        self._note(**changes)
+        if matcher is not None:
+            self._matchers.append((self._count, matcher))
 
     def _close(self, message: tuple[int, ...]) -> bool:
         """Ends the open thought, or content with markers: the ids of its end must come now. False if none ends it."""
-        turn, kind = self._plan.turn, self._past.kind
+        turn, kind = self._plan.turn, self._known.kind
         text = turn.prefix + self._stream.message.text
         if kind == "content" and not content_is_open(turn, text):
             return False
@@ -543,20 +505,20 @@ class Guide:
             self._plan.due([*ways])
             return False
         for ids in ways:
-            self._run = _Run(self._count, ids, self._run)
+            self._note(run=ids, forced=self._count)
             return True
         return False
 
     def _closes(self, ids: list[int]) -> bool:
         """Whether these ids may come here, and end the present kind of text."""
-        matcher = self._used.matcher
+        matcher = self._matcher
         if matcher is not None and matcher.accepts(ids) < len(ids):
             return False
         if ids[-1] in self._plan.sections:
             return True
         stream = self._stream.fork()
         stream.feed(ids)
-        return stream._stands()[0] != self._past.kind
+        return stream._stands()[0] != self._known.kind
 
     def _refusal(self, id: int, place: int) -> RequestError:
         must = self._forced_id
@@ -589,27 +551,9 @@ def counting(turn: Guided, thinking_tokens: int, due: Due) -> Guide:
 
 def _begun(plan: Plan) -> Guide:
     guide = Guide.__new__(Guide)
-    guide._plan, guide._count, guide._ids, guide._over, guide._run = plan, 0, [], -1, None
+    guide._plan, guide._count, guide._ids, guide._ends = plan, 0, [], plan.ends
     guide._stream = plan.stream()
-    guide._used = _Used(0, plan.matcher(), 0, False, False, None)
-    guide._ends = plan.ends
-    guide._past = _Past(0, guide._stream._stands()[0], 0, 0, None)
+    guide._matchers = [(0, plan.matcher())]
+    guide._known = _Known(0, guide._stream._stands()[0])
     guide._look()
     return guide
-
-
-def _copied(used: _Used) -> _Used:
-    """The same, with matchers of its own."""
-    before = None if used.before is None else _copied(used.before)
-    if used.before is not None and before is not None and used.matcher is used.before.matcher:
-        return used._replace(matcher=before.matcher, before=before)
-    return used._replace(matcher=None if used.matcher is None else used.matcher.copy(), before=before)
-
-
-def _plain_ids(ids: Ids) -> list[int]:
-    """Ids as plain integers."""
-    found = ids.tolist() if hasattr(ids, "tolist") else ids
-    try:
-        return [index(id) for id in found] if isinstance(found, Sequence) else [index(found)]
-    except TypeError:
-        raise RequestError(f"expected a token id or a list of ids, found {type(ids).__name__}") from None

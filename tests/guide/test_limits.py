@@ -172,7 +172,7 @@ class Watched(Mask):
         guide, before = self.guide, self.guide.state
         limit = guide._forced_id >= 0
         if limit:
-            assert guide._past.kind == "reasoning" and before.left == 0
+            assert guide._known.kind == "reasoning" and before.left == 0
         guide.feed(id)
         self.ids.append(id)
         if before.kind == "reasoning" and not limit:
@@ -304,7 +304,7 @@ def test_a_call_comes_within_so_much_content(name: str, amount: Callable[[int, i
             guide.feed(id)
             ids.append(id)
             # A call's opener of several ids is content until it is one.
-            said += guide.state.kind == "content" and not guide._used.called and not guide.message.tool_calls
+            said += guide.state.kind == "content" and not guide._known.called and not guide.message.tool_calls
             assert said <= within + 3, tokenizer.decode(ids, skip_special_tokens=False)
         guide.finish()
         message = guide.message

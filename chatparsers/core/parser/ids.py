@@ -11,20 +11,20 @@ from ...errors import RequestError
 _NO_IDS = (bool, bytes, bytearray, memoryview, Mapping)
 
 
-def read_ids(piece: object) -> int | list[int]:
-    """A token id or several, as plain integers."""
+def read_ids(piece: object, expected: str = "feed: expected text, a token id or a list of ids") -> list[int]:
+    """A token id, or several, as plain integers. ``expected`` begins the error for what is neither."""
     if type(piece) is list and piece and _are_integers(piece):
         return piece
     if not isinstance(piece, _NO_IDS):
         if hasattr(piece, "__index__"):
             try:
-                return index(piece)
+                return [index(piece)]
             except TypeError:  # an array of several
                 pass
         found = piece.tolist() if hasattr(piece, "tolist") else piece
         if isinstance(found, Iterable):
             return [_one_id(id) for id in found]
-    raise RequestError(f"feed: expected text, a token id or a list of ids, found {type(piece).__name__}")
+    raise RequestError(f"{expected}, found {type(piece).__name__}")
 
 
 def _are_integers(piece: list[object]) -> TypeGuard[list[int]]:

@@ -430,11 +430,11 @@ class Stream:
                 )
             self._run(piece, events)
         else:
-            ids = piece if type(piece) is int else read_ids(piece)
+            ids = (piece,) if type(piece) is int else read_ids(piece)
             if not self._ids:
                 self._begin_with_ids()
-            if isinstance(ids, int):
-                self._feed_id(ids, events)
+            if len(ids) == 1:
+                self._feed_id(ids[0], events)
             elif self._most:
                 for id in ids:
                     self._feed_id(id, events)
