@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
+from itertools import chain, repeat
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -63,26 +64,28 @@ def _checked(method: Callable[..., Node]) -> Callable[..., Node]:
     _, *operands = signature.parameters.values()
     hints = get_type_hints(method)
     expected = {operand.name: _expected(name, hints[operand.name]) for operand in operands}
+    alone = [operand.name for operand in operands if operand.kind is operand.POSITIONAL_OR_KEYWORD]
+    more = {operand.kind: operand.name for operand in operands}
+    rest, others = more.get(inspect.Parameter.VAR_POSITIONAL), more.get(inspect.Parameter.VAR_KEYWORD, "")
 
     @wraps(method)
     def check(self: Any, *given: Any, **named: Any) -> Node:
+        # A tree calls this a hundred times, so what is given is bound to the signature only if it is wrong.
+        for operand, one in (*zip(chain(alone, repeat(rest)), given, strict=False), *named.items()):
+            at = operand if operand in expected else others
+            kinds = expected.get(at)
+            if kinds is not None and not any(_fits(one, kind) for kind in kinds):
+                what, mend = _KINDS[kinds[0]]
+                found = f"{one!r:.60}" if isinstance(one, str) else f"{type(one).__name__}: {one!r:.60}"
+                wrong(name, f"expected {what} as {at}, found {found}", mend)
         try:
-            bound = signature.bind(self, *given, **named)
-        except TypeError as error:
-            wrong(name, f"expected {_shown(operands)}: {error}", "give each operand once")
-        for operand in operands:
-            if operand.name not in bound.arguments:
-                continue
-            value = bound.arguments[operand.name]
-            many = operand.kind in (operand.VAR_POSITIONAL, operand.VAR_KEYWORD)
-            values = (value.values() if isinstance(value, dict) else value) if many else (value,)
-            kinds = expected[operand.name]
-            for one in values:
-                if not any(_fits(one, kind) for kind in kinds):
-                    what, mend = _KINDS[kinds[0]]
-                    found = f"{one!r:.60}" if isinstance(one, str) else f"{type(one).__name__}: {one!r:.60}"
-                    wrong(name, f"expected {what} as {operand.name}, found {found}", mend)
-        return method(self, *given, **named)
+            return method(self, *given, **named)
+        except TypeError:
+            try:
+                signature.bind(self, *given, **named)
+            except TypeError as error:
+                wrong(name, f"expected {_shown(operands)}: {error}", "give each operand once")
+            raise
 
     return check
 

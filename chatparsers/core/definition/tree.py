@@ -22,11 +22,14 @@ def through(node: Node, generated: bool = False) -> Node | None:
 
 def children(node: Node, generated: bool = False) -> tuple[Node, ...]:
     """The nodes directly below ``node``."""
-    parts = node.parts(generated)
-    for part in parts:
-        if not isinstance(part, Node):
-            raise DefinitionError(f"{type(part).__name__} is no kind of node: use what the builder makes")
-    return parts
+    try:
+        return node.parts(generated)
+    except AttributeError:
+        if isinstance(node, Node):
+            raise
+        raise DefinitionError(
+            f"{type(node).__name__} is no kind of node: use what the builder makes"
+        ) from None
 
 
 def walk(node: Node, generated: bool = False) -> Iterator[Node]:

@@ -122,85 +122,78 @@ class Header(_Captured, shown="p.header(…)"):
     @property
     def patterns(self) -> tuple[str, ...]:
         """What it parses, as regular expressions with a group ``name``; the first that matches the run counts."""
-        return tuple(map(_regex, _ways(self.parsed)))
+        return tuple(self._run(way, {}).regex for way in _ways(self.parsed))
 
     def check(self, reader: Reader) -> None:
         check_run(self, self.chars)
         if self.unless:
             check_texts("p.header: unless", self.unless)
-        kept: dict[int, _Measure] = {}
-        whole = _measure(self.parsed, reader, kept)
-        if max(whole.ways, whole.size) > _MOST_DIVIDED:
-            what = f"what it parses may divide a header in more than {_MOST_DIVIDED:,} ways"
-            wrong(self, what, "give p.chars() a bound, such as p.chars('0-9', 1, 4)")
+        if reader.generated:
+            self._check_generated(reader)
+            return
+        kept: dict[int, _Run] = {}
+        self._run(self.parsed, kept)
+        for node in reader.walk(self.parsed):
+            if isinstance(node, (Chars, Name)):
+                node.check(reader)
         for way in _ways(self.parsed):
             items = way.items if isinstance(way, Sequence) else (way,)
-            if _measure(way, reader, kept).names != 1 or not any(isinstance(item, Name) for item in items):
+            if self._run(way, kept).names != 1 or not any(isinstance(item, Name) for item in items):
                 mend = "write p.name(tool) once into each way"
                 wrong(self, f"{described(way)}, a way to parse it, has not one name of the tool", mend)
-        if reader.generated and not any(
+
+    def _check_generated(self, reader: Reader) -> None:
+        if not any(
             isinstance(inner, (Name, JsonName))
             or (isinstance(inner, Literal) and reader.tool.name in inner.text)
             for inner in reader.walk(self.generate)
         ):
-            wrong(
-                self,
-                "what it generates has no name of the tool",
-                "write p.name(tool) into its second argument",
-            )
+            what = "what it generates has no name of the tool"
+            wrong(self, what, "write p.name(tool) into its second argument")
+
+    def _run(self, node: Node, kept: dict[int, _Run]) -> _Run:
+        """How a part of what it parses is read. ``kept``: what was found of each node."""
+        if id(node) not in kept:
+            found = kept[id(node)] = _read(node, [self._run(part, kept) for part in node.parts(False)])
+            if found.ways > _MOST_DIVIDED or len(found.regex) > _LARGEST:
+                what = f"what it parses may divide a header in more than {_MOST_DIVIDED:,} ways"
+                wrong(self, what, "give p.chars() a bound, such as p.chars('0-9', 1, 4)")
+        return kept[id(node)]
 
 
 def _ways(parsed: Node) -> tuple[Node, ...]:
     return parsed.options if isinstance(parsed, Choice) else (parsed,)
 
 
-def _regex(node: Node) -> str:
-    """The regular expression of a part of what a header parses."""
-    if isinstance(node, Literal):
-        return re.escape(node.text)
-    if isinstance(node, Chars):
-        return f"[{node.ranges}]{{{node.least},{'' if node.most is None else node.most}}}"
-    if isinstance(node, Name):
-        return "(?P<name>.+?)"  # of what the header is made of
-    if isinstance(node, SameName):
-        return "(?P=name)"
-    if isinstance(node, Many):
-        return f"(?:{_regex(node.node)})?"
-    return f"(?:{('|' if isinstance(node, Choice) else '').join(map(_regex, node.parts(False)))})"
+class _Run(NamedTuple):
+    """A part of what a header parses: its regular expression, in how many ways it may take from the header, and how
+    many names it has."""
 
-
-class _Measure(NamedTuple):
-    """A part of what a header parses: in how many ways it may take from the header, how large it is written out, and
-    how many names it has."""
-
+    regex: str
     ways: int
-    size: int
-    names: int
+    names: int = 0
 
 
-def _measure(node: Node, reader: Reader, kept: dict[int, _Measure]) -> _Measure:
-    """Raises `DefinitionError` for a kind of node that is in no header. ``kept``: what was found of each node."""
-    if id(node) not in kept:
-        parts = [_measure(part, reader, kept) for part in node.parts(False)]
-        ways = _in_header(node, [part.ways for part in parts], reader)
-        size = 1 + sum(part.size for part in parts)
-        names = isinstance(node, Name) + sum(part.names for part in parts)
-        kept[id(node)] = _Measure(*(min(one, _MOST_DIVIDED + 1) for one in (ways, size, names)))
-    return kept[id(node)]
-
-
-def _in_header(node: Node, ways: list[int], reader: Reader) -> int:
-    if isinstance(node, Choice):
-        return sum(ways)
-    if isinstance(node, Sequence):
-        return prod(ways)
+def _read(node: Node, parts: list[_Run]) -> _Run:
+    """Raises `DefinitionError` for a kind of node that is in no header."""
+    names = sum(part.names for part in parts)
+    if isinstance(node, Literal):
+        return _Run(re.escape(node.text), 1)
+    if isinstance(node, Chars):
+        most = "" if node.most is None else node.most
+        ways = _LONGEST if node.most is None else node.most - node.least + 1
+        return _Run(f"[{node.ranges}]{{{node.least},{most}}}", ways)
+    if isinstance(node, Name) and node.tag is Tag.NAME:
+        return _Run("(?P<name>.+?)", _LONGEST, 1)  # of what the header is made of
+    if isinstance(node, SameName) and isinstance(node.of, Tool):
+        return _Run("(?P=name)", 1)
     if isinstance(node, Many) and (node.least, node.most) == (0, 1):
-        return 1 + ways[0]
-    if isinstance(node, Literal) or (isinstance(node, SameName) and isinstance(node.of, Tool)):
-        return 1
-    if isinstance(node, Chars) or (isinstance(node, Name) and node.tag is Tag.NAME):
-        node.check(reader)
-        return _LONGEST if isinstance(node, Name) or node.most is None else node.most - node.least + 1
+        return _Run(f"(?:{parts[0].regex})?", 1 + parts[0].ways, names)
+    if isinstance(node, Sequence):
+        return _Run("".join(part.regex for part in parts), prod(part.ways for part in parts), names)
+    if isinstance(node, Choice):
+        regex = "|".join(part.regex for part in parts)
+        return _Run(f"(?:{regex})", sum(part.ways for part in parts), names)
     what = "it stands in what a header parses"
     wrong(node, what, "write texts, p.chars, p.optional, p.choice, p.name(tool) and p.same_name(tool)")
 
@@ -209,6 +202,8 @@ _LONGEST = 1024
 """The most characters of a header: `MAX_HEADER` of the machine."""
 _MOST_DIVIDED = 10_000_000
 """So many are tried in a second."""
+_LARGEST = 100_000
+"""The most characters of what it parses, as a regular expression."""
 
 
 @dataclass(frozen=True, slots=True)
