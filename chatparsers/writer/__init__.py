@@ -9,7 +9,7 @@ from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
 from ..schema.tools import Tools, read_tools
 from .readable import check_names, check_values
-from .turn import calls_of, names_of, write
+from .turn import calls_of, write
 
 
 def render(format: Definition, message: Mapping[str, Any], tools: Tools | None, read_back: bool) -> str:
@@ -17,7 +17,8 @@ def render(format: Definition, message: Mapping[str, Any], tools: Tools | None, 
     `Format.render`."""
     known = read_tools(tools)
     text = write(format, format.tree(Options(tools=True)), message, known)
-    check_names(format, names_of(message), known)
+    calls = calls_of(message)
+    check_names(format, calls, known)
     if read_back:
-        check_values(format, text, calls_of(message), known)
+        check_values(format, text, calls, known)
     return text

@@ -21,17 +21,15 @@ from ..core.parser.start import start
 from ..core.parser.stream import Stream, begun
 from ..errors import RequestError
 from ..schema.tools import Tool, Toolset, read_tools
-from .turn import write
+from .turn import Call, write
 
 _usual = re.compile(r"[A-Za-z0-9_-]{1,256}").fullmatch
 
 
-def check_names(format: Definition, calls: Iterator[tuple[str, list[str]]], tools: Toolset) -> None:
-    """Raises `RequestError` for a name that the format cannot write so that its parser reads it back.
-
-    ``calls``: the name of each call and of its arguments.
-    """
-    for name, arguments in calls:
+def check_names(format: Definition, calls: Iterable[Call], tools: Toolset) -> None:
+    """Raises `RequestError` for a name that the format cannot write so that its parser reads it back."""
+    for call in calls:
+        name, arguments = call.name, [key for key, _ in call.members]
         if _usual(name) and all(map(_usual, arguments)):
             continue
         known = tools.get(name)
@@ -44,13 +42,12 @@ def check_names(format: Definition, calls: Iterator[tuple[str, list[str]]], tool
                 )
 
 
-def check_values(format: Definition, text: str, calls: Iterable[tuple[str, str]], tools: Toolset) -> None:
+def check_values(format: Definition, text: str, calls: Iterable[Call], tools: Toolset) -> None:
     """Raises `RequestError` if the parser does not read the calls back from ``text``, which the format wrote for them.
 
-    ``calls``: the name and the arguments of each. Only a schema tells the type of a text, so one that no tool declares
-    may be read as another type.
+    Only a schema tells the type of a text, so one that no tool declares may be read as another type.
     """
-    wanted = [(name, json.loads(arguments)) for name, arguments in calls]
+    wanted = [(call.name, json.loads(call.arguments)) for call in calls]
     if not wanted:
         return
     known = tools or read_tools([{"name": name} for name in dict.fromkeys(name for name, _ in wanted)])

@@ -31,13 +31,18 @@ _PYTHON = {"true": "True", "false": "False", "null": "None"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class Call:
     """A call to write. ``arguments`` is the text of a JSON object."""
 
     index: int
     id: str
     name: str
     arguments: str
+
+    @property
+    def members(self) -> list[tuple[str, str]]:
+        """Names and values of the arguments, each value as the message spells it."""
+        return list(_object(self.arguments))
 
 
 def write(format: Definition, tree: Node, message: Mapping[str, Any], tools: Toolset) -> str:
@@ -46,7 +51,7 @@ def write(format: Definition, tree: Node, message: Mapping[str, Any], tools: Too
     ``tools`` type the arguments of formats that write them one by one. Raises `RequestError` if the format has no place
     for a part of the message, or if a call's arguments are not a JSON object.
     """
-    calls = tuple(_calls(message.get("tool_calls") or ()))
+    calls = calls_of(message)
     content = message.get("content")
     reasoning = next(
         (message[k] for k in ("reasoning_content", "reasoning", "thinking") if message.get(k)), ""
@@ -67,56 +72,45 @@ def fixed_text(node: Node) -> str | None:
         return None
 
 
-def names_of(message: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """The name of each call of the message, and the names of its arguments."""
-    for call in _calls(message.get("tool_calls") or ()):
-        yield call.name, [name for name, _ in _members(call)]
+def calls_of(message: Mapping[str, Any]) -> tuple[Call, ...]:
+    """The calls of the message. Raises `RequestError` for one without a name, or whose arguments are no JSON object."""
+    return tuple(
+        _call(index, f"tool_calls[{index}]", call)
+        for index, call in enumerate(message.get("tool_calls") or ())
+    )
 
 
-def calls_of(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The name of each call of the message, and its arguments as JSON."""
-    for call in _calls(message.get("tool_calls") or ()):
-        yield call.name, call.arguments
-
-
-def _calls(calls: Any) -> Iterator[_Call]:
-    for index, call in enumerate(calls):
-        function = call.get("function", call) if isinstance(call, Mapping) else None
-        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-            raise RequestError(
-                f"tool_calls[{index}]: expected an object with function.name, found {call!r:.60}"
-            )
-        arguments = function.get("arguments")
-        if not isinstance(arguments, str):
-            arguments = json.dumps(arguments or {}, ensure_ascii=False)
-        arguments = arguments.strip() or "{}"
-        if not _is_object(arguments):
-            raise RequestError(
-                f"tool_calls[{index}].function.arguments: expected a JSON object, found {arguments!r:.60}"
-            )
-        id = call.get("id")
-        yield _Call(index, id if isinstance(id, str) else "", function["name"], arguments)
-
-
-def _is_object(text: str) -> bool:
-    try:  # numbers stay texts: Python refuses long ones
-        return isinstance(json.loads(text, parse_int=str, parse_float=str), dict)
-    except (ValueError, RecursionError):
-        return False
+def _call(index: int, at: str, call: Any) -> Call:
+    function = call.get("function", call) if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise RequestError(f"{at}: expected an object with function.name, found {call!r:.60}")
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments or {}, ensure_ascii=False)
+    arguments = arguments.strip() or "{}"
+    try:
+        found, why = json.loads(arguments), ""
+    except (ValueError, RecursionError) as error:  # Python refuses long numbers too
+        found, why = None, f": {error}"
+    if not isinstance(found, dict):
+        what = f"expected a JSON object, found {arguments!r:.60}{why}"
+        raise RequestError(f"{at}.function.arguments: {what}")
+    id = call.get("id")
+    return Call(index, id if isinstance(id, str) else "", function["name"], arguments)
 
 
 class _Writer:
     """Writes one message. Each written part is taken off ``reasoning``, ``content`` or ``left`` (the calls)."""
 
     def __init__(
-        self, name: str, content: str, reasoning: str, calls: tuple[_Call, ...], tools: Toolset
+        self, name: str, content: str, reasoning: str, calls: tuple[Call, ...], tools: Toolset
     ) -> None:
         self.name = name
         self.content = content
         self.reasoning = reasoning
         self.left = calls
         self.tools = tools
-        self.call: _Call | None = None
+        self.call: Call | None = None
         self.value = ""  # of the argument that is being written; JSON
 
     def refusal(self, part: str) -> RequestError:
@@ -143,7 +137,7 @@ class _Writer:
         return text
 
     def arguments(self, node: n.Args) -> str:
-        return value_text(node.syntax, self.call.arguments.strip()) if self.call else "{}"
+        return value_text(node.syntax, self.call.arguments) if self.call else "{}"
 
     # the turn
 
@@ -193,7 +187,7 @@ class _Writer:
             return ""
         known = node.tool.arguments
         items = []
-        for key, value in _members(self.call):
+        for key, value in self.call.members:
             self.value = value
             items.append(self.node(node.make(known.get(key) or Argument(key, _typed(value), False))))
         return (self.node(node.separator) if node.separator is not None else "").join(items)
@@ -282,21 +276,8 @@ def _class(node: n.Chars) -> str:
     return f"[{node.ranges}]{{{node.least},{most}}}"
 
 
-def _members(call: _Call) -> Iterator[tuple[str, str]]:
-    """Names and values of a call's arguments, each value as the message spells it."""
-    try:
-        yield from _object(call.arguments)
-    except ValueError as error:
-        raise RequestError(
-            f"tool_calls[{call.index}].function.arguments: expected a JSON object, "
-            f"found {call.arguments!r:.60}: {error}"
-        ) from error
-
-
 def _object(text: str) -> Iterator[tuple[str, str]]:
-    """The members of a JSON object, each value as ``text`` spells it. Raises ValueError if it is not an object."""
-    if not isinstance(json.loads(text), dict):
-        raise ValueError("it is no object")
+    """The members of a JSON object, each value as ``text`` spells it."""
     at = _after(text, text.index("{") + 1)
     while text[at] != "}":
         key, end = _decoder.raw_decode(text, at)

@@ -117,7 +117,13 @@ def test_ids_that_fit_are_the_models_and_others_are_made() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [("qwen3-coder", "[1]"), ("lfm2", "{x: 1}"), ("function-gemma", "1")]
+    ("name", "arguments"),
+    [
+        ("qwen3-coder", "[1]"),
+        ("lfm2", "{x: 1}"),
+        ("function-gemma", "1"),
+        ("gemma-4", f'{{"x": {"1" * 5000}}}'),  # more digits than Python reads
+    ],
 )
 def test_arguments_that_are_no_object(name: str, arguments: str) -> None:
     with pytest.raises(RequestError, match=r"tool_calls\[0\].function.arguments: expected a JSON object"):
