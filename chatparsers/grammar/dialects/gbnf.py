@@ -222,7 +222,7 @@ class GbnfWriter(RuleWriter):
                 or (most is not None and most > 1 and not node.large and re.search(r"[{*+?]", atom))
             ):
                 atom = self.rule("rep", self.body(inner))
-            return atom + _suffix(least, most)
+            return atom + suffix(least, most)
         return self.count(self.atom(inner), least, most)
 
     def count(self, atom: str, least: int, most: int | None) -> str:
@@ -242,13 +242,13 @@ class GbnfWriter(RuleWriter):
     def times(self, atom: str, count: int) -> str:
         """``atom`` exactly so many times. Thousands become a rule, because engines limit the count of one repeat."""
         whole, rest = divmod(count, 1000) if count > 1000 else (0, count)
-        found = [self.rule("block", f"{atom}{{1000}}") + _suffix(whole, whole)] if whole else []
-        return " ".join(found + ([atom + _suffix(rest, rest)] if rest else []))
+        found = [self.rule("block", f"{atom}{{1000}}") + suffix(whole, whole)] if whole else []
+        return " ".join(found + ([atom + suffix(rest, rest)] if rest else []))
 
     def up_to(self, atom: str, most: int) -> str:
         """``atom`` at most that many times."""
         if most <= 1000:
-            return atom + _suffix(0, most) if most else ""
+            return atom + suffix(0, most) if most else ""
         whole, rest = divmod(most, 1000)
         block = self.rule("block", f"{atom}{{1000}}")
         return self.blocks(block, whole, f"{atom}{{0,999}}", self.up_to(atom, rest))
@@ -455,7 +455,8 @@ def _quoted(node: ir.Lang) -> str:
     return "" if node.opened else '"\\"" '
 
 
-def _suffix(least: int, most: int | None) -> str:
+def suffix(least: int, most: int | None) -> str:
+    """How a part is repeated."""
     if most is None:
         return "*" if least == 0 else "+" if least == 1 else f"{{{least},}}"
     if (least, most) == (0, 1):
