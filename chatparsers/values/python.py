@@ -79,8 +79,8 @@ _next_argument = re.compile(
     rf"(?:{_SPACE},|[ \t\r\n]{{1,64}}){_SPACE}{_NAME}{_SPACE}=(?!=|\Z)|(?!{_PREFIX}['\"]){_ARGUMENT}"
 ).match
 _argument_begun = re.compile(rf"{_SPACE}(?:,{_SPACE})?(?:{_NAME}{_SPACE}(?:=[A-Za-z]{{0,4}})?)?\Z").match
-_goes_on = re.compile(rf"[ \t\r\n]{{0,{_WINDOW - 1}}}[^ \t\r\n,:\])}}]").match
 _call_over = re.compile(rf"{_SPACE}(?:,{_SPACE})?\)").match
+_goes_on = re.compile(rf"[ \t\r\n]{{0,{_WINDOW - 1}}}[^ \t\r\n,:\])}}]").match
 
 _escape = re.compile(rf"\\(?:'|a|v|\r\n|\r|\n|[0-7]{{1,3}}|x{_HEX}{{2}}|U{_HEX}{{8}})").match
 _escape_begun = re.compile(rf"\\(?:\r|[0-7]{{1,2}}|x{_HEX}?|u{_HEX}{{0,3}}|U{_HEX}{{0,7}})?\Z").match
@@ -220,6 +220,11 @@ class PythonScanner(Transcoder):
         self.plain = _MODES[self.mode][2] if self.mode and i == n and not self.error else None
         return i
 
+    def holds(self, text: str) -> bool:
+        if self.stack or text[0] != self.mode or text[1:2] not in ",) \t\r\n":
+            return False
+        return self._string_over(text, 1) < 0
+
     def _put(self, text: str, i: int, end: int, out: str) -> None:
         """Emits ``out`` in place of text[i:end]."""
         self.parts += [text[self.kept : i], out]
@@ -249,20 +254,22 @@ class PythonScanner(Transcoder):
                 return i
             char = text[i]
         state = self.state
-        if state == _NEXT:
+        if state == _VALUE:
+            self.key = False
+        elif state == _NEXT:
             return self._next(text, i, final)
-        if state == _COLON:
+        elif state == _COLON:
             if char != ":":
                 self._fail()
                 return i
             self.state = _VALUE
             return i + 1
-        if state == _VALUE_OR_END or state == _KEY_OR_END:
+        elif state == _VALUE_OR_END or state == _KEY_OR_END:
             if char == _CLOSE[self.stack[-1]][0]:
                 return self._closed(text, i)
             self.key = state == _KEY_OR_END
-        elif state != _JOIN:
-            self.key = state == _KEY
+        elif state == _KEY:
+            self.key = True
         if char == '"' or char == "'":
             match = _whole_string(text, i) if state != _JOIN else None
             if match and (self.stack or self._string_over(text, match.end()) > 0):
@@ -546,7 +553,7 @@ class PythonScanner(Transcoder):
     def _string_over(self, text: str, after: int) -> int:
         """1 if the quote before ``after`` ends a string at the top, 0 if it is part of it; -1 if more text must
         tell."""
-        if not self.named or _next_argument(text, after):
+        if not self.named or (text[after : after + 1] != ")" and _next_argument(text, after)):
             return 1
         match = _call_over(text, after)
         if match:

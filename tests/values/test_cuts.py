@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from chatparsers.schema.document import Document
 from chatparsers.values.base import Transcoder
+from chatparsers.values.closers import of_texts
 from chatparsers.values.elements import ElementScanner
 from chatparsers.values.gemma import GemmaScanner
 from chatparsers.values.json import JsonScanner, ObjectScanner, StringScanner
@@ -35,6 +36,7 @@ MAKES: dict[str, Make] = {
     "json arguments": ObjectScanner,
     "json string": StringScanner,
     "python": PythonScanner,
+    "python argument": lambda: PythonScanner(True, of_texts({")": (",", "]")})),
     "gemma <escape>": lambda: GemmaScanner("<escape>"),
     'gemma <|"|>': lambda: GemmaScanner('<|"|>'),
     "gemma token": lambda: GemmaScanner("\ud801", "{"),

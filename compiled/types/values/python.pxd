@@ -11,6 +11,7 @@ cdef class PythonScanner(Transcoder):
     cdef public int state
     @cython.locals(n=Py_ssize_t, i=Py_ssize_t, parts=list)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+    cpdef bint holds(self, str text) except -1
     cdef _put(self, str text, Py_ssize_t i, Py_ssize_t end, str out)
     cdef _fail(self)
     cdef _over(self)
@@ -34,5 +35,6 @@ cdef class PythonScanner(Transcoder):
     @cython.locals(n=Py_ssize_t, end=Py_ssize_t, quote=str, char=str, run=str, single=bint, at=Py_ssize_t)
     cdef Py_ssize_t _string(self, str text, Py_ssize_t i, bint final) except? -1
     cdef Py_ssize_t _escaped(self, str text, Py_ssize_t i, bint final) except? -1
-    @cython.locals(after=Py_ssize_t)
+    cdef int _string_over(self, str text, Py_ssize_t after) except -2
+    @cython.locals(after=Py_ssize_t, over=int)
     cdef Py_ssize_t _closed_string(self, str text, Py_ssize_t i, Py_ssize_t width, bint final) except? -1
