@@ -78,7 +78,7 @@ class _Compiler:
         self.stops = code.spellings(outline.stops)
         whole = once(tree) if outline.loose is None else chain(once(tree), once(outline.loose))
         self.rules = {node.name: node.node for node in whole if isinstance(node, n.Rule)}
-        self.kinds: dict[tuple[Hashable, ...], int] = {}
+        self.kinds: dict[tuple[Hashable, ...], object] = {}
         """The kinds of names, of which each spells names in one way."""
         self.literals: dict[n.Literal | n.Token, list[tuple[str, str]]] = {}
         """How the machine's text may spell each literal, and how a diagnostic names it."""
@@ -275,8 +275,7 @@ class _Compiler:
         # Without special tokens, a run of JSON holds every name that JSON can spell.
         if tag is not n.Tag.ID and (chars != JSON_INSIDE or self.code.alphabet.chars):
             follows = [] if at is None else self.code.spellings(begins(*at.after))
-            kind = self.kinds.setdefault((tag, chars, spelling), len(self.kinds))
-            key = (self.code.alphabet, kind)
+            key = self.kinds.setdefault((tag, chars, spelling), object())
             spelt = partial(self._spelt, spell)
             names = Names(tag, _ITEMS[tag], run, spelt, follows, at is None, alone is not None, key)
         plain = _ITEMS[tag] if at is not None and not spelling else 0

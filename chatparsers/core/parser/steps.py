@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from . import instructions as m
+from .instructions import ARG_NAME, HELD, NAME
 
 if TYPE_CHECKING:
     from .instructions import Item
@@ -16,27 +17,36 @@ if TYPE_CHECKING:
 Match = Callable[[str, int], "re.Match[str] | None"]
 
 
+_UNUSUAL = 8
+"""How often a machine comes to a place before its steps are made: to make them costs as much as many answers."""
+
+
 class Step:
     """What the machine does where a text comes next, of which it reads all but the last ``ahead`` characters.
 
-    ``text``: the text up to its first name. ``match`` matches all of it, and each name as a group; None: it has no
-    name. ``more``: the texts after its names, each with what matches all before it. ``names``: of each name, the last
-    one first, where its items are, its group, its item if it is plain (`CAPTURE`), what finds its items otherwise, and
-    its declared names (`Names`).
+    ``solid``: only if no white space comes after the text. ``long``: events are made before the end of the text, so no
+    machine waits for it: it is here whole, which is ``least`` characters, or the step is another.
+
+    ``text``: the text up to its first name. ``match`` matches all of it, what must come next, and each name as a group;
+    None: a step that is not long has no name, and anything may come. ``more``: the texts after its names, each with
+    what matches all before it. ``names``: of each name, where its items are, its group, its item if it is plain
+    (`CAPTURE`), what finds its items otherwise, and its declared names (`Names`).
 
     ``items``: those of the trail. ``pushed``: the frames that come onto the stack, after ``popped`` were taken off.
-    ``ip``: the next instruction; -1: that of the last frame taken off. ``cut``: it ends with a cut. ``begins``: the
-    arguments of a call begin. ``calling``: whether a call is open, None: as before. ``top``: the region of running text
-    is content from here on. ``first``: no section comes before it.
+    ``ip``: the next instruction; -1: that of the last frame taken off. ``floor``: that of the machine, above the frames
+    that stay; -1: nothing cuts. ``sets``: other attributes of the machine, and their values from here on.
     """
 
     __slots__ = (
-        "ahead", "begins", "calling", "cut", "first", "ip", "items", "match", "more", "names", "popped",
-        "pushed", "text", "top",
+        "ahead", "floor", "ip", "items", "least", "long", "match", "more", "names", "popped", "pushed", "sets",
+        "solid", "text",
     )  # fmt: skip
 
     text: str
     ahead: int
+    solid: bool
+    long: bool
+    least: int
     match: Match | None
     more: list[tuple[str, Match]]
     names: list[tuple[int, int, int, Parts, Names | None]]
@@ -44,11 +54,8 @@ class Step:
     popped: int
     pushed: list[tuple[int, int, int, bool]]
     ip: int
-    cut: bool
-    begins: bool
-    calling: bool | None
-    top: bool
-    first: bool
+    floor: int
+    sets: list[tuple[str, Any]]
 
     def begun(self, machine: Machine, text: str, i: int) -> bool:
         """Whether the window ends within the text, after a first name."""
@@ -64,12 +71,16 @@ class Step:
 
 
 class Steps:
-    """The steps of one place of the program, those of longer texts first; ``make`` finds them."""
+    """The steps of one place of the program, those of longer texts first; ``make`` finds them. ``long``: the long ones
+    with what matches them; they need ``least`` characters. ``met``: how often a machine came here before."""
 
-    __slots__ = ("make", "steps")
+    __slots__ = ("least", "long", "make", "met", "steps")
 
     def __init__(self, make: Callable[[], list[Step]]) -> None:
         self.make = make
+        self.met = 0
+        self.least = 0
+        self.long: list[tuple[Match, Step]] = []
         self.steps: list[Step] | None = None
 
     def read(self, machine: Machine, text: str, i: int) -> int:
@@ -77,64 +88,79 @@ class Steps:
         only the beginning of such a text, 0 if the instructions must read it."""
         steps = self.steps
         if steps is None:
-            steps = self.steps = self.make()
+            self.met += 1
+            if self.met <= _UNUSUAL:
+                return 0
+            steps = self._made()
+        left = len(text) - i
         match = None
-        for step in steps:
-            if text.startswith(step.text, i):
-                if step.match is None:
-                    end = i + len(step.text) - step.ahead
-                    break
-                match = step.match(text, i)
+        if left >= self.least:
+            for whole, step in self.long:
+                match = whole(text, i)
                 if match is not None:
                     end = match.end() - step.ahead
                     break
-                if not machine.final and (len(text) - i == len(step.text) or step.begun(machine, text, i)):
-                    return -1  # at the end of the first text, a name may come
-            elif len(text) - i < len(step.text) and not machine.final and step.text.startswith(text[i:]):
-                machine.rest = step.text[len(text) - i :]
+        if match is None:
+            for step in steps:
+                if text.startswith(step.text, i):
+                    if step.match is None:
+                        end = i + len(step.text) - step.ahead
+                        break
+                    match = step.match(text, i)
+                    if match is not None:
+                        end = match.end() - step.ahead
+                        break
+                    if not machine.final and (left == len(step.text) or step.begun(machine, text, i)):
+                        return -1  # at the end of the first text, a name may come
+                elif left < len(step.text) and not machine.final and step.text.startswith(text[i:]):
+                    machine.rest = step.text[left:]
+                    return -1
+            else:
+                return 0
+            if step.solid and end == len(text) and not machine.final:
                 return -1
-        else:
-            return 0
-        if step.cut and machine.flags & m.HELD:
+        if machine.flags & HELD and step.floor >= 0:
             return 0
         items = step.items
         if match is not None:
             items = items[:]
+            more = 0
             for place, group, item, parts, names in step.names:
                 if names is not None and names.declared(machine):
                     return 0
                 run = name = match[group]
                 # As `Machine.named` does, without its list: most names are plain.
-                if item == m.NAME:
-                    name = machine.tool = machine.tools.meant(run)
-                elif item == m.ARG_NAME:
+                if item == ARG_NAME:
                     machine.arg = run
+                elif item == NAME:
+                    name = machine.tool = machine.tools.meant(run)
                 elif not item:
                     found = parts(run)
                     if found is None:
                         return 0
-                    items[place : place + 1] = machine.named(found)
+                    items[place + more : place + more + 1] = machine.named(found)
+                    more += len(found) - 1
                     continue
-                items[place] = item, run, name
-        stack, ip = machine.stack, step.ip
+                items[place + more] = item, run, name
         machine.trail += items
-        if step.popped:
-            height = len(stack) - step.popped
-            if ip < 0:
-                ip = stack[height][1]
-            del stack[height:]
-            if machine.floor > height:
-                machine.floor = height
+        stack, ip = machine.stack, step.ip
+        height = len(stack) - step.popped
+        machine.ip = ip if ip >= 0 else stack[height][1]
+        del stack[height:]
         stack += step.pushed
-        if step.cut:
-            machine.floor = len(stack)
-        if step.begins:
-            machine.nth = 0
-        if step.top:
-            machine.text_region = m.CONTENT
-        if step.first:
-            machine.section = -1
-        if step.calling is not None:
-            machine.calling = step.calling
-        machine.ip = ip
+        if step.floor >= 0:
+            machine.floor = height + step.floor
+        elif machine.floor > height:
+            machine.floor = height
+        if step.sets:
+            for attribute, value in step.sets:
+                setattr(machine, attribute, value)
         return end
+
+    def _made(self) -> list[Step]:
+        """Finds the steps."""
+        steps = self.make()
+        self.long = [(step.match, step) for step in steps if step.long and step.match is not None]
+        self.least = min([step.least for _, step in self.long], default=sys.maxsize)
+        self.steps = [step for step in steps if not step.long]
+        return self.steps

@@ -28,7 +28,7 @@ from ..definition import nodes as n
 from ..definition.tree import once
 from . import instructions as m
 from .alphabet import Alphabet
-from .code import stop_finder
+from .code import WHITE, stop_finder
 from .instructions import Instruction, Item, Program
 from .machine import Machine
 from .names import JSON_INSIDE
@@ -75,11 +75,13 @@ def _place_after(ins: Instruction) -> str | None:
 
 class _Text(NamedTuple):
     """A text, what comes before it, and how what comes after it begins, as far as that is known. ``parts``: texts, and
-    between them the classes of names."""
+    between them the classes of names. ``long``: arguments begin in it, or a call ends, so that it makes events before
+    its end."""
 
     after: str
     parts: tuple[str, ...]
     ahead: str
+    long: bool
 
 
 class _Place(NamedTuple):
@@ -99,25 +101,37 @@ def _texts(tree: n.Node, alphabet: Alphabet) -> list[_Text]:
     """The texts of the calls of the tree."""
     found: dict[_Text, None] = {}
     for body in once(tree):
-        if not isinstance(body, n.Body) or body.calls is None:
-            continue
-        for arguments, start in product((2, 0), range(len(body.lead) + 1)):
-            places, texts = [_Place(_START)], [[body.lead[start:]]]
-            for part in _parts(body.calls, alphabet, arguments):
-                if isinstance(part, str):
-                    texts[-1][-1] += part
-                elif isinstance(part, _Name):
-                    texts[-1] += part.chars, ""
-                else:
-                    places.append(part)
-                    texts.append([""])
-            texts[-1][-1] = texts[-1][-1].rstrip()  # the turn may end before white space
-            following = zip([*places[1:], _Place("")], [*texts[1:], [""]], strict=True)
-            for place, text, (then, ahead) in zip(places, texts, following, strict=True):
-                known = ahead[0] if then.begins is None else then.begins
-                if text != [""] and _UNKNOWN not in (place.after, then.after):
-                    found[_Text(place.after, tuple(text), known)] = None
+        if isinstance(body, n.Body) and body.calls is not None:
+            for arguments, start in product((2, 0), range(len(body.lead) + 1)):
+                parts = [body.lead[start:], *_parts(body.calls, alphabet, arguments)]
+                found |= dict.fromkeys(_between(parts))
     return list(found)
+
+
+def _between(parts: Iterable[str | _Name | _Place]) -> Iterator[_Text]:
+    """The texts between two places, and the long ones from a value, or to one."""
+    places, texts = [_Place(_START)], [[""]]
+    for part in parts:
+        if isinstance(part, str):
+            texts[-1][-1] += part
+        elif isinstance(part, _Name):
+            texts[-1] += part.chars, ""
+        else:
+            places.append(part)
+            texts.append([""])
+    texts[-1][-1] = texts[-1][-1].rstrip()  # the turn may end before white space
+    places.append(_Place(_START, ""))
+    for at, text in enumerate(texts):
+        for end in range(at + 1, len(places)):
+            begin, (then, ahead) = places[at].after, places[end]
+            last = then not in (_ARGUMENTS, _CALL)
+            long = end > at + 1
+            wanted = last and _VALUE in (begin, then) if long else text != [""]
+            if wanted and _UNKNOWN not in (begin, then):
+                yield _Text(begin, tuple(text), texts[end][0] if ahead is None else ahead, long)
+            if last:
+                break
+            text = [*text[:-1], text[-1] + texts[end][0], *texts[end][1:]]
 
 
 def _parts(node: n.Node, alphabet: Alphabet, arguments: int) -> Iterator[str | _Name | _Place]:
@@ -160,23 +174,27 @@ _FRAMES = 8
 """The stand-ins on the stack: how many frames a step may take off."""
 _STOP: Instruction = (m.CAPTURE, re.compile("(?s:.*)").match, None, "", None, False)
 """Waits for more, whatever comes."""
+_NEXT: Instruction = (*_STOP[:3], "the next step", *_STOP[4:])
+"""In place of `USUAL`."""
+_MORE: Instruction = (m.FOLLOWS, -1, stop_finder())
+"""Comes before a choice, and waits for more."""
 _SURE = {
-    m.BACK, m.BETWEEN, m.BLANK, m.CALLSUB, m.CHOICE, m.COMMIT, m.DISARM, m.FAIL, m.FAILTWICE, m.FOLLOWS, m.JUMP, m.LIT,
-    m.MARK, m.RECOVER, m.RETURN, m.SPAN, m.TOP, m.UNLESS, m.WORDS,
+    m.BACK, m.BETWEEN, m.BLANK, m.CALLSUB, m.CHARS, m.CHOICE, m.COMMIT, m.CUT, m.DISARM, m.FAIL, m.FAILTWICE, m.FOLLOWS,
+    m.JUMP, m.LIT, m.MARK, m.RECOVER, m.RETURN, m.SPAN, m.TOP, m.UNLESS, m.WORDS,
 }  # fmt: skip
 """The instructions that ask for nothing but the text and what the trial itself put on the stack."""
-_CUT = -1
-"""The item of a cut. Those of names are less: each is of one `CAPTURE`."""
+_UNSET = {"nth": -1, "section": -2, "text_region": -1}
+"""What the machine has of these in a trial until it sets them."""
 _EVENTLESS = {m.MARKUP, m.CALL, m.CALL_BEGIN}
 """The items that make no event."""
 _LAST = {*_EVENTLESS, m.ARGS_BEGIN, m.CALL_END}
-"""The items that the last one of a step may be."""
+"""The items that the last one of a step may be. Those of names are below zero: each is of one `CAPTURE`."""
 
 
 class _Trial:
-    """The program of the trials. It stops at each instruction that is not sure, after what a step must end with, and at
-    the stand-ins. ``goes_on``: where the machine goes on, of each stop that is not in its place. ``literals``: what the
-    program compares the text with."""
+    """The program of the trials. It stops at each instruction that is not sure, at the stand-ins, and after the text
+    where a choice begins or the next step. ``goes_on``: where the machine goes on, of each stop that is not in its
+    place. ``literals``: what the program compares the text with."""
 
     def __init__(self, code: list[Instruction], no_token: str) -> None:
         self.code = code
@@ -185,89 +203,93 @@ class _Trial:
         self.goes_on: dict[int, int] = {}
         trial = [_sure(ins) for ins in code]
         for ip, ins in enumerate(code):
-            if ins[0] == m.CAPTURE:
-                trial[ip] = m.JUMP, len(trial)
-                self._stop(trial, ip, (m.FOLLOWS, len(trial) + 2, stop_finder(_ANY)))
-                trial += [(m.LIT, _CUT - 1 - ip, _ANY, ""), (m.JUMP, ip + 1)]
-            elif _ends(ins):
-                trial[ip] = m.JUMP, len(trial)
-                if ins[0] == m.CUT:
-                    trial.append((m.MARK, _CUT, None))
-                    ip += 1
-                if _ends(code[ip]) and code[ip][0] == m.MARK:
-                    trial.append(code[ip])
-                    ip += 1
-                self._stop(trial, ip)
+            if ins[0] in (m.CAPTURE, m.CHOICE, m.USUAL):
+                here = len(trial)
+                self.goes_on |= {here: ip, here + 1: ip}
+                if ins[0] == m.CAPTURE:
+                    trial += [(m.FOLLOWS, here + 2, stop_finder(_ANY)), _STOP, (m.LIT, -1 - ip, _ANY, "")]
+                else:
+                    trial += [_MORE if ins[0] == m.CHOICE else _NEXT, trial[ip]]
+                trial[ip] = m.JUMP, here
+                trial.append((m.JUMP, ip + 1))
         self.stand_ins = len(trial)
         self.program = Program([*trial, *[_STOP] * _FRAMES], 0, self.stand_ins, False, False)
 
-    def _stop(self, trial: list[Instruction], ip: int, *before: Instruction) -> None:
-        for ins in (*before, _STOP):
-            self.goes_on[len(trial)] = ip
-            trial.append(ins)
-
-    def run(self, ip: int, text: str, calling: bool) -> tuple[Machine, list[Item]] | None:
-        """The machine after a run from ``ip`` on, and the items that it made; None if it cannot tell them."""
+    def run(self, ip: int, text: str, ahead: str, calling: bool) -> tuple[Machine, list[Item], bool] | None:
+        """The machine after a run from ``ip`` on, the items that it made, and whether that holds only if no white space
+        comes next; None if it cannot tell them."""
         machine = Machine(self.program, Toolset())
         # The length of a stand-in is no number: going back to it is an error.
         stack: list[Any] = [(m.RETURN_ADDRESS, self.stand_ins + at, "", False) for at in range(_FRAMES)]
-        machine.stack, machine.floor = stack, _FRAMES
-        machine.ip, machine.calling, machine.text_region, machine.section = ip, calling, -1, -2
+        machine.stack, machine.ip, machine.calling = stack, ip, calling
+        for attribute, unset in _UNSET.items():
+            setattr(machine, attribute, unset)
         try:
-            items = machine.feed(text)
+            items = machine.feed(text + ahead)
+            solid = False
+            while machine.live or machine.base + machine.i < len(text):
+                ins = self.program.code[machine.ip]
+                if ins[0] == m.SPAN and ins[2].__self__.pattern == WS:
+                    solid = True
+                    if white := machine.text[machine.i :]:
+                        machine.trail.append((ins[1], white, None))
+                        machine.i += len(white)
+                elif ins is not _NEXT and ins is not _MORE:
+                    break
+                machine.ip += 1
+                items += machine.feed("")
         except TypeError:
             return None
-        return (machine, items + machine.trail) if stack else None
+        return (machine, items, solid) if stack and not machine.live else None
 
     def step(self, ip: int, text: _Text) -> Step | None:
-        """The step that leads to what no template tells: with as little of what comes after the text as tells that,
-        because the machine waits for all of it. Else the step that reads the text alone."""
-        alone = None
+        """The step that reads the text, with as little of what comes after it as tells what the machine does, because
+        the machine waits for all of it; None if nothing tells that."""
         for end in range(len(text.ahead) + 1):
-            step, stopped = self._step(ip, text.parts, text.ahead[:end])
-            if stopped:
+            step = self._step(ip, text.parts, text.ahead[:end], text.long)
+            if step is not None:
                 return step
-            alone = step if not end else alone
-        return alone
+        return None
 
-    def _step(self, ip: int, parts: tuple[str, ...], ahead: str) -> tuple[Step | None, bool]:
-        """The step of a run, None if the run cannot tell what is done; and whether the run came to a stop."""
-        whole = "".join([*(part if at % 2 == 0 else _ANY for at, part in enumerate(parts)), ahead])
-        found = self.run(ip, whole, False)
+    def _step(self, ip: int, parts: tuple[str, ...], ahead: str, long: bool) -> Step | None:
+        """The step of a run; None if the run cannot tell what is done."""
+        text = "".join(part if at % 2 == 0 else _ANY for at, part in enumerate(parts))
+        found = self.run(ip, text, ahead, False)
         if found is None:
-            return None, False
-        machine, made = found
+            return None
         step = Step()
-        step.cut = (_CUT, "", None) in made
-        step.items = [*_merged(item for item in made if item[0] != _CUT)]
+        machine, made, step.solid = found
+        step.long, step.least = long, len(text + ahead)
+        step.items = [*_merged(made)]
         kinds = [item[0] for item in step.items]
-        captured = [self.code[_CUT - 1 - kind] for kind in kinds if kind < _CUT]
-        step.ahead = len(whole) - machine.i
+        captured = [self.code[-1 - kind] for kind in kinds if kind < 0]
+        step.ahead = len(text + ahead) - machine.base - machine.i
         if (
             step.ahead > len(ahead)
             or len(captured) != len(parts) // 2
             or machine.section >= 0
-            or not all(kind < _CUT or kind in _EVENTLESS for kind in kinds[:-1])
-            or not (kinds[-1] < _CUT or kinds[-1] in _LAST)
+            or not all(kind < 0 or kind in (_LAST if long else _EVENTLESS) for kind in kinds[:-1])
+            or not (kinds[-1] < 0 or kinds[-1] in _LAST)
             or not self._matches(step, parts, ahead, captured)
-            or (inside := self.run(ip, whole, True)) is None
+            or (inside := self.run(ip, text, ahead, True)) is None
         ):
-            return None, False
+            return None
         step.names = [
             (place, 1 + at, captured[at][6], captured[at][2], captured[at][4])
-            for at, place in enumerate(place for place, kind in enumerate(kinds) if kind < _CUT)
-        ][::-1]
+            for at, place in enumerate(place for place, kind in enumerate(kinds) if kind < 0)
+        ]
         kept = sum(frame[1] >= self.stand_ins for frame in machine.stack)
         step.popped = _FRAMES - kept
         step.pushed = machine.stack[kept:]
+        step.floor = machine.floor - kept if machine.floor else -1
         step.ip = -1 if machine.ip >= self.stand_ins else self.goes_on.get(machine.ip, machine.ip)
-        step.begins = kinds[-1] == m.ARGS_BEGIN
-        step.calling = machine.calling if machine.calling == inside[0].calling else None
-        step.top = machine.text_region == m.CONTENT
-        step.first = machine.section == -1
-        if not step.cut and any(frame[0] == m.CHOICE_POINT for frame in step.pushed):
-            return None, False  # what the frame says of trail and call would not be true
-        return step, self.program.code[machine.ip] is _STOP
+        step.sets = []
+        if machine.calling == inside[0].calling:
+            step.sets.append(("calling", machine.calling))
+        for attribute, unset in _UNSET.items():
+            if (value := getattr(machine, attribute)) != unset:
+                step.sets.append((attribute, value))
+        return step
 
     def _matches(self, step: Step, parts: tuple[str, ...], ahead: str, captured: list[Instruction]) -> bool:
         """Finds what matches the step's text. Whether the names in it are read as they were in the trial: they are of
@@ -290,8 +312,10 @@ class _Trial:
             begins = "|".join(map(re.escape, sorted(compared))) or "(?!)"
             pattern += f"{re.escape(text)}(?!{begins})([{re.escape(plain)}]{{1,{_MOST_NAME}}})"
             step.more.append((then, re.compile(pattern, re.DOTALL).match))
-        if pattern:
-            step.match = re.compile(pattern + re.escape(texts[-1]), re.DOTALL).match
+        if pattern or step.solid or step.long:
+            solid = f"(?=[^{WHITE}])" if step.long else f"(?![{WHITE}])"
+            pattern += re.escape(texts[-1]) + solid * step.solid
+            step.match = re.compile(pattern, re.DOTALL).match
         return True
 
 
@@ -305,9 +329,9 @@ def _sure(ins: Instruction) -> Instruction:
     """The instruction in a trial."""
     if ins[0] == m.USUAL:
         return m.JUMP, ins[2]
-    sure = ins[0] in _SURE and (
-        ins[0] != m.SPAN or ins[2].__self__.pattern == WS
-    )  # others may be within a name
+    sure = ins[0] in _SURE
+    if ins[0] in (m.SPAN, m.CHARS):  # it may read a part of a name
+        sure = not any(ins[2](char).end() for char in _PLAIN + _ANY)
     return ins if sure else _STOP
 
 
@@ -318,11 +342,6 @@ def _compared(ins: Instruction) -> Iterable[str]:
     if ins[0] == m.WORDS:
         return [text for text, _ in ins[2]]
     return [text for operand in ins if isinstance(operand, StopFinder) for text in operand.stops]
-
-
-def _ends(ins: Instruction) -> bool:
-    """Whether a step ends after this instruction, as events may be made then."""
-    return ins[0] == m.CUT or (ins[0] == m.MARK and ins[1] in (m.ARGS_BEGIN, m.CALL_END))
 
 
 def _steps(trial: Callable[[], _Trial], ip: int, place: str, texts: Callable[[], list[_Text]]) -> list[Step]:

@@ -3,16 +3,17 @@ from .machine cimport Machine
 from .names cimport Names
 @cython.final
 cdef class Step:
-    cdef public bint begins, cut, first, top
-    cdef public object calling, match
+    cdef public bint long, solid
+    cdef public object match
     cdef public str text
-    cdef public Py_ssize_t ahead, ip, popped
-    cdef public list items, more, names, pushed
+    cdef public Py_ssize_t ahead, floor, ip, least, popped
+    cdef public list items, more, names, pushed, sets
     @cython.locals(literal=str, at=Py_ssize_t)
     cpdef bint begun(self, Machine machine, str text, Py_ssize_t i) except -1
 @cython.final
 cdef class Steps:
     cdef public object make
-    cdef public list steps
-    @cython.locals(steps=list, step=Step, end=Py_ssize_t, place=Py_ssize_t, names=Names, items=list, found=list, stack=list, height=Py_ssize_t, ip=Py_ssize_t)
+    cdef public Py_ssize_t least, met
+    cdef public list long, steps
+    @cython.locals(steps=list, step=Step, left=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t, more=Py_ssize_t, names=Names, items=list, found=list, stack=list, height=Py_ssize_t, ip=Py_ssize_t)
     cpdef Py_ssize_t read(self, Machine machine, str text, Py_ssize_t i) except -2
