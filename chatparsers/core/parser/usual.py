@@ -265,7 +265,8 @@ class _Trial:
         captured = [self.code[-1 - kind] for kind in kinds if kind < 0]
         step.ahead = len(text + ahead) - machine.base - machine.i
         if (
-            step.ahead > len(ahead)
+            not kinds
+            or step.ahead > len(ahead)
             or len(captured) != len(parts) // 2
             or machine.section >= 0
             or not all(kind < 0 or kind in (_LAST if long else _EVENTLESS) for kind in kinds[:-1])
