@@ -19,8 +19,8 @@ leaves them unconsumed until they have arrived:
   brackets, before a comma, a colon or a bracket. Elsewhere it is part of the string, which a model wrote without
   escapes.
 
-A number is consumed at once. It goes out when it has ended and is JSON, or is mended. A number longer than the window
-is passed on unchanged and must be JSON. So each decision depends on a fixed stretch of text, never on the chunking.
+A number is consumed at once, and goes out when it has ended and is JSON, or is mended. One longer than the window must
+be JSON. So each decision depends on a fixed stretch of text, never on the chunking.
 
 A double-quoted string that is JSON keeps JSON's meaning if Python's differs (``\\/``, surrogate pairs). Text that is
 Python but not JSON is respelt silently. Text that is neither (a line break in a string, an apostrophe in single quotes,
@@ -35,7 +35,7 @@ from collections.abc import Callable
 
 from .base import WS, Search, Transcoder, escape, white
 from .closers import NO_CLOSERS, Closers
-from .json import NUMBER, PYTHON_WORDS, SCALAR, STRING
+from .json import NUMBER, PYTHON_WORDS, STRING
 from .respell import LONGEST_ESCAPE, SINGLE, requoted, single_inside, whole_value
 
 _Match = Callable[..., "re.Match[str] | None"]
@@ -61,11 +61,6 @@ def _string(q: str) -> str:
 
 _STRINGS = _string('"') + "|" + _string("'")
 _first = re.compile(rf"(?:(?:{_PREFIX}(?:{_STRINGS}){WS})+|[-+.0-9A-Za-z_]+{WS})([:,}})])").match
-
-# Whole flat members that are JSON already, up to the last comma but one.
-_COMMA = rf"{WS},(?={WS}[^ \t\r\n\])}}])"
-_members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{_COMMA})+').match
-_items = re.compile(rf"(?:{WS}{SCALAR}{_COMMA})+").match
 
 # The quote of a single-quoted string, where it ends none: a letter follows, and no other literal or argument.
 _ARGUMENT = r"[A-Za-z_]\w{0,63}=(?:['\"\[{(0-9-]|True|False|None)"
@@ -93,8 +88,6 @@ _json_number = re.compile(NUMBER).fullmatch
 _DIGITS = "[0-9]+(?:_[0-9]+)*"
 _decimal = re.compile(rf"([-+]?)({_DIGITS})?(?:\.({_DIGITS})?)?(?:[eE]([-+]?{_DIGITS}))?").fullmatch
 _based = re.compile(rf"([-+]?)0(?:[xX]((?:_?{_HEX})+)|[oO]((?:_?[0-7])+)|[bB]((?:_?[01])+))").fullmatch
-_squash = re.compile(r"(?<=[0-9][0-9])[0-9]+").sub
-_SQUASHED = 32
 
 _WORDS = PYTHON_WORDS | {word: word for word in PYTHON_WORDS.values()}
 _NUMBERS = frozenset({"NaN", "Infinity", "nan", "inf"})
@@ -158,7 +151,6 @@ class PythonScanner(Transcoder):
         "closers",
         "kept",
         "key",
-        "long",
         "mode",
         "named",
         "number",
@@ -178,9 +170,8 @@ class PythonScanner(Transcoder):
         """True while a key is being read."""
         self.mode = ""
         """The prefix and quote of the string being read."""
-        self.number = ""
-        """The number being read; of a long one, only the part that decides how it may go on."""
-        self.long = False
+        self.number: list[str] = []
+        """The number being read."""
         # Used within one scan: the output before text[kept], and whether the scan must stop until more text comes.
         self.parts: list[str] = []
         self.kept = 0
@@ -296,8 +287,7 @@ class PythonScanner(Transcoder):
                 self.notes.append((i, "a string as key", char))
                 self._put(text, i, i, '"')
             self.state = _NUMBER
-            self.number = ""
-            self.long = False
+            self.number = []
             return i
         if char in "[{(" and not self.key:
             if not self.stack and char != "(" and len(text) - i > _BULK:
@@ -321,7 +311,7 @@ class PythonScanner(Transcoder):
         self.state = _KEY_OR_END if kind == "{" else _VALUE if kind == "p" else _VALUE_OR_END
         if kind != char or kind == "(":
             self._put(text, i, i + 1, "" if kind == "p" else "[")
-        return i + 1 if kind == "p" else self._bulk(text, i + 1)
+        return i + 1
 
     def _kind(self, text: str, i: int, final: bool) -> str:
         """The kind that a brace or parenthesis opens; "" while more text is needed."""
@@ -344,16 +334,6 @@ class PythonScanner(Transcoder):
             if first:
                 return "(" if first[1] == "," else "p"
         return "" if n < limit and not final else "{" if brace else "p"
-
-    def _bulk(self, text: str, i: int) -> int:
-        """After an opening bracket or a comma: takes all flat JSON members but the last."""
-        if len(text) - i > _BULK and text[i] != "'" and text[i] != "{":
-            members = self.stack[-1] == "{"
-            match = (_members if members else _items)(text, i)
-            if match:
-                self.state = _KEY if members else _VALUE
-                return match.end()
-        return i
 
     def _next(self, text: str, i: int, final: bool) -> int:
         """Reads the token after a value in brackets."""
@@ -384,7 +364,7 @@ class PythonScanner(Transcoder):
             self._put(text, i, i + 1, "")
             return i + 1
         self.state = _KEY if kind == "{" else _VALUE
-        return self._bulk(text, end)
+        return end
 
     def _closed(self, text: str, i: int) -> int:
         """Reads a closing bracket."""
@@ -422,19 +402,18 @@ class PythonScanner(Transcoder):
         match = _number_run(text, i)
         end = match.end() if match else i
         over = end < len(text) or final
-        if over and not self.number and end - i <= _WINDOW and _json_number(text, i, end):
-            pass
-        else:
-            self._more_number(text, i, end)
+        if self.number or not over or not _json_number(text, i, end):
+            self._put(text, i, end, "")
+            self.number.append(text[i:end])
             if not over:
                 return end
-            mended = _mend(self.number) if not self.long else self.number if _json_number(self.number) else ""
+            number = "".join(self.number)
+            mended = _mend(number)
             if self.key:
                 mended = mended.strip('"')
-            if not self.long:
-                self._put(text, end, end, mended or self.number)
-                if mended and mended != self.number:
-                    self.notes.append((end, mended, self.number))
+            self._put(text, end, end, mended or number)
+            if mended and mended != number:
+                self.notes.append((end, mended, number))
             if not mended:
                 self.error = _EXPECTED[_NUMBER]
                 return end
@@ -442,19 +421,6 @@ class PythonScanner(Transcoder):
             self._put(text, end, end, '"')
         self._over()
         return end
-
-    def _more_number(self, text: str, i: int, end: int) -> None:
-        """Holds text[i:end], or passes it on once the number is long."""
-        number = self.number + text[i:end]
-        if self.long:
-            self.number = _squash("", number)[:_SQUASHED]
-        elif len(number) > _WINDOW:
-            self.long = True
-            self._put(text, i, end, number)
-            self.number = _squash("", number)[:_SQUASHED]
-        else:
-            self._put(text, i, end, "")
-            self.number = number
 
     def _opened_string(self, text: str, i: int, at: int, final: bool) -> int:
         """Reads a string's prefix (at ``i``) and quote (at ``at``)."""
@@ -595,6 +561,8 @@ def _mend(number: str) -> str:
     """Respells a Python number, or something close to one, as JSON; "" if it is not a number."""
     if _json_number(number):
         return number
+    if len(number) > _WINDOW:  # nobody means it, and Python converts no number of many digits
+        return ""
     match = _based(number)
     if match:
         sign, hexadecimal, octal, binary = match.groups()
