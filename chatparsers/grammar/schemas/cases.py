@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -135,7 +135,7 @@ class Case:
         if found is False or not unsaid:
             return found
         for weak, holds in self.unsaid_of(kind):
-            verdict: Verdict = yield every([None if holds is None else holds(accepts, value)])
+            verdict: Verdict = None if holds is None else (yield holds(accepts, value))
             if verdict is False:
                 return False
             if verdict is None:
@@ -218,7 +218,7 @@ def every(verdicts: Iterable[Verdict | Steps[Verdict]]) -> Steps[Verdict]:
     """Whether all hold. Asks no further once one does not."""
     found: Verdict = True
     for one in verdicts:
-        verdict: Verdict = (yield one) if isinstance(one, Generator) else one
+        verdict: Verdict = yield one
         if verdict is False:
             return False
         found = found and verdict

@@ -79,7 +79,7 @@ class _Judge(Judge):
         """The cases of a value."""
         key = tuple(id(schema) for schema, _ in schemas)
         if key not in self.kept:
-            self.kept[key] = schemas, self.gatherer.cases(schemas or [(True, "$")])
+            self.kept[key] = schemas, self.gathered(schemas or [(True, "$")])
         return self.kept[key][1]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -87,7 +87,7 @@ class _Judge(Judge):
 
     def refuses(self, value: Any, case: Case) -> bool:
         """Whether a whole value is not of this case."""
-        self.known = {}
+        self.verdicts = {}
         return run(self._within(value, case)) is False
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...schema.document import Document, Unresolved, is_of
 from ...schema.keywords import ANYTHING, KEYWORDS, NOTES, SILENT, TYPES
-from ..ir import NOTHING, Alt, Ir, Part, Ref, Rep, Shared, alt, never, seq, texts
+from ..ir import Alt, Ir, Part, Ref, Rep, Shared, alt, never, seq, texts
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax
 from .cases import Case, Located, narrow
@@ -84,8 +84,7 @@ class SchemaCompiler:
 
     def raw(self, schemas: list[Located], raw: RawText) -> Ir:
         """The values that are valid, as raw text."""
-        kind = self._scalar(schemas)
-        return run(self.alternatives(schemas, 0, raw)) if kind is None else self._scalar_text(kind, raw)
+        return run(self.alternatives(schemas, 0, raw))
 
     def arguments(self, schemas: list[Located], form: Form) -> list[Ir]:
         """The valid objects, one for each alternative. ``form`` says how their members are written."""
@@ -220,15 +219,6 @@ class SchemaCompiler:
         return node
 
     # raw text
-
-    def _scalar_text(self, kind: str, raw: RawText) -> Ir:
-        """The values of a type without further constraints, as raw text."""
-        if raw.said:
-            said = narrow(frozenset({kind}), raw.types)
-            if not said:
-                return NOTHING
-            (kind,) = said
-        return raw.write(raw.only, 0, None) if kind == "string" else raw.word(self.scalars[0][kind])
 
     def _listed_text(
         self, values: list[Any], schemas: list[Located], cases: list[Case], raw: RawText

@@ -8,32 +8,21 @@ match.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..arrange import Member, arrange
 from ..ir import EMPTY, NOTHING, Ir, Lang, Part, Rep, Shared, alt, never, seq, texts
 from ..steps import Steps
-from ..syntaxes import Syntax
 from .cases import Case, Located, Shape, useful
-from .judge import Judge
 from .scalars import regex, string_parts
 from .written import Output
+
+if TYPE_CHECKING:
+    from .compiler import SchemaCompiler
 
 _MOST_PATTERNS = 4
 _SHORT = 4
 """Up to so many items at the beginning, each is written in its place."""
-
-
-class Compiler(Protocol):
-    """What the writers of values ask the compiler of their schemas."""
-
-    syntax: Syntax
-    output: Output
-    judge: Judge
-
-    def inner(self, schemas: list[Located], depth: int) -> Ir | Steps[Ir]:
-        """The values under these schemas, below so many objects and arrays."""
-        ...
 
 
 class Form(Protocol):
@@ -57,25 +46,17 @@ class Form(Protocol):
 class InSyntax:
     """Members as the value syntax writes them."""
 
-    def __init__(self, compiler: Compiler) -> None:
+    def __init__(self, compiler: SchemaCompiler) -> None:
         self.compiler = compiler
         self.separator = compiler.syntax.comma
 
-    def member(self, name: str, schemas: list[Located], required: bool, depth: int) -> Ir | Steps[Ir]:
-        node = self.compiler.inner(schemas, depth)
-        return self._named(name, node) if isinstance(node, Ir) else self._made(name, node)
-
-    def _made(self, name: str, steps: Steps[Ir]) -> Steps[Ir]:
-        node: Ir = yield steps
-        return self._named(name, node)
-
-    def _named(self, name: str, node: Ir) -> Ir:
+    def member(self, name: str, schemas: list[Located], required: bool, depth: int) -> Steps[Ir]:
+        node: Ir = yield self.compiler.inner(schemas, depth)
         return node if never(node) else self.compiler.syntax.member(name, node)
 
     def other(self, name: Lang, schemas: list[Located], depth: int) -> Steps[Ir]:
         syntax, output = self.compiler.syntax, self.compiler.output
-        made = self.compiler.inner(schemas, depth)
-        node: Ir = made if isinstance(made, Ir) else (yield made)
+        node: Ir = yield self.compiler.inner(schemas, depth)
         if never(node):
             return node
         parts = name.parts
@@ -102,7 +83,7 @@ TWICE = "a name that the schema does not list cannot be written twice: such memb
 # objects
 
 
-def objects(case: Case, form: Form, compiler: Compiler, depth: int) -> Steps[Ir]:
+def objects(case: Case, form: Form, compiler: SchemaCompiler, depth: int) -> Steps[Ir]:
     """The objects of a case. ``form`` says how their members are written."""
     output = compiler.output
     named = dict.fromkeys(
@@ -115,8 +96,7 @@ def objects(case: Case, form: Form, compiler: Compiler, depth: int) -> Steps[Ir]
     )
     members: list[Member] = []
     for name in named:
-        made = form.member(name, _schemas(name, case, compiler), name in case.required, depth + 1)
-        node: Ir = made if isinstance(made, Ir) else (yield made)
+        node: Ir = yield form.member(name, _schemas(name, case, compiler), name in case.required, depth + 1)
         if never(node):
             if name in case.required:
                 return NOTHING
@@ -125,15 +105,14 @@ def objects(case: Case, form: Form, compiler: Compiler, depth: int) -> Steps[Ir]
         members.append(Member(name, node, name in case.required))
     options: list[Ir] = []
     for other, schemas in _others(case, named, compiler):
-        made = form.other(other, schemas, depth + 1)
-        node = made if isinstance(made, Ir) else (yield made)
+        node = yield form.other(other, schemas, depth + 1)
         if not never(node):
             options.append(node)
     extra = Shared("extra", alt(*options)) if options else None
     return _arranged(case, members, extra, form, output)
 
 
-def _schemas(name: str, case: Case, compiler: Compiler) -> list[Located]:
+def _schemas(name: str, case: Case, compiler: SchemaCompiler) -> list[Located]:
     """The schemas that a member of that name must satisfy."""
     if not compiler.judge.fits(name, case.names):
         return [(False, "")]
@@ -205,7 +184,9 @@ def _enough(case: Case, members: list[Member], least: int) -> Callable[[frozense
 # members that no schema lists
 
 
-def _others(case: Case, named: Mapping[str, None], compiler: Compiler) -> list[tuple[Lang, list[Located]]]:
+def _others(
+    case: Case, named: Mapping[str, None], compiler: SchemaCompiler
+) -> list[tuple[Lang, list[Located]]]:
     """Names that are not in ``named``, with the schemas of their members: one for each group of names that the same
     schemas concern."""
     output = compiler.output
@@ -271,7 +252,7 @@ def _groups(
     return found
 
 
-def _names(names: Located, compiler: Compiler) -> Lang | None:
+def _names(names: Located, compiler: SchemaCompiler) -> Lang | None:
     """The names that a schema of ``propertyNames`` admits; None if it admits none."""
     output = compiler.output
     cases = [case for case in compiler.judge.cases([names]) if "string" in case.types]
@@ -291,21 +272,19 @@ def _names(names: Located, compiler: Compiler) -> Lang | None:
 # arrays
 
 
-def arrays(case: Case, compiler: Compiler, depth: int) -> Steps[Ir]:
+def arrays(case: Case, compiler: SchemaCompiler, depth: int) -> Steps[Ir]:
     """The arrays of a case: the items at the beginning one by one, then the others."""
     syntax, open_ = compiler.syntax, compiler.output.target.open_objects
     least, most = case.least_items, case.most_items
     size = max((len(prefix) for prefix, _, _ in case.prefix), default=0)
     heads: list[Ir] = []
     for index in range(size if most is None else min(size, most)):
-        made = compiler.inner(useful(case.of_item(index, open_)), depth + 1)
-        head = syntax.item(made if isinstance(made, Ir) else (yield made))
+        head = syntax.item((yield compiler.inner(useful(case.of_item(index, open_)), depth + 1)))
         if never(head):
             most = index
             break
         heads.append(head)
-    made = compiler.inner(useful(case.of_item(size, open_)), depth + 1)
-    rest = syntax.item(made if isinstance(made, Ir) else (yield made))
+    rest = syntax.item((yield compiler.inner(useful(case.of_item(size, open_)), depth + 1)))
     if never(rest):
         most = len(heads) if most is None else min(most, len(heads))
     if most is not None and most < least:

@@ -40,6 +40,7 @@ class Gatherer:
 
     def __init__(self, document: Document, output: Output) -> None:
         self.document = document
+        self.output = output
         self.budget = output.budget
         self.tell = output.tell
         self.known: dict[int, list[Together]] = {}
@@ -47,9 +48,9 @@ class Gatherer:
         self.loose: dict[int, list[Unsaid]] = {}
         """What the sets do not say of a schema, by its identity."""
         self.cyclic = False
-        """Whether a schema led back to itself since the last call of `cases`."""
+        """Whether a schema led back to itself since the last call of `gathered`."""
 
-    def cases(self, schemas: list[Located]) -> list[Case]:
+    def gathered(self, schemas: list[Located]) -> list[Case]:
         """The cases of a value to which all of these schemas apply."""
         first = schemas[0][0]
         if (
@@ -58,24 +59,20 @@ class Gatherer:
             and LEADING.isdisjoint(first)
             and not contradictory(first)
         ):
-            alone = self.case({0: schemas[0]})
-            return [] if alone is None else [alone]
-        found: list[Together] = [{}]
-        self.cyclic = False
-        for schema, path in schemas:
-            found = self.both(found, run(self.alternatives(schema, path)), path, "allOf")
-        if self.cyclic:  # the alternatives found in a circle depend on the schema at which it was entered
-            self.known.clear()
-        cases: list[Case] = []
-        for together in found:
-            case = self.case(together)
-            if case is None:
-                continue
+            found: list[Together] = [{0: schemas[0]}]
+        else:
+            found = [{}]
+            self.cyclic = False
+            for schema, path in schemas:
+                found = self.both(found, run(self.alternatives(schema, path)), path, "allOf")
+            if self.cyclic:  # the alternatives found in a circle depend on the schema at which it was entered
+                self.known.clear()
+        cases = [case for together in found if (case := self.case(together)) is not None]
+        for case in cases:
             for schema, path in case.sealed:  # exact only if no other schema applies
-                if len(schemas) > 1 or schema is not first:
+                if len(schemas) > 1 or schema is not first or not self.plain(schema):
                     case.weaken(path, "unevaluatedProperties", UNEVALUATED)
                     case.sealed = []
-            cases.append(case)
         return cases
 
     def alternatives(self, schema: Any, path: str) -> Steps[list[Together]]:
@@ -214,12 +211,12 @@ class Gatherer:
                 elif rule.jointly:
                     joint[rule.gathers] = value
                 else:
-                    rule.gathers(case, value, path, schema, self)
+                    rule.gathers(case, value, path, schema)
             for gathers, value in joint.items():
-                gathers(case, value, path, schema, self)
+                gathers(case, value, path, schema)
         for rule, value, path, schema in late:
             assert rule.gathers is not None
-            rule.gathers(case, value, path, schema, self)
+            rule.gathers(case, value, path, schema)
         return None if late and not case.types else case
 
     def plain(self, schema: Mapping[str, Any]) -> bool:

@@ -19,13 +19,12 @@ from .gather import Gatherer
 from .written import Output
 
 
-class Judge:
+class Judge(Gatherer):
     """Judges values by the schemas of a document."""
 
     def __init__(self, document: Document, output: Output) -> None:
-        self.gatherer = Gatherer(document, output)
-        self.output = output
-        self.known: dict[tuple[int, ...], Verdict] = {}
+        super().__init__(document, output)
+        self.verdicts: dict[tuple[int, ...], Verdict] = {}
         """The verdicts on a value and its parts, by the identities of the part and its schemas."""
         self.unsure: dict[Weakened, None] = {}
         """What would have to be known to judge the value."""
@@ -38,7 +37,7 @@ class Judge:
 
     def cases(self, schemas: list[Located]) -> list[Case]:
         """The cases of a value. If a case lists values, only those that it admits are left."""
-        cases = self.gatherer.cases(schemas)
+        cases = self.gathered(schemas)
         for case in cases:
             if case.values is not None:
                 listed = case.values.items()
@@ -46,7 +45,7 @@ class Judge:
         return cases
 
     def _reported(self, steps: Steps[Verdict]) -> bool:
-        self.known.clear()
+        self.verdicts.clear()
         self.unsure.clear()
         verdict = run(steps)
         if verdict is None:
@@ -56,21 +55,21 @@ class Judge:
     def accepts(self, value: Any, schemas: list[Located]) -> Steps[Verdict]:
         """Whether the schemas accept a value."""
         key = (id(value), *sorted(id(schema) for schema, _ in schemas))
-        if key in self.known:
-            return self.known[key]
-        self.known[key] = None  # until it is known: a schema may ask for itself
+        if key in self.verdicts:
+            return self.verdicts[key]
+        self.verdicts[key] = None  # until it is known: a schema may ask for itself
         if self.output.budget.work < 0:
             why = "the grammar is past max_work: values are not judged"
             self.unsure[Weakened(schemas[0][1], "*", why)] = None
             return None
         found: Verdict = False
-        for case in self.gatherer.cases(schemas):
+        for case in self.gathered(schemas):
             verdict: Verdict = yield self._within(value, case)
             if verdict:
                 found = True
                 break
             found = None if verdict is None else found
-        self.known[key] = found
+        self.verdicts[key] = found
         return found
 
     def _within(self, value: Any, case: Case) -> Steps[Verdict]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from ...errors import SchemaError
 from ...schema.document import SPELLINGS, items_of
@@ -38,16 +38,8 @@ from .cases import (
 Schema = Mapping[str, Any]
 
 
-class Around(Protocol):
-    """What a keyword may ask of the schemas around it."""
-
-    def plain(self, schema: Schema) -> bool:
-        """Whether a schema judges members only by their names."""
-        ...
-
-
-Gather = Callable[[Case, Any, str, Schema, Around], None]
-"""Adds a keyword's value to the case: the case, the value, the path of its schema, the schema, and what is around."""
+Gather = Callable[[Case, Any, str, Schema], None]
+"""Adds a keyword's value to the case: the case, the value, the path of its schema, and the schema."""
 
 _MOST_DIGITS = 40
 """The most digits that a bound may have before or after its point."""
@@ -91,7 +83,7 @@ def check_expression(expression: Any, path: str, keyword: str) -> None:
         raise SchemaError(f"invalid regular expression: {error}", f"{path}.{keyword}") from None
 
 
-def on_type(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_type(case: Case, value: Any, path: str, schema: Schema) -> None:
     kinds = type_names(value, path)
     if not isinstance(value, str) or value not in _ALONE:
         for kind in [value] if isinstance(value, str) else value:
@@ -103,14 +95,14 @@ def on_type(case: Case, value: Any, path: str, schema: Schema, around: Around) -
     case.types = kinds if case.types is ANYTHING else narrow(case.types, kinds)
 
 
-def on_values(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_values(case: Case, value: Any, path: str, schema: Schema) -> None:
     expect(value, (list, tuple), "a list of values", path, "enum")
     check_value(value, f"{path}.enum")
     listed = [*value, None] if schema.get("nullable") is True and "type" not in schema else value
     _listed(case, listed)
 
 
-def on_const(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_const(case: Case, value: Any, path: str, schema: Schema) -> None:
     check_value(value, f"{path}.const")
     _listed(case, [value])
 
@@ -138,7 +130,7 @@ def _decimal(value: Any, path: str, keyword: str) -> Decimal | None:
 
 
 def bound(keyword: str, lower: bool, strict: bool) -> Gather:
-    def add(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    def add(case: Case, value: Any, path: str, schema: Schema) -> None:
         if isinstance(value, bool) and strict:  # as in draft 4
             plain = schema.get("minimum" if lower else "maximum")
             if not value or plain is None:
@@ -159,7 +151,7 @@ def bound(keyword: str, lower: bool, strict: bool) -> Gather:
     return add
 
 
-def on_multiple(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_multiple(case: Case, value: Any, path: str, schema: Schema) -> None:
     step = _decimal(value, path, "multipleOf")
     if step is None:
         why = f"a number of more than {_MOST_DIGITS} digits is left out"
@@ -171,7 +163,7 @@ def on_multiple(case: Case, value: Any, path: str, schema: Schema, around: Aroun
 
 
 def count(keyword: str, attribute: str, lower: bool) -> Gather:
-    def add(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    def add(case: Case, value: Any, path: str, schema: Schema) -> None:
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if isinstance(value, float) and value == float("inf"):
             whole = True
@@ -189,7 +181,7 @@ def count(keyword: str, attribute: str, lower: bool) -> Gather:
     return add
 
 
-def on_pattern(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_pattern(case: Case, value: Any, path: str, schema: Schema) -> None:
     check_expression(value, path, "pattern")
     case.patterns.append((value, path, "pattern"))
 
@@ -197,7 +189,7 @@ def on_pattern(case: Case, value: Any, path: str, schema: Schema, around: Around
 def named(keyword: str, sets: Named) -> Gather:
     """A keyword that names a set of strings."""
 
-    def add(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    def add(case: Case, value: Any, path: str, schema: Schema) -> None:
         expect(value, str, "a name", path, keyword)
         if value in sets.expressions:
             case.patterns.append((sets.expressions[value], path, keyword))
@@ -209,14 +201,14 @@ def named(keyword: str, sets: Named) -> Gather:
     return add
 
 
-def on_media_type(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_media_type(case: Case, value: Any, path: str, schema: Schema) -> None:
     expect(value, str, "a media type", path, "contentMediaType")
     if value == "application/json":
         holds = None if "contentEncoding" in schema else _is_json
         case.weaken(path, "contentMediaType", "the inside of a string is not parsed", holds)
 
 
-def on_required(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_required(case: Case, value: Any, path: str, schema: Schema) -> None:
     if isinstance(value, bool):  # as in draft 3
         return
     if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
@@ -224,14 +216,14 @@ def on_required(case: Case, value: Any, path: str, schema: Schema, around: Aroun
     case.required.update(dict.fromkeys(value))
 
 
-def on_names(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_names(case: Case, value: Any, path: str, schema: Schema) -> None:
     case.names.append((value, f"{path}.propertyNames"))
 
 
 def dependent(keyword: str) -> Gather:
     """``dependentRequired`` and ``dependencies``, which may also hold schemas."""
 
-    def add(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    def add(case: Case, value: Any, path: str, schema: Schema) -> None:
         expect(value, Mapping, "an object of lists of names", path, keyword)
         for name, needed in value.items():
             check_text(name, f"{path}.{keyword}")
@@ -247,21 +239,21 @@ def dependent(keyword: str) -> Gather:
     return add
 
 
-def on_unique(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_unique(case: Case, value: Any, path: str, schema: Schema) -> None:
     expect(value, bool, "true or false", path, "uniqueItems")
     most = schema.get("maxItems")
     if value and not (isinstance(most, (int, float)) and most <= 1):
         case.weaken(path, "uniqueItems", "a grammar cannot compare items", _unique)
 
 
-def on_condition(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_condition(case: Case, value: Any, path: str, schema: Schema) -> None:
     why = "a grammar cannot decide one part of a value by another"
     case.weaken(path, "if", why, partial(_conditional, schema, path))
     for keyword in ("then", "else"):
         _maybe(case, schema.get(keyword), f"{path}.{keyword}")
 
 
-def on_dependent_schemas(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_dependent_schemas(case: Case, value: Any, path: str, schema: Schema) -> None:
     expect(value, Mapping, "an object of schemas", path, "dependentSchemas")
     for name, part in value.items():
         _look_back(case, name, part, path, "dependentSchemas")
@@ -276,7 +268,7 @@ def _maybe(case: Case, schema: Any, path: str) -> None:
             case.maybe.setdefault(name, []).append((part, f"{path}.properties.{name}"))
 
 
-def on_members(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_members(case: Case, value: Any, path: str, schema: Schema) -> None:
     """``properties``, ``patternProperties`` and ``additionalProperties`` together."""
     properties = schema.get("properties", {})
     expect(properties, Mapping, "an object of schemas", path, "properties")
@@ -290,15 +282,15 @@ def on_members(case: Case, value: Any, path: str, schema: Schema, around: Around
     case.shapes.append(Shape(properties, "properties" in schema, tuple(patterns.items()), extra, path))
 
 
-def on_unevaluated_members(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
-    """It is exact if schemas that apply without a choice name every possible member."""
-    if value is False and around.plain(schema):
+def on_unevaluated_members(case: Case, value: Any, path: str, schema: Schema) -> None:
+    """It is exact if schemas that apply without a choice name every possible member (gather.py)."""
+    if value is False:
         case.sealed.append((schema, path))
     elif value is not True:
         case.weaken(path, "unevaluatedProperties", UNEVALUATED)
 
 
-def on_items(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_items(case: Case, value: Any, path: str, schema: Schema) -> None:
     """``items``, ``prefixItems`` and ``additionalItems`` together."""
     prefix, rest = items_of(schema)
     if not isinstance(prefix, (list, tuple)):
@@ -310,12 +302,12 @@ def on_items(case: Case, value: Any, path: str, schema: Schema, around: Around) 
     case.prefix.append((list(prefix), rest if prefix or rest is not None else True, path))
 
 
-def on_contains(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_contains(case: Case, value: Any, path: str, schema: Schema) -> None:
     why = "a grammar cannot count the items that satisfy a schema"
     case.weaken(path, "contains", why, partial(_contains, schema, path))
 
 
-def on_not(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+def on_not(case: Case, value: Any, path: str, schema: Schema) -> None:
     """Takes away the values that a schema describes, as far as a case can say that."""
     if value is True or value == {}:
         case.types = frozenset()
