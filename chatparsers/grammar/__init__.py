@@ -126,7 +126,7 @@ def write(
             "token_references=False, and feed the stream text"
         )
     check_limit("max_calls", max_calls)
-    request = Request.of(turn, ids, max_calls, call_within, spent, call_next, anew)
+    request = Request(turn, ids, max_calls, call_within, spent, call_next, anew)
     check_call_within(turn, request.call_within)
     if request.call_within is not None and not target.tokens:
         raise RequestError(
@@ -210,13 +210,13 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
     if request.options.schema is not None:
         return None
     try:
-        tools = marshal.dumps(list(request.tools.raw), 2)
-        given = marshal.dumps(dict(request.response_format or {}), 2)
+        tools = marshal.dumps(list(turn.tools.raw), 2)
+        given = marshal.dumps(dict(turn.response_format or {}), 2)
     except ValueError:
         return None
     ids = tuple(request.marker_ids.items())
     limits = (request.max_calls, request.call_within)
-    asked = (request.options, request.reasoning, limits, request.named, request.prefix)
+    asked = (request.options, request.reasoning, limits, turn.named, request.prefix)
     narrowed = (request.spent, request.call_next)
     return (id(request.tree), asked, narrowed, tools, given, ids, options)
 

@@ -8,13 +8,11 @@ from typing import Any
 
 from chatparsers import CallArguments, CallEnd, CallStart, Content, Event, Message, Reasoning, Turn
 from chatparsers.core import Builder, Format, Node
-from chatparsers.core.definition.idioms import Options
 from chatparsers.grammar import ir
 from chatparsers.grammar.budget import Budget
 from chatparsers.grammar.reading.place import At
 from chatparsers.grammar.reading.read import Reader, Request, read
 from chatparsers.grammar.target import Target
-from chatparsers.schema.tools import Tool, Toolset
 
 TOOL = {
     "type": "function",
@@ -66,32 +64,16 @@ def rules(turn: Turn) -> str:
 
 def generated(turn: Turn, number: int) -> list[str]:
     """Random texts of the turn's grammar."""
-    request = Request(
-        turn.tree,
-        turn.options,
-        turn.tools,
-        turn.named,
-        "",
-        turn.response_format,
-        (),
-        {},
-        True,
-        None,
-        _nothing,
-    )
-    reading = read(request)
+    reading = read(Request(turn._replace(prefix="")))
     assert reading is not None
     return [_walk(reading.root, reading.rules, random.Random(seed), 0) for seed in range(number)]
 
 
-def _nothing(tool: Tool) -> tuple[str, ...]:
-    """No name that the parser would not read back."""
-    return ()
-
-
 def random_text(node: Node, chance: random.Random) -> str:
     """A random text that the grammar of ``node`` has, which names no tool."""
-    request = Request(node, Options(), Toolset(), None, "", None, (), {}, True, None, _nothing)
+    turn = format_of(lambda p: p.body()).bind()
+    request = Request(turn)
+    request.tree = node
     reader = Reader(request, Target(), Budget())
     return _walk(reader.read(node, At(thoughts=True)), reader.rules, chance, 0)
 

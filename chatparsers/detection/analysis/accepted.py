@@ -67,7 +67,7 @@ def marked(turn: Turn, ids: Sequence[int], texts: Sequence[str]) -> str:
 
 def reading_of(turn: Turn, marker_ids: Mapping[str, int] | None = None) -> Reading | None:
     """The tree from which all dialects of the turn's grammar are written; None if nothing is constrained."""
-    return read(Request.of(turn, marker_ids or {}))
+    return read(Request(turn, marker_ids or {}))
 
 
 def _takes(reading: Reading | None, texts: Iterable[str], signs: Mapping[str, str]) -> bool:

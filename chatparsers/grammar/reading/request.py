@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from ...core.definition.features import reasoning_spans
@@ -18,76 +17,49 @@ from ..ir import Ir
 from ..schemas import Weakened
 from .triggers import Trigger
 
+_NO_IDS: Mapping[str, int] = {}
 
-@dataclass(frozen=True, slots=True)
+
 class Request:
-    """The parts of a turn that the grammar needs."""
+    """What a turn asks of its grammar.
 
-    tree: Node
-    options: Options
-    tools: Toolset
-    named: str | None
-    prefix: str
-    response_format: Mapping[str, Any] | None
-    stops: tuple[str, ...]
-    marker_ids: Mapping[str, int]
-    reasoning: bool
-    """Whether a thought may come."""
-    max_calls: int | None
-    """The most calls; None: any number."""
-    unread: Callable[[Tool], tuple[str, ...]]
-    """The tool's name, or the names of its arguments, if the parser would not read them back."""
-    in_call: Callable[[], bool] = bool
-    """Whether the prompt has begun a call."""
-    begins_anew: Callable[[], bool] = bool
-    """Whether the parser reads what is asked for after the prefix as if nothing had been written."""
-    spent: bool = False
-    """Whether no thought may begin any more, so that only those stand that the prompt has written."""
-    call_next: bool = False
-    """Whether a call comes next, in a turn in which text may."""
-    call_within: int | None = None
-    """How many tokens of text may come before the first call; None: any number."""
+    ``marker_ids``: the markers that are written by their ids. ``max_calls`` (None: any number), ``call_within``: in
+    place of the turn's. ``spent``: no thought may begin any more, so only those are there that the prompt has written.
+    ``call_next``: a call comes next, in a turn in which text may. ``anew``: a prefix that no grammar begins with may
+    count as none.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         turn: Any,
-        marker_ids: Mapping[str, int],
+        marker_ids: Mapping[str, int] = _NO_IDS,
         max_calls: int | None = None,
         call_within: int | None = None,
         spent: bool = False,
         call_next: bool = False,
         anew: bool = True,
-    ) -> Request:
-        """What a turn asks for. ``marker_ids``: the markers that are written by their ids. ``max_calls``,
-        ``call_within``: in place of the turn's. ``anew``: a prefix that no grammar begins with may count as none."""
-        return cls(
-            turn.tree,
-            turn.options,
-            turn.tools,
-            turn.named,
-            turn.prefix,
-            turn.response_format,
-            tuple(turn.stops),
-            marker_ids,
-            _reasons(turn),
-            max_calls or turn.max_calls or (_MOST_CALLS if turn.options.mode == "required" else None),
-            partial(unreadable, turn.format, tools=turn.tools.names()),
-            lambda: turn.stream().state.kind == "call",
-            partial(_begins_anew, turn) if anew else bool,
-            spent,
-            call_next,
-            call_within or turn.call_within,
-        )
+    ) -> None:
+        self.turn = turn
+        self.tree: Node = turn.tree
+        self.options: Options = turn.options
+        self.prefix: str = turn.prefix
+        self.stops: tuple[str, ...] = turn.stops
+        self.marker_ids = marker_ids
+        self.max_calls = max_calls or turn.max_calls or (_MOST_CALLS if self.calls_only else None)
+        self.call_within = call_within or turn.call_within
+        self.spent = spent
+        self.call_next = call_next
+        self.anew = anew
 
     @property
     def called(self) -> tuple[Tool, ...]:
         """The tools that the model may call."""
         if not self.options.tools or self.options.mode == "none":
             return ()
-        if self.named is None:
-            return self.tools.all()
-        return tuple(filter(None, (self.tools.get(self.named),)))
+        tools: Toolset = self.turn.tools
+        if self.turn.named is None:
+            return tools.all()
+        return tuple(filter(None, (tools.get(self.turn.named),)))
 
     @property
     def calls_only(self) -> bool:
@@ -97,7 +69,7 @@ class Request:
     @property
     def grammar(self) -> Mapping[str, Any] | None:
         """The answer's form, if the user wrote a grammar of it."""
-        given = self.response_format
+        given: Mapping[str, Any] | None = self.turn.response_format
         return given if given is not None and given.get("type") == "grammar" else None
 
     @property
@@ -114,6 +86,43 @@ class Request:
                 if any(token.names[place] in known for token in tokens if place < len(token.names)):
                     return place
         return 0
+
+    @property
+    def reasoning(self) -> bool:
+        """Whether the turn may begin with a thought: as the caller says, else as the model's template shows. Without a
+        template, a tokenizer without the marker of thoughts belongs to a model that writes none."""
+        for said in (self.options.thinking, self.turn.reasoning):
+            if said is not None:
+                return bool(said)
+        known = self.turn.marker_ids
+        markers = [marker for span in reasoning_spans(self.tree) for marker in tokens(span.open)]
+        return not known or not markers or any(marker in known for marker in markers)
+
+    def unread(self, tool: Tool) -> tuple[str, ...]:
+        """The tool's name, or the names of its arguments, if the parser would not read them back."""
+        return unreadable(self.turn.format, tool, self.turn.tools.names())
+
+    def in_call(self) -> bool:
+        """Whether the prompt has begun a call."""
+        return bool(self.turn.stream().state.kind == "call")
+
+    def begins_anew(self) -> bool:
+        """Whether the parser, after what the prompt wrote, reads a call (an answer, where none is forced) as the format
+        writes it: so of a header or a closed thought that no grammar begins with."""
+        if not self.anew:
+            return False
+        turn = self.turn
+        names = [turn.named] if turn.named else list(turn.tools.names())
+        forced = self.calls_only and names
+        calls = [{"type": "function", "function": {"name": names[0], "arguments": "{}"}}] if forced else []
+        message = {"role": "assistant", "content": "" if calls else "x", "tool_calls": calls}
+        try:
+            text = turn.format.render(message)
+        except RequestError:  # a name that the format cannot write
+            return False
+        found = turn.parse(text)
+        read = [call.name for call in found.tool_calls] == names[:1] if calls else found.content == "x"
+        return read and not found.diagnostics
 
 
 def check_call_within(turn: Any, number: int | None) -> None:
@@ -136,18 +145,6 @@ _MOST_CALLS = 16
 """A model that is made to call may fall into a loop of calls."""
 
 
-def _reasons(turn: Any) -> bool:
-    """Whether a turn may begin with a thought: as the caller says, else as the model's template shows. Without a
-    template, a tokenizer without the marker of thoughts belongs to a model that writes none."""
-    if turn.options.thinking is not None:
-        return bool(turn.options.thinking)
-    if turn.reasoning is not None:
-        return bool(turn.reasoning)
-    known = turn.marker_ids
-    markers = [marker for span in reasoning_spans(turn.tree) for marker in tokens(span.open)]
-    return not known or not markers or any(marker in known for marker in markers)
-
-
 @dataclass(slots=True)
 class Reading:
     """A request's grammar, the same for all dialects."""
@@ -158,18 +155,3 @@ class Reading:
     triggers: tuple[Trigger, ...]
     reasoning: bool
     weakened: tuple[Weakened, ...]
-
-
-def _begins_anew(turn: Any) -> bool:
-    """Whether the parser, after what the prompt wrote, reads a call (an answer, where none is forced) as the format
-    writes it: so of a header or a closed thought that no grammar begins with."""
-    names = [turn.named] if turn.named else list(turn.tools.names())
-    forced = turn.options.mode == "required" and names
-    calls = [{"type": "function", "function": {"name": names[0], "arguments": "{}"}}] if forced else []
-    try:
-        text = turn.format.render({"role": "assistant", "content": "" if calls else "x", "tool_calls": calls})
-    except RequestError:  # a name that the format cannot write
-        return False
-    found = turn.parse(text)
-    read = [call.name for call in found.tool_calls] == names[:1] if calls else found.content == "x"
-    return read and not found.diagnostics
