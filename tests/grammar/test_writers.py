@@ -110,6 +110,14 @@ def test_triggers() -> None:
     assert re.fullmatch(pattern, 'Use {"name": 1}') is None
 
 
+def test_the_rest_of_a_call_is_a_trigger_however_it_goes_on() -> None:
+    prefix = '<|action_start|><|plugin|>\n{"name": "get_weather", "parameters": {"city": "Oslo"'
+    grammar = chatparsers.get_format("internlm2").bind(tools=WEATHER, prefix=prefix).grammar()
+    pattern = next(trigger.value for trigger in grammar.triggers if trigger.kind == "pattern")
+    assert all(re.match(pattern, text) for text in (', "days": 3}}', "}}<|action_end|>"))
+    assert re.match(pattern, "Oslo") is None
+
+
 def test_triggers_tell_calls_from_the_other_parts() -> None:
     """GPT-OSS' calls begin like its reasoning and content, in the turn and after the text that the prompt wrote."""
     for prefix in ("", "<|start|>assistant"):

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, takewhile
 from typing import Any
 
 from ...core.definition import nodes as n
@@ -43,25 +43,28 @@ class Trigger:
     id: int | None = None
 
 
+def _ways(node: Ir, whole: bool = True) -> list[tuple[Ir, ...]]:
+    """The ways to begin ``node``, each with the items of which it is made from there on; not ``whole``: as far as the
+    part of ``node`` goes that begins it."""
+    if isinstance(node, ir.Shared):
+        return _ways(node.node, whole)
+    if isinstance(node, ir.Alt):
+        return [way for option in node.options for way in _ways(option, whole)]
+    if not isinstance(node, ir.Seq):
+        return [(node,)]
+    if not node.items:
+        return [()]
+    rest = node.items[1:] if whole or _literal(node.items[0]) else ()
+    return [(*way, *rest) for way in _ways(node.items[0], whole)]
+
+
 def literal_heads(node: Ir) -> list[str]:
     """The texts that ``node`` begins with, as far as they are literal."""
-    if isinstance(node, (ir.Text, ir.TokenRef)):
-        return [node.text]
-    if isinstance(node, ir.Shared):
-        return literal_heads(node.node)
-    if isinstance(node, ir.Alt):
-        return [head for option in node.options for head in literal_heads(option)]
-    if isinstance(node, ir.Seq):
-        found = [""]
-        for item in node.items:
-            if isinstance(item, (ir.Text, ir.TokenRef)):
-                found = [head + item.text for head in found]
-            elif found == [""] and isinstance(item, (ir.Seq, ir.Alt, ir.Shared)):
-                return literal_heads(item)
-            else:
-                break
-        return found
-    return [""]
+    return [ir.literal_text(takewhile(_literal, way)) for way in _ways(node, whole=False)]
+
+
+def _literal(node: Ir) -> bool:
+    return isinstance(node, (ir.Text, ir.TokenRef))
 
 
 def words(
@@ -92,7 +95,8 @@ def words(
             heads = [head for head in literal_heads(calls) if head.startswith(text)]
             found.update((Trigger("word", head), None) for head in heads if head.strip())
     covered = tuple(trigger.value for trigger in found)
-    for marker in _first_markers(calls):  # the calls of one tool may begin in their own way
+    markers = [way[0].text for way in _ways(calls) if way and isinstance(way[0], ir.TokenRef)]
+    for marker in markers:  # the calls of one tool may begin in their own way
         if not marker.startswith(covered) and not any(other.startswith(marker) for other in others):
             number = ids.get(marker)
             found[Trigger("word" if number is None else "token", marker, number)] = None
@@ -107,17 +111,6 @@ def _shortest(begin: list[n.Literal | n.Token], others: Collection[str]) -> str:
         if not any(other.startswith(text) for other in others):
             break
     return text
-
-
-def _first_markers(node: Ir) -> list[str]:
-    """The special tokens that ``node`` begins with."""
-    if isinstance(node, ir.TokenRef):
-        return [node.text]
-    if isinstance(node, ir.Shared):
-        return _first_markers(node.node)
-    if isinstance(node, ir.Alt):
-        return [marker for option in node.options for marker in _first_markers(option)]
-    return _first_markers(node.items[0]) if isinstance(node, ir.Seq) and node.items else []
 
 
 def _in_use(node: Node, names: int) -> list[list[n.Literal | n.Token]]:
@@ -164,24 +157,19 @@ def _fixed_texts(node: Node) -> list[str]:
 def split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:
     """The beginnings of ``node``, long enough to tell it from prose and from ``others``; each with the rest of
     ``node`` after it."""
-    if isinstance(node, ir.Shared):
-        return split_heads(node.node, others)
-    if isinstance(node, ir.Alt):
-        return [found for option in node.options for found in split_heads(option, others)]
-    items = node.items if isinstance(node, ir.Seq) else (node,)
-    if not items:
-        return []
-    if isinstance(items[0], (ir.Alt, ir.Shared)):
-        return [(head, seq(after, *items[1:])) for head, after in split_heads(items[0], others)]
+    return [_split(way, others) for way in _ways(node) if way]
+
+
+def _split(items: tuple[Ir, ...], others: list[str]) -> tuple[Ir, Ir]:
     text = ""
     for index, item in enumerate(items):
         if not isinstance(item, (ir.Text, ir.TokenRef, ir.Blank)):
-            return [(_regular(items[:index]), seq(*items[index:]))]
+            return _regular(items[:index]), seq(*items[index:])
         if isinstance(item, (ir.Text, ir.TokenRef)):
             text += item.text
             if _ENOUGH(item.text) and not any(other.startswith(text) for other in others):
-                return [(_regular(items[: index + 1]), seq(*items[index + 1 :]))]
-    return [(_regular(items), EMPTY)]
+                return _regular(items[: index + 1]), seq(*items[index + 1 :])
+    return _regular(items), EMPTY
 
 
 def parsed_beginnings(node: Node) -> dict[str, Ir]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -114,6 +114,11 @@ class Case:
         rows = [(KEYWORDS.get(one[0].keyword), one) for one in self.unsaid]
         return [one for row, one in rows if row is None or kind in row.types]
 
+    def of_strings(self) -> bool:
+        """Whether it constrains no values but strings."""
+        said = (name for name in _SAID if getattr(self, name) != getattr(_NOTHING, name))
+        return not any(said) and not any(map(self.unsaid_of, self.types - {"string"}))
+
     def holds(
         self, value: Any, accepts: Accepts, unsure: dict[Weakened, None], unsaid: bool
     ) -> Steps[Verdict]:
@@ -212,6 +217,11 @@ class Case:
             if not matched and shape.extra is not None:
                 found.append((shape.extra, f"{shape.path}.additionalProperties"))
         return found, listed, unknown
+
+
+_NOTHING = Case()
+_SAID = {one.name for one in fields(Case)} - {"types", "least", "most", "patterns", "unsaid", "path"}
+"""The fields that constrain values other than strings."""
 
 
 def every(verdicts: Iterable[Verdict | Steps[Verdict]]) -> Steps[Verdict]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...schema.document import Document, Unresolved, is_of
-from ...schema.keywords import ANYTHING, KEYWORDS, NOTES, SILENT, TYPES
+from ...schema.keywords import ANYTHING, NOTES, SILENT, TYPES
 from ..ir import Alt, Ir, Part, Ref, Rep, Shared, alt, never, seq, texts
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax
@@ -184,7 +184,7 @@ class SchemaCompiler:
         elif raw is None:
             options = [*map(self.syntax.literal, listed)]
         else:
-            options = self._listed_text(listed, schemas, cases, raw)
+            options = self._listed_text(listed, cases, raw)
         for case in cases:
             if case.values is not None:
                 continue
@@ -196,7 +196,7 @@ class SchemaCompiler:
                 if kind in kinds:
                     options.append((yield self._of_type(kind, case, depth, raw)))
         found = alt(*options)
-        return found if raw is None else _told_apart(found, schemas, raw, self.output)
+        return found if raw is None else _told_apart(found, cases, raw, self.output)
 
     def _of_type(self, kind: str, case: Case, depth: int, raw: RawText | None) -> Steps[Ir]:
         """The values of a case that have one type."""
@@ -220,9 +220,7 @@ class SchemaCompiler:
 
     # raw text
 
-    def _listed_text(
-        self, values: list[Any], schemas: list[Located], cases: list[Case], raw: RawText
-    ) -> list[Ir]:
+    def _listed_text(self, values: list[Any], cases: list[Case], raw: RawText) -> list[Ir]:
         """Listed values, as far as the reader takes them for what they are."""
         found: list[Ir] = []
         plain: list[str] = []
@@ -236,7 +234,7 @@ class SchemaCompiler:
                 why = ""
                 if any(stop in spelt for stop in raw.stops):
                     why = f"{value!r} holds what ends a value: it is not generated"
-                elif (read := raw.read(spelt)) != value and not self.judge.fits(read, schemas):
+                elif raw.read(spelt) != value:
                     why = f"{value!r} would be read as no string: it is not generated"
                 if why:
                     self.output.tell(cases[0].path, "enum", why)
@@ -255,7 +253,7 @@ def _readable(case: Case, raw: RawText, output: Output) -> frozenset[str]:
     return kinds
 
 
-def _told_apart(node: Ir, schemas: list[Located], raw: RawText, output: Output) -> Ir:
+def _told_apart(node: Ir, cases: list[Case], raw: RawText, output: Output) -> Ir:
     """The alternatives of a value, as far as the reader tells them apart: if any text may be the value, only text is
     written."""
     if raw.said or not raw.written:
@@ -268,27 +266,7 @@ def _told_apart(node: Ir, schemas: list[Located], raw: RawText, output: Output) 
     )
     if free is None or (not others and raw.types == {"string"}):
         return node
-    if not (others or raw.apart) or not all(_whole(schema) for schema, _ in schemas):
+    if not (others or raw.apart) or not all(case.of_strings() for case in cases):
         why = "text is also generated that reads as another type, without that type's constraints"
-        output.tell(schemas[0][1], "type", why)
+        output.tell(cases[0].path, "type", why)
     return alt(free, *raw.apart)
-
-
-def _whole(schema: Any) -> bool:
-    """Whether the schema admits every value of each type that it admits beside strings."""
-    if not isinstance(schema, Mapping):
-        return True
-    if set(schema) <= _OF_STRINGS:
-        return True
-    options = schema.get("anyOf") or schema.get("oneOf")
-    return set(schema) <= _OF_STRINGS | {"anyOf", "oneOf"} and all(
-        isinstance(option, Mapping) and set(option) <= _OF_STRINGS for option in options or ()
-    )
-
-
-_OF_STRINGS = (
-    NOTES
-    | {"type", "nullable"}
-    | {row.name for row in KEYWORDS.values() if row.types == {"string"} and not row.silent}
-)
-"""Keywords that do not constrain values other than strings."""
