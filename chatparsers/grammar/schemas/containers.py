@@ -8,21 +8,32 @@ match.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ..arrange import Member, arrange
 from ..ir import EMPTY, NOTHING, Ir, Lang, Part, Rep, Shared, alt, never, seq, texts
 from ..steps import Steps
+from ..syntaxes import Syntax
 from .cases import Case, Located, Shape, useful
+from .judge import Judge
 from .scalars import regex, string_parts
 from .written import Output
-
-if TYPE_CHECKING:
-    from .compiler import SchemaCompiler
 
 _MOST_PATTERNS = 4
 _SHORT = 4
 """Up to so many items at the beginning, each is written in its place."""
+
+
+class Compiler(Protocol):
+    """What the writers of values ask the compiler of their schemas."""
+
+    syntax: Syntax
+    output: Output
+    judge: Judge
+
+    def inner(self, schemas: list[Located], depth: int) -> Ir | Steps[Ir]:
+        """The values under these schemas, below so many objects and arrays."""
+        ...
 
 
 class Form(Protocol):
@@ -46,7 +57,7 @@ class Form(Protocol):
 class InSyntax:
     """Members as the value syntax writes them."""
 
-    def __init__(self, compiler: SchemaCompiler) -> None:
+    def __init__(self, compiler: Compiler) -> None:
         self.compiler = compiler
         self.separator = compiler.syntax.comma
 
@@ -83,7 +94,7 @@ TWICE = "a name that the schema does not list cannot be written twice: such memb
 # objects
 
 
-def objects(case: Case, form: Form, compiler: SchemaCompiler, depth: int) -> Steps[Ir]:
+def objects(case: Case, form: Form, compiler: Compiler, depth: int) -> Steps[Ir]:
     """The objects of a case. ``form`` says how their members are written."""
     output = compiler.output
     named = dict.fromkeys(
@@ -112,7 +123,7 @@ def objects(case: Case, form: Form, compiler: SchemaCompiler, depth: int) -> Ste
     return _arranged(case, members, extra, form, output)
 
 
-def _schemas(name: str, case: Case, compiler: SchemaCompiler) -> list[Located]:
+def _schemas(name: str, case: Case, compiler: Compiler) -> list[Located]:
     """The schemas that a member of that name must satisfy."""
     if not compiler.judge.fits(name, case.names):
         return [(False, "")]
@@ -185,7 +196,7 @@ def _enough(case: Case, members: list[Member], least: int) -> Callable[[frozense
 
 
 def _others(
-    case: Case, named: Mapping[str, None], compiler: SchemaCompiler
+    case: Case, named: Mapping[str, None], compiler: Compiler
 ) -> list[tuple[Lang, list[Located]]]:
     """Names that are not in ``named``, with the schemas of their members: one for each group of names that the same
     schemas concern."""
@@ -252,7 +263,7 @@ def _groups(
     return found
 
 
-def _names(names: Located, compiler: SchemaCompiler) -> Lang | None:
+def _names(names: Located, compiler: Compiler) -> Lang | None:
     """The names that a schema of ``propertyNames`` admits; None if it admits none."""
     output = compiler.output
     cases = [case for case in compiler.judge.cases([names]) if "string" in case.types]
@@ -272,7 +283,7 @@ def _names(names: Located, compiler: SchemaCompiler) -> Lang | None:
 # arrays
 
 
-def arrays(case: Case, compiler: SchemaCompiler, depth: int) -> Steps[Ir]:
+def arrays(case: Case, compiler: Compiler, depth: int) -> Steps[Ir]:
     """The arrays of a case: the items at the beginning one by one, then the others."""
     syntax, open_ = compiler.syntax, compiler.output.target.open_objects
     least, most = case.least_items, case.most_items
