@@ -196,7 +196,7 @@ class SchemaCompiler:
                 if kind in kinds:
                     options.append((yield self._of_type(kind, case, depth, raw)))
         found = alt(*options)
-        return found if raw is None else _told_apart(found, cases, raw, self.output)
+        return found if raw is None else _told_apart(found, cases, schemas[0][1], raw, self.output)
 
     def _of_type(self, kind: str, case: Case, depth: int, raw: RawText | None) -> Steps[Ir]:
         """The values of a case that have one type."""
@@ -253,7 +253,7 @@ def _readable(case: Case, raw: RawText, output: Output) -> frozenset[str]:
     return kinds
 
 
-def _told_apart(node: Ir, cases: list[Case], raw: RawText, output: Output) -> Ir:
+def _told_apart(node: Ir, cases: list[Case], path: str, raw: RawText, output: Output) -> Ir:
     """The alternatives of a value, as far as the reader tells them apart: if any text may be the value, only text is
     written."""
     if raw.said or not raw.written:
@@ -268,5 +268,5 @@ def _told_apart(node: Ir, cases: list[Case], raw: RawText, output: Output) -> Ir
         return node
     if not (others or raw.apart) or not all(case.of_strings() for case in cases):
         why = "text is also generated that reads as another type, without that type's constraints"
-        output.tell(cases[0].path, "type", why)
+        output.tell(path, "type", why)
     return alt(free, *raw.apart)

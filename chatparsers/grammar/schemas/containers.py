@@ -195,9 +195,7 @@ def _enough(case: Case, members: list[Member], least: int) -> Callable[[frozense
 # members that no schema lists
 
 
-def _others(
-    case: Case, named: Mapping[str, None], compiler: Compiler
-) -> list[tuple[Lang, list[Located]]]:
+def _others(case: Case, named: Mapping[str, None], compiler: Compiler) -> list[tuple[Lang, list[Located]]]:
     """Names that are not in ``named``, with the schemas of their members: one for each group of names that the same
     schemas concern."""
     output = compiler.output
