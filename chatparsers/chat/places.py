@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..templates.messages import reasoning_of
-from ..templates.probe.turns import MARKER, common, outside_marker
+from ..templates.probe.turns import MARKER, aligned, common, outside_marker
 from ..templates.trace import Trace, covered
 from .around import Around, Asked, first_stop, turns_of
 
-_PART = re.compile(rf"{MARKER.pattern}|\s+(?=\S)", MARKER.flags)
-"""Where a part of a header begins: at a marker or, in LongCat's ``/think_on ASSISTANT:``, at a word."""
 NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")
 """What may count the messages; not the number in a special token's name."""
 
@@ -94,22 +92,17 @@ def _start_after(
 
 
 def _start(text: str, at: int, first: int, asked: Asked) -> tuple[int, str] | None:
-    """Where the answer begins whose words begin at ``first``, and what of it the prompt wrote that the text has not.
-
-    What was before may have ended otherwise than in the stand-in. Then the longest end of the header that is here
-    is taken; None if no part of it does."""
+    """Where the answer begins whose words begin at ``first``, and what of it the prompt wrote that the text has not;
+    None if no part of the header is before it."""
     gap, header = text[at:first], asked.header
-    ends = sorted({0, *(found.start() for found in _PART.finditer(header))})
-    begin, left = 0, 0
-    if not gap.startswith(header):
-        found = ((gap.rfind(header[end:]), end) for end in ends if header[end:].strip())
-        begin, left = next((pair for pair in found if pair[0] >= 0), (-1, 0))
-    if begin < 0:
+    found = aligned(gap, header, [len(header)]) if header.strip() else (common(gap, header), 0)
+    if found is None:
         shared = outside_marker(gap, common(gap, header))
         return (at + shared, "") if gap[:shared].strip() else None
-    shared = common(gap[begin:], asked.text[left:])
-    shared = outside_marker(asked.text, left + outside_marker(gap[begin:], shared)) - left
-    return at + begin + shared, asked.text[len(header) : left + shared]
+    begin, prefix = found[0], asked.prefix
+    shared = outside_marker(gap, begin + common(gap[begin:], prefix)) - begin
+    shared = outside_marker(asked.text, len(header) + max(shared, 0)) - len(header)
+    return at + begin + shared, prefix[: max(shared, 0)]
 
 
 def _up_to_next(after: str, followed: str) -> str:

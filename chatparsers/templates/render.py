@@ -227,15 +227,16 @@ class Template:
     def end_of_turn(self, fmt: Format) -> tuple[str, ...]:
         """The texts that end an assistant's turn, as this template writes them after an answer: see `end_marker`."""
         history = [question()]
-        last, followed = self._followed(history, self.can.plain, None, {})
-        tail = trailer(last, followed)
+        shown = self._followed(history, self.can.plain, None, {})
+        last, followed = ("" if trace is None else trace.text for trace in shown)
+        tail = trailer(*shown)
         between, after, before, asking = "", "", "", ""
-        if last is not None and NEEDLE in last:
+        if NEEDLE in last:
             asked = self.probed(history).removesuffix(tail)
             before, after = last[: last.rindex(NEEDLE)], last[last.rindex(NEEDLE) + len(NEEDLE) :]
             before = before[len(asked) :] if before.startswith(asked) else ""
             after = after[: len(after) - len(tail)] if after.endswith(tail) else after
-        if followed is not None and NEEDLE in followed:
+        if NEEDLE in followed:
             between, _, asking = followed[followed.rindex(NEEDLE) + len(NEEDLE) :].partition(FOLLOW_UP)
         return end_marker(fmt, after, between, before, asking.removesuffix(tail))
 
@@ -273,8 +274,8 @@ class Template:
         wants = self._wants_for([*history, message])
         definitions = own_tools(tools)
 
-        def render(messages: Sequence[Mapping[str, Any]], generate: bool = False) -> str:
-            return self._probed.trace(messages, wants, definitions, generate, variables).text
+        def render(messages: Sequence[Mapping[str, Any]], generate: bool = False) -> Trace:
+            return self._probed.trace(messages, wants, definitions, generate, variables)
 
         needle, followed = self._followed(history, wants, definitions, variables)
         texts = Renderings(
@@ -285,7 +286,7 @@ class Template:
             followed=followed,
         )
         content = message.get("content")
-        return cut(texts, content if isinstance(content, str) else "", reasoning_of(message))
+        return cut(texts, len(history), content if isinstance(content, str) else "")
 
     @limited
     def thinking_kwargs(self, thinking: bool | None) -> dict[str, Any]:
@@ -407,13 +408,13 @@ class Template:
         wants: Wants,
         tools: Sequence[Mapping[str, Any]] | None,
         variables: Mapping[str, Any],
-    ) -> tuple[str | None, str | None]:
+    ) -> tuple[Trace | None, Trace | None]:
         """The history with a needle as answer, and the same with a user message after it; None if refused."""
         answered = [*history, {"role": "assistant", "content": NEEDLE}]
-        out: list[str | None] = []
+        out: list[Trace | None] = []
         for messages in (answered, [*answered, {"role": "user", "content": FOLLOW_UP}]):
             try:
-                out.append(self._probed.trace(messages, wants, tools, False, variables).text)
+                out.append(self._probed.trace(messages, wants, tools, False, variables))
             except TemplateError:
                 out.append(None)
         return out[0], out[1]

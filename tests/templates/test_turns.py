@@ -16,6 +16,7 @@ from chatparsers.templates import Capabilities, Template
 from chatparsers.templates.jinja.environment import environment
 from chatparsers.templates.probe.roles import role_headers
 from chatparsers.templates.probe.turns import outside_marker, trailer
+from chatparsers.templates.trace import Trace
 
 USER = [{"role": "user", "content": "Hi"}]
 TOOLS = [
@@ -282,8 +283,8 @@ class TestCutting:
         assert outside_marker("ab<|start|>", 11) == 11
         assert outside_marker("ab<<start>>", 3) == 2
         assert outside_marker("ab<<start>>", 10) == 2
-        assert trailer("<s>a</s>", "<s>a</s><s>b</s>") == ""
-        assert trailer(None, "x") == ""
+        assert trailer(Trace("<s>a</s>", ()), Trace("<s>a</s><s>b</s>", ())) == ""
+        assert trailer(None, Trace("x", ())) == ""
 
     def test_a_template_that_refuses_the_answer(self, own_folder: Path) -> None:
         with pytest.raises(

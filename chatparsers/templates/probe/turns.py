@@ -2,28 +2,29 @@
 
 A conversation rendered with the assistant's answer is not always the prompt followed by the model's text. A prompt may
 prefill ``<think>`` that the history does not show again. A template may always write its header, or a fixed text after
-the last message. Only renderings are compared here, never the template's source. The rules, in their order:
+the last message. Traces say where words are; only the text between two messages' words is compared here, never the
+template's source. The rules, in their order:
 
-1. A *trailer*, text that follows the last message in every rendering, is removed from the end. A *command*, text that
-   only the prompt has before the role header (LongCat's ``/think_on``), counts as text of all renderings.
-2. If the rest starts with the prompt, the text after the prompt is the wire text. Exception: the prompt ends
-   in an open marker (``<think>``) and the message's content follows at once. Then the template has put
-   content into the prefilled reasoning, and the returned prompt ends before the prefill.
-3. Else both are cut at their first difference, but never after the role header (found by rendering a needle) and
-   never inside a marker. The returned prompt ends there. The wire text then has the template's text in place of the
-   prefill. If that text is only the reasoning, without any marker, it continues the prefill, and the prompt stays
-   whole.
-4. If they differ before the header, the answer has changed how the history is rendered (reasoning of past
-   turns is dropped). Then the wire text starts after the last header.
-5. A header that a rendering spells with other white space than the prompt is the same header: the rendering is
-   read as if it had the prompt's, because that is what the model sees.
-6. White space that the template writes after its end-of-turn marker is not the model's and is removed.
+1. A *trailer*, text that follows the last message in every rendering, is removed from the end.
+2. The text between the last words of the history and the first of the answer is compared with what the prompt writes
+   after the same words. The role header is in both (`aligned`), maybe with other white space, and maybe after a command
+   that only the prompt has (LongCat's ``/think_on``). It ends where answers differ from the prompt.
+3. If all that the prompt writes is there, the wire text begins after it. Exception: the prompt ends in an open marker
+   (``<think>``) and the message's content follows at once. Then the template has put content into the prefilled
+   reasoning, and the returned prompt ends before the prefill.
+4. Else the wire text begins after what both share, never after the role header and never inside a marker. It has the
+   template's text in place of the prefill, and the returned prompt ends there. If reasoning follows the header at once,
+   without any marker, it continues the prefill, and the prompt stays whole.
+5. White space that the template writes after its end-of-turn marker is not the model's and is removed.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from ..trace import Trace
 
 NEEDLE = "永needlecontent"
 """Content for comparison; its first character begins no template's prefill."""
@@ -37,6 +38,9 @@ MARKER = re.compile(r"<+[^<>\s]+>+|\[/?[A-Z_]+\]")
 WHOLE = re.compile(rf"<\|(?:open|close)\|>[^<]*<\|sep\|>|{MARKER.pattern}")
 """What no cut divides: a marker, or a tag that is written with two of them (Kimi K3)."""
 
+_PART = re.compile(rf"{MARKER.pattern}|\s+(?=\S)", MARKER.flags)
+"""Where a part of a header begins: at a marker or, in LongCat's ``/think_on ASSISTANT:``, at a word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Renderings:
@@ -46,11 +50,11 @@ class Renderings:
     answer whose content is ``NEEDLE``. ``followed``: with that answer and a user message after it.
     """
 
-    plain: str
-    prompt: str
-    full: str
-    needle: str | None
-    followed: str | None
+    plain: Trace
+    prompt: Trace
+    full: Trace
+    needle: Trace | None
+    followed: Trace | None
 
 
 def common(a: str, b: str) -> int:
@@ -73,15 +77,16 @@ def outside_marker(text: str, position: int) -> int:
     return position
 
 
-def trailer(needle: str | None, followed: str | None) -> str:
+def trailer(answered: Trace | None, continued: Trace | None) -> str:
     """The text that the template writes after the last message, with or without a generation prompt; mostly ``""``.
 
     With T for the trailer, ``needle`` is X + T and ``followed`` is X + (user message) + T. That allows several cuts,
     as the user message and T may begin or end alike. A marker that follows a message's text at once ends a turn. So T
     begins at the first other marker.
     """
-    if needle is None or followed is None or followed.startswith(needle):
+    if answered is None or continued is None or continued.text.startswith(answered.text):
         return ""
+    needle, followed = answered.text, continued.text
     latest = common(needle, followed)
     earliest = len(needle) - common(needle[::-1], followed[::-1])
     starts = [found for found in MARKER.finditer(needle, earliest) if found.start() <= latest]
@@ -110,114 +115,90 @@ def _is_open(prefill: str) -> bool:
     )
 
 
-def cut(texts: Renderings, content: str, reasoning: str) -> tuple[str, str]:
-    """The prompt and the wire text, by the rules at the top of this module."""
+def gap_before(trace: Trace, index: int) -> tuple[str, int]:
+    """The text between the words of a message and those before it, and where it ends."""
+    places = trace.places.get(index)
+    first = trace.spans[places[0]].start if places else len(trace.text)
+    before = max((span.end for span in trace.spans if span.message < index and span.end <= first), default=0)
+    return trace.text[before:first], first
+
+
+def aligned(gap: str, header: str, ends: Sequence[int]) -> tuple[int, int] | None:
+    """Where a header is in the text between two messages: its end there, and the one of its ``ends`` that it is.
+
+    What was before may have ended otherwise than where the header is from. Then the longest end of it that is there
+    counts; None if there is none. White space may differ."""
+    for start in sorted({0, *(part.start() for part in _PART.finditer(header))}):
+        for end in ends:
+            text = header[start:end]
+            if not text.strip():
+                continue
+            if start == 0 and gap.startswith(text):
+                return len(text), end
+            at = gap.rfind(text)
+            if at >= 0:
+                return at + len(text), end
+            *_, found = [None, *_with_any_space(text).finditer(gap)]
+            if found is not None:
+                return found.end(), end
+    return None
+
+
+def _with_any_space(text: str) -> re.Pattern[str]:
+    """The expression of a text with other white space, or none, between its markers and words, and at its end."""
+    words = (piece for word in text.split() for piece in re.split(f"({MARKER.pattern})", word) if piece)
+    return re.compile(r"\s*".join(map(re.escape, words)) + r"\s+" * text[-1:].isspace())
+
+
+def cut(texts: Renderings, index: int, content: str) -> tuple[str, str]:
+    """The prompt and the wire text of the answer with this index, by the rules at the top of this module."""
+    prompt, plain = texts.prompt.text, texts.plain.text
     tail = trailer(texts.needle, texts.followed)
-    body = _without(texts.full, tail)
-    base = _without(texts.plain, tail)
-    header = texts.prompt[len(texts.plain) :] if texts.prompt.startswith(texts.plain) else ""
-    reference = base + header if tail and header else texts.prompt
-    needle = None if texts.needle is None else _without(texts.needle, tail)
-    others = [text for text in (needle, texts.followed) if text is not None]
-    spoken = command(reference[len(base) :], needle[len(base) : needle.find(NEEDLE)] if needle else "")
-    if spoken and all(text.startswith(base) for text in (body, *others)):
-        body, *others = (base + spoken + text[len(base) :] for text in (body, *others))
-        needle = others[0] if needle is not None else None
-    body, *others = (as_prompted(text, reference, len(base)) for text in (body, *others))
-    needle = others[0] if needle is not None else None
-    role_end = _role_end(reference, len(base), *others)
+    asked = prompt[texts.prompt.spans[-1].end if texts.prompt.spans else 0 :]
+    header = prompt[len(plain) :] if prompt.startswith(plain) else ""
+    if tail and header:
+        asked = _without(asked[: len(asked) - len(header)], tail) + header
+    base = len(asked) - len(header or tail) if prompt.startswith(plain) else 0
+    others = [gap_before(one, index)[0] for one in (texts.needle, texts.followed) if one is not None]
+    # No answer shares more of what the prompt writes than the role header.
+    role_end = min((_shared(asked, other, base, len(asked))[1] for other in others), default=len(asked))
+    gap, first = gap_before(texts.full, index)
+    body = _without(texts.full.text, tail)
+    gap, rest = gap[: len(gap) - max(first - len(body), 0)], body[first:]
 
-    if body.startswith(reference):
-        at, wire = len(reference), body[len(reference) :]
-        if content.strip() and wire.startswith(content.strip()) and _is_open(reference[role_end:]):
-            at = role_end
-    else:
-        at = min(common(reference, body), role_end)
-        at = outside_marker(body, outside_marker(reference, at))
-        wire = body[at:]
-        if at < len(base):
-            role, prefill = reference[len(base) : role_end], reference[role_end:]
-            wire = _after_last_header(body, needle, role)
-            resumes = bool(prefill) and wire.startswith(prefill)
-            at, wire = (len(reference), wire[len(prefill) :]) if resumes else (role_end, wire)
-        elif at == role_end and reasoning.strip() and wire.startswith(reasoning.strip()):
-            at = len(reference)
-    prompt = texts.prompt[: len(texts.prompt) - (len(reference) - at)]
-    return prompt, _trim_end(wire, needle)
+    at, place = _shared(asked, gap, base, role_end)
+    prefill = asked[role_end:]
+    if place == role_end and gap.startswith(prefill, at):
+        at += len(prefill)
+        follows = at == len(gap) and bool(content.strip()) and rest.startswith(content.strip())
+        place = role_end if follows and _is_open(prefill) else len(asked)
+    elif place == role_end and at == len(gap) and any(texts.full.of(index)):
+        place = len(asked) if next(texts.full.of(index)).field == "reasoning" else place
+    elif place == role_end and MARKER.match(gap[at:].lstrip()):  # in the place of the prefill
+        spaced = any(map(str.isspace, asked[place - 1 : place + 1]))
+        at = at if spaced else len(gap) - len(gap[at:].lstrip())
+    wire = gap[at:] + rest
+    needle = None if texts.needle is None else _without(texts.needle.text, tail)
+    return prompt[: len(prompt) - (len(asked) - place)], _trim_end(wire, needle)
 
 
-def as_prompted(text: str, reference: str, base: int) -> str:
-    """``text`` with the white space that ``reference`` has, as far as they differ only in it after ``base``.
-
-    White space after the last marker or word that both have stays: it may be the answer's.
-    """
-    if text.startswith(reference) or not text.startswith(reference[:base]):
-        return text
-    at = here = base
-    shared: list[tuple[int, int]] = []
-    while at < len(reference) and here < len(text):
-        if reference[at] == text[here]:
-            at, here = at + 1, here + 1
-        elif reference[at].isspace() or text[here].isspace():
-            at = _after_space(reference, at)
-            here = _after_space(text, here)
-            continue
-        else:
-            break
-        if not reference[at - 1].isspace():
-            shared.append((at, here))
-    whole = (
-        pair for pair in reversed(shared) if not _inside(reference, pair[0]) and not _inside(text, pair[1])
-    )
-    at, here = next(whole, (base, base))
-    rest = text[here:]
-    if reference[at:].strip() and not reference[at].isspace() and MARKER.match(rest.lstrip()):
-        rest = (
-            rest.lstrip()
-        )  # the prompt has a prefill right after its header, and the text a marker in its place
-    return reference[:at] + rest
+def _shared(asked: str, gap: str, base: int, role_end: int) -> tuple[int, int]:
+    """How far the text before an answer goes the same way as the prompt, and where the prompt is there. ``base``: where
+    the generation prompt begins, before which no header ends."""
+    found = aligned(gap, asked, _ends(asked, base, role_end))
+    if found is None:  # the answer has changed how the history is rendered
+        at = outside_marker(gap, outside_marker(asked, common(gap, asked)))
+        return at, at if at >= base else len(asked)
+    at, place = found
+    more = outside_marker(asked, place + common(gap[at:], asked[place:role_end])) - place
+    more = outside_marker(gap, at + max(more, 0)) - at
+    return at + more, place + more
 
 
-def _inside(text: str, at: int) -> bool:
-    """Whether the place is inside a marker or a word."""
-    word = text[at - 1 : at].isalnum() and text[at : at + 1].isalnum()
-    return word or outside_marker(text, at) != at
-
-
-def _after_space(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
-
-
-def command(prompt: str, header: str) -> str:
-    """The text of a generation prompt that comes before the ``header`` of the assistant's turn; mostly ``""``.
-
-    A header may end in a thought that the prompt does not have. So the text before its first marker is enough.
-    """
-    for role in (header, MARKER.split(header, maxsplit=1)[0]):
-        at = prompt.find(role) if role.strip() else -1
-        if at >= 0:
-            return prompt[:at]
-    return ""
-
-
-def _role_end(reference: str, base: int, *others: str) -> int:
-    """The end of the role header in ``reference``: no rendering of an answer shares more with it."""
-    end = len(reference)
-    for other in others:
-        at = outside_marker(reference, outside_marker(other, common(reference, other)))
-        end = at if base <= at < end else end
-    return end
-
-
-def _after_last_header(body: str, needle: str | None, role: str) -> str:
-    """The answer, if the history is not the prompt's: the rendering differs from ``needle`` only in the answer."""
-    shared = (
-        len(body) if needle is None else min(common(body, needle), needle.rfind(NEEDLE) % (len(needle) + 1))
-    )
-    found = body.rfind(role, 0, shared + len(role)) if role else -1
-    return body[shared:] if found < 0 else body[found + len(role) :]
+def _ends(asked: str, base: int, last: int) -> list[int]:
+    """Where a header may end, the last first."""
+    parts = (place for part in _PART.finditer(asked) for place in part.span())
+    return sorted({base, last, *(place for place in parts if base < place < last)}, reverse=True)
 
 
 def _trim_end(wire: str, needle: str | None) -> str:
