@@ -11,7 +11,7 @@ would rightly read it as text.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from sys import getsizeof
 from typing import Any
@@ -21,11 +21,14 @@ from ..errors import RequestError, SchemaError, check_limit, did_you_mean, warn_
 from ..kept import Kept
 from ..public import public
 from .budget import MAX_SIZE, MAX_WORK, Budget
-from .reading.read import Reading, Request, Trigger, read
+from .dialects.gbnf import write_gbnf
+from .dialects.lark import write_lark
+from .dialects.structural_tag import write_structural_tag
+from .reading.read import Request, Trigger, read
 from .reading.request import check_call_within
 from .regular.automaton import TooLarge
 from .schemas import Weakened
-from .target import TARGETS, Target, target_of
+from .target import TARGETS, target_of
 
 __all__ = ["DIALECTS", "ENGINES", "Grammar", "Trigger", "Weakened", "write"]
 
@@ -65,6 +68,7 @@ class Grammar(Shown):
         )
 
 
+_WRITERS = {"gbnf": write_gbnf, "lark": write_lark, "structural_tag": write_structural_tag}
 _CACHE: Kept[tuple[Any, Grammar | None]] = Kept(32_000_000)
 
 
@@ -144,7 +148,7 @@ def write(
         if reading is None:
             break
         try:
-            text = _WRITERS[dialect](reading, ids, target)
+            text = _WRITERS[dialect](reading.root, reading.rules, ids, target)
         except TooLarge:  # an automaton of a text that the schemas only made part of
             too_large = True
             continue
@@ -219,28 +223,3 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
     asked = (request.options, request.reasoning, limits, turn.named, request.prefix)
     narrowed = (request.spent, request.call_next)
     return (id(request.tree), asked, narrowed, tools, given, ids, options)
-
-
-def _gbnf(reading: Reading, ids: Mapping[str, int], target: Target) -> str:
-    from .dialects.gbnf import write_gbnf
-
-    return write_gbnf(reading.root, reading.rules, ids, target)
-
-
-def _lark(reading: Reading, ids: Mapping[str, int], target: Target) -> str:
-    from .dialects.lark import write_lark
-
-    return write_lark(reading.root, reading.rules, ids)
-
-
-def _structural_tag(reading: Reading, ids: Mapping[str, int], target: Target) -> str:
-    from .dialects.structural_tag import write_structural_tag
-
-    return write_structural_tag(reading.root, reading.rules, ids, target.regexes)
-
-
-_WRITERS: Mapping[str, Callable[[Reading, Mapping[str, int], Target], str]] = {
-    "gbnf": _gbnf,
-    "lark": _lark,
-    "structural_tag": _structural_tag,
-}

@@ -31,16 +31,20 @@ class Target:
     open_objects: bool = False
 
 
+PLAIN = Target()
+"""GBNF for llama.cpp."""
+
 _COUNTED = 64
 _COUNTED_TEXT = 24
 """With more (48, or 32 beside a pattern) llguidance gives up in the middle of a marker: too many expressions."""
 
+TAGS = Target("xgrammar", free=True, most_counted=_COUNTED, regexes=True, tokens=True)
+"""Structural tags for xgrammar."""
+
 TARGETS: Mapping[str, Mapping[str, Target]] = {
-    "gbnf": {"llama.cpp": Target(), "xgrammar": Target("xgrammar", most_counted=_COUNTED, regexes=True)},
+    "gbnf": {"llama.cpp": PLAIN, "xgrammar": Target("xgrammar", most_counted=_COUNTED, regexes=True)},
     "lark": {"llguidance": Target("llguidance", free=True, counts_text=_COUNTED_TEXT, tokens=True)},
-    "structural_tag": {
-        "xgrammar": Target("xgrammar", free=True, most_counted=_COUNTED, regexes=True, tokens=True)
-    },
+    "structural_tag": {"xgrammar": TAGS},
 }
 """The dialects, and the engines that read each; the first is the usual one."""
 

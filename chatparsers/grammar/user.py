@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from parsimonious.exceptions import ParseError, VisitationError
@@ -97,7 +99,7 @@ class UserGrammar:
     def embed(self, rules: dict[str, ir.Ir]) -> ir.Ir:
         """The node of its root. Puts the rules that recur into ``rules``, with the prefix ``user-``."""
         made: dict[str, ir.Ir] = {}
-        recurring = _cyclic({name: ir.named(node) for name, node in self.rules.items()})
+        recurring = _recurring({name: ir.named(node) for name, node in self.rules.items()})
         todo: list[str] = []
 
         def place(node: ir.Ir, depth: int) -> ir.Ir:
@@ -251,38 +253,16 @@ def _regular(node: ir.Ir) -> bool:
     return isinstance(node, (ir.Rep, ir.Shared, ir.Seq, ir.Alt)) and all(map(_regular, ir.children(node)))
 
 
-def _cyclic(graph: Mapping[str, set[str]]) -> set[str]:
-    """The names that lead back to themselves (Tarjan's components, with a stack of its own)."""
-    found: set[str] = set()
-    number: dict[str, int] = {}
-    low: dict[str, int] = {}
-    path: list[str] = []
-    waiting: set[str] = set()
-    for start in graph:
-        todo = [] if start in number else [(start, iter(graph[start]))]
-        while todo:
-            name, others = todo[-1]
-            if name not in number:
-                number[name] = low[name] = len(number)
-                path.append(name)
-                waiting.add(name)
-            for other in others:
-                if other not in number:
-                    todo.append((other, iter(graph[other])))
-                    break
-                if other in waiting:
-                    low[name] = min(low[name], number[other])
-            else:
-                todo.pop()
-                if todo:
-                    low[todo[-1][0]] = min(low[todo[-1][0]], low[name])
-                if low[name] == number[name]:
-                    component = path[path.index(name) :] if path[-1] != name else [name]
-                    del path[-len(component) :]
-                    waiting.difference_update(component)
-                    if len(component) > 1 or name in graph[name]:
-                        found.update(component)
-    return found
+def _recurring(graph: Mapping[str, set[str]]) -> set[str]:
+    """The names that lead to a name that leads to itself."""
+    order = TopologicalSorter(graph)
+    with suppress(CycleError):
+        order.prepare()
+    left = set(graph)
+    while ready := order.get_ready():  # those that lead only to names that were ready before
+        left.difference_update(ready)
+        order.done(*ready)
+    return left
 
 
 def _left(node: ir.Ir, empty: set[str]) -> Iterator[str]:
@@ -302,6 +282,7 @@ def _left(node: ir.Ir, empty: set[str]) -> Iterator[str]:
 
 
 def _left_recursive(rules: dict[str, ir.Ir]) -> str | None:
+    """The first rule of a circle in which each begins with the next; None if there is none."""
     users: dict[str, list[str]] = {}
     for name, node in rules.items():
         for other in ir.named(node):
@@ -313,8 +294,12 @@ def _left_recursive(rules: dict[str, ir.Ir]) -> str | None:
         if name not in empty and ir.nullable(rules[name], empty):
             empty.add(name)
             todo += users.get(name, ())
-    cyclic = _cyclic({name: set(_left(node, empty)) for name, node in rules.items()})
-    return next((name for name in rules if name in cyclic), None)
+    try:
+        TopologicalSorter({name: set(_left(node, empty)) for name, node in rules.items()}).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return min(circle, key=[*rules].index)
+    return None
 
 
 def _check_depth(text: str) -> None:

@@ -19,7 +19,7 @@ from .. import ir
 from ..ir import ANY, CHAIN, EMPTY, LAST, Encoding, Ir, Ranges, charset, complement, overlap
 from ..regular.automaton import Dfa, TooLarge, build
 from ..regular.classes import sets_of
-from ..target import Target
+from ..target import PLAIN, Target
 from .escaped import ESCAPED, HIGH, spellings
 from .rules import RuleWriter
 
@@ -499,15 +499,12 @@ class XgrammarWriter(GbnfWriter):
 
 
 def write_gbnf(
-    root: Ir,
-    rules: Mapping[str, Ir],
-    token_ids: Mapping[str, int] | None = None,
-    target: Target | None = None,
+    root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, target: Target = PLAIN
 ) -> str:
-    """The GBNF of a grammar, its rule ``root`` first.
+    """The GBNF of a grammar, its rule ``root`` first, in the form of ``target``'s engine.
 
-    ``token_ids``: the markers that are written as token references, in the form of ``target``'s engine.
+    ``token_ids``: the markers that are written as token references.
     """
-    if target is not None and target.engine == "xgrammar":
+    if target.engine == "xgrammar":
         return XgrammarWriter(rules, token_ids, target.regexes).write(root)
     return GbnfWriter(rules, token_ids).write(root)

@@ -25,6 +25,7 @@ from .. import ir
 from ..ir import Ir, charset, closed, complement, literals
 from ..reading.residual import CHARACTER, residual
 from ..syntaxes import quoted
+from ..target import PLAIN, Target
 from .lark_regex import ANY_CHARACTER, EXACT, char_class, escape, regex
 from .rules import RuleWriter
 
@@ -610,7 +611,9 @@ def _any_value(*nodes: Ir | None) -> _Writer | None:
     return writer
 
 
-def write_lark(root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> str:
+def write_lark(
+    root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, target: Target = PLAIN
+) -> str:
     """The Lark grammar, its rule ``start`` first. ``token_ids``: the markers that the tokenizer has as one token."""
     writer = _Writer(rules, token_ids or {})
     begun = _any_value(*map(rules.get, _ANY_VALUE))

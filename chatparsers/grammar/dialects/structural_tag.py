@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from .. import ir
+from ..target import TAGS, Target
 from .closing import closing
 from .gbnf import WHITE, XgrammarWriter, literal, regex, suffix
 
@@ -33,7 +34,9 @@ _BEFORE_NAME = ' (= ["])'
 class _Writer(XgrammarWriter):
     """GBNF with xgrammar's own forms."""
 
-    def __init__(self, rules: Mapping[str, ir.Ir], token_ids: Mapping[str, int], regexes: bool) -> None:
+    def __init__(
+        self, rules: Mapping[str, ir.Ir], token_ids: Mapping[str, int] | None, regexes: bool
+    ) -> None:
         super().__init__(rules, token_ids, regexes)
         self.closings: dict[tuple[int, tuple[int, ...]], tuple[ir.State, ...]] = {}
         self.closed_names: dict[int, str] = {}
@@ -122,10 +125,9 @@ def _overlapping(node: ir.Lang) -> bool:
 
 
 def write_structural_tag(
-    root: ir.Ir, rules: Mapping[str, ir.Ir], token_ids: Mapping[str, int] | None = None, regexes: bool = True
+    root: ir.Ir, rules: Mapping[str, ir.Ir], token_ids: Mapping[str, int] | None = None, target: Target = TAGS
 ) -> str:
-    """The structural tag as JSON text. ``token_ids``: the markers that are written by their ids. ``regexes``: whether
-    xgrammar reads regular expressions in rules."""
-    grammar = _Writer(rules, token_ids or {}, regexes).write(root)
+    """The structural tag as JSON text. ``token_ids``: the markers that are written by their ids."""
+    grammar = _Writer(rules, token_ids, target.regexes).write(root)
     tag = {"type": "structural_tag", "format": {"type": "grammar", "grammar": grammar}}
     return json.dumps(tag, ensure_ascii=False)
