@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 _text = re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL).match
 _between = re.compile(r'[^"{}\[\],]*').match
-_half = re.compile(
-    r"(?<!\\)(?:\\\\)*(\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?))?)$"
+half_escape = re.compile(
+    r"(?<!\\)(?:\\\\)*(\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?))?)\Z"
 ).search
-"""An escape, or a pair of them, that is not whole."""
+"""Finds an escape, or a pair of them, that is not whole at the end of a text: its group 1."""
 
 
 class Cut(NamedTuple):
@@ -62,5 +62,5 @@ def cut_json(text: str) -> Cut:
 
 
 def _without_half(text: str) -> int:
-    half = _half(text)
+    half = half_escape(text)
     return len(text) if half is None else half.start(1)

@@ -17,6 +17,7 @@ import json
 import re
 
 from .base import WS, Search, Transcoder, escape, white
+from .cut import half_escape
 
 # Regular expressions for text that is JSON already.
 STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
@@ -379,73 +380,50 @@ class StringScanner(Transcoder):
         self.begun = False
 
     def scan(self, text: str, start: int, final: bool) -> int:
-        n = len(text)
         i = start
-        parts: list[str] = []
         if self.notes:
             self.notes = []
-        if not self.begun and i < n:
+        if not self.begun and i < len(text):
             if text[i] != '"':
                 self.error = "a JSON string"
                 self.out = ""
                 return i
             self.begun = True
             i += 1
-        while i < n:
-            match = _odd_or_end(text, i)
-            end = match.start() if match else n
-            if end > i:
-                parts.append(text[i:end])
-                i = end
-            if i == n:
-                break
-            char = text[i]
-            if char == '"':
-                i += 1
-                self.done = True
-                break
-            if char != "\\":
-                parts.append(char)
-                i += 1
-                continue
-            escaped = _escaped(text, i)
-            if escaped is None:
-                if not final and n - i < 6 and _pair_begun(text[i:]):
-                    break
-                self.notes.append((i, "an escape", text[i : i + 2]))
-                parts.append(char)
-                i += 1
-                continue
-            if (
-                not final
-                and n - escaped.end() < 6
-                and _high(escaped.group())
-                and _low_begun(text[escaped.end() :])
-            ):
-                break
-            parts.append(_unescape(escaped.group()))
-            i = escaped.end()
-        self.out = "".join(parts)
+        match = _inside(text, i)
+        end = match.end() if match else i
+        self.done = end < len(text)
+        inside = text[i:end]
+        if not self.done and not final and (half := half_escape(inside)):
+            inside = inside[: half.start(1)]
+        self.out = _unescaped(inside, i, self.notes) if "\\" in inside else inside
         if final and not self.done:
             self.error = "the end of a string"
-        self.plain = _odd if i == n and self.begun and not self.done else None
-        return i
+        i += len(inside)
+        self.plain = _odd if i == len(text) and self.begun and not self.done else None
+        return i + 1 if self.done else i
 
 
-_odd_or_end = re.compile(r'["\\]').search
-_escaped = re.compile(
-    r'\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?|u[0-9a-fA-F]{4})'
-).match
-_pair_begun = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
-_low_begun = re.compile(r"(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]{0,2})?)?)?)?").fullmatch
-_high = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}").fullmatch
+_inside = re.compile(r'[^"\\]*(?:\\.?[^"\\]*)*', re.DOTALL).match
+_escape = re.compile(
+    r'\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4})?'
+)
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
-def _unescape(escaped: str) -> str:
-    if escaped[1] != "u":
-        return _SHORT.get(escaped[1], escaped[1])
-    code = int(escaped[2:6], 16)
-    if len(escaped) == 12:
-        return chr(0x10000 + ((code - 0xD800) << 10) + int(escaped[8:12], 16) - 0xDC00)
-    return "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)
+def _unescaped(text: str, place: int, notes: list[tuple[int, str, str]]) -> str:
+    """The inside of a string as text. ``notes`` gets each backslash that begins no escape; ``text`` is at ``place``."""
+
+    def meant(found: re.Match[str]) -> str:
+        escaped = found[0]
+        if escaped == "\\":
+            notes.append((place + found.start(), "an escape", text[found.start() : found.start() + 2]))
+            return escaped
+        if escaped[1] != "u":
+            return _SHORT.get(escaped[1], escaped[1])
+        code = int(escaped[2:6], 16)
+        if len(escaped) == 12:
+            return chr(0x10000 + ((code - 0xD800) << 10) + int(escaped[8:12], 16) - 0xDC00)
+        return "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)
+
+    return _escape.sub(meant, text)

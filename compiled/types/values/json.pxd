@@ -1,6 +1,6 @@
 cimport cython
 from .base cimport Transcoder, escape
-cdef object _run, _odd, _number, _number_run, _word_run, _escape_begun, _members, _items, _flat, _odd_or_end, _escaped, _pair_begun, _low_begun, _high
+cdef object _run, _odd, _number, _number_run, _word_run, _escape_begun, _members, _items, _flat, _inside, _escape
 cdef dict _MENDED, _EXPECTED
 @cython.locals(at=Py_ssize_t, size=Py_ssize_t, part=str)
 cdef Py_ssize_t _whole(str text, Py_ssize_t start) except -1
@@ -22,5 +22,5 @@ cdef class AnswerScanner(JsonScanner):
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
 cdef class StringScanner(Transcoder):
     cdef public bint begun
-    @cython.locals(n=Py_ssize_t, i=Py_ssize_t, end=Py_ssize_t, parts=list, char=Py_UCS4)
+    @cython.locals(i=Py_ssize_t, end=Py_ssize_t, inside=str)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
