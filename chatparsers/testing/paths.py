@@ -16,7 +16,7 @@ from ..core.parser.instructions import Instruction, Program
 from ..core.parser.machine import Machine
 
 _DECIDES = {m.LIT, m.CHARS, m.VALUE, m.CAPTURE, m.SAME, m.NTH, m.DECLARED, m.LINE, m.END} | {
-    *(m.SPAN, m.TEXT, m.LINES, m.AT, m.FOLLOWS, m.UNLESS, m.IF)
+    *(m.SPAN, m.TEXT, m.LINES, m.FOLLOWS, m.UNLESS, m.IF)
 }
 """The instructions of which the text decides whether the next one follows, or whether they read anything."""
 

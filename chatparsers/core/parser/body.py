@@ -426,7 +426,7 @@ class BodyCompiler:
         if begins:
             code = self.code
             begun, absent = Label(), Label()
-            code.emit(m.AT, begun, stop_finder(*begins))
+            code.follows(begun, begins, True)
             code.emit(m.JUMP, absent)
             code.place(begun)
             code.emit(m.VALUE, region, lambda machine: AnswerScanner(), False)

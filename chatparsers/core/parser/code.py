@@ -168,19 +168,15 @@ class Code:
         """Reads a character of ``region``, whatever it is."""
         self.emit(m.CHARS, region, _character, "a character", 1, 1)
 
-    def at(self, there: Label, texts: Iterable[str]) -> None:
-        """Goes ``there`` if one of ``texts`` follows."""
-        self.emit(m.AT, there, stop_finder(*self.spellings(texts)))
-
     def unless(self, texts: Iterable[str], there: Label, expected: Iterable[str] = ()) -> None:
         """Goes ``there`` if neither white space nor one of ``texts`` follows; ``expected`` are those that a diagnostic
         names."""
         finder = stop_finder(*self.spellings(texts))
         self.emit(m.UNLESS, there, finder, tuple(map(repr, expected)))
 
-    def follows(self, there: Label, texts: Iterable[str]) -> None:
-        """Goes ``there`` if one of ``texts`` follows. As `at`, but the end of the text is none of them."""
-        self.emit(m.FOLLOWS, there, stop_finder(*self.spellings(texts)))
+    def follows(self, there: Label, texts: Iterable[str], end: bool = False) -> None:
+        """Goes ``there`` if one of ``texts`` follows, or if ``end``, the end of the text."""
+        self.emit(m.FOLLOWS, there, stop_finder(*self.spellings(texts)), end)
 
     def spellings(self, texts: Iterable[str]) -> list[str]:
         """The forms in which ``texts`` may be in the machine's text."""

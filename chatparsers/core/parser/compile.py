@@ -132,7 +132,10 @@ class _Compiler:
     def sequence(self, node: n.Sequence, at: Place) -> None:
         region, markup, ends, after = at
         for index, item in enumerate(node.items, 1):
-            self.node(item, Place(region, markup, ends, (*node.items[index:], *after)))
+            if isinstance(item, (n.Literal, n.Token, n.Space)):  # nearly half of all nodes: they do not ask
+                self.node(item, at)
+            else:
+                self.node(item, Place(region, markup, ends, (*node.items[index:], *after)))
 
     def choice(self, node: n.Choice, at: Place) -> None:
         words = self._as_words(node)
@@ -268,19 +271,17 @@ class _Compiler:
         ``spell``: how a name is written; ``spelling`` is equal where it is. ``at``: where a name alone is; None:
         the run holds more.
         """
-        alone = None if chars == JSON_INSIDE else at
-        run = re.compile(f"(?:{self.code.alphabet.no_token}{chars})*", re.DOTALL).match
         what = "an argument's name" if tag is n.Tag.ARG_NAME else f"the {tag.value} of a call"
-        names = None
         # Without special tokens, a run of JSON holds every name that JSON can spell.
-        if tag is not n.Tag.ID and (chars != JSON_INSIDE or self.code.alphabet.chars):
-            follows = [] if at is None else self.code.spellings(begins(*at.after))
-            key = self.kinds.setdefault((tag, chars, spelling), object())
-            spelt = partial(self._spelt, spell)
-            names = Names(tag, _ITEMS[tag], run, spelt, follows, at is None, alone is not None, key)
-        plain = _ITEMS[tag] if at is not None and not spelling else 0
-        self.emit(m.CAPTURE, run, parts, what, names, alone is not None, plain)
-        if alone is not None and not any(text[0] in WHITE for text in _begun(alone.after, blank=True)):
+        declared = tag is not n.Tag.ID and (chars != JSON_INSIDE or bool(self.code.alphabet.chars))
+        spelt = partial(self._spelt, spell) if declared else None
+        follows = self.code.spellings(begins(*at.after)) if declared and at is not None else []
+        key = self.kinds.setdefault((tag, chars, spelling), object())
+        plain = at is not None and not spelling
+        no_token = self.code.alphabet.no_token
+        names = Names(tag, _ITEMS[tag], chars, no_token, parts, plain, spelt, follows, at is None, key)
+        self.emit(m.CAPTURE, names, what)
+        if names.alone and at and not any(text[0] in WHITE for text in _begun(at.after, blank=True)):
             self.emit(m.SPAN, m.MARKUP, _white)
 
     def _spelt(self, spell: Callable[[str], str], name: str) -> tuple[str, ...]:

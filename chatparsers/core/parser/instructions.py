@@ -34,15 +34,13 @@ CHARS region match shown least most
 VALUE region make put
     Reads one value with the transcoder that ``make(machine)`` makes. If ``put`` is true, the trail gets the
     transcoder's output, else only the text. Fails if the value is broken. Holds the text that the transcoder leaves.
-CAPTURE match parts shown names alone plain
-    Reads the run that ``match`` matches as part of a call's header. ``parts`` makes the items of the run. If it
-    makes none, fails and expects ``shown``. Holds the run, up to `MAX_HEADER`. ``names`` reads declared names that the
-    run does not hold (see `Names`). ``alone``: nothing else is in the run, so white space around it is markup,
-    which is read before it. ``plain``: the item that a run of letters and digits is as it stands; 0: `parts` must tell.
+CAPTURE names shown
+    Reads what ``names`` (see `Names`) finds as part of a call's header, or fails and expects ``shown``. Where a name is
+    alone, white space before it is markup, which is read first. Holds what may become longer, up to `MAX_HEADER`.
 CHOICE label
     Pushes a choice point that continues at the label.
 COMMIT label
-    Drops the choice point on top, or what is in its place, and goes to the label.
+    Drops the choice point or recovery point on top, or what is in its place, and goes to the label.
 BACK label
     Goes back in the text to the choice point on top, drops it and goes to the label. Ends a look-ahead that succeeds.
 FAILTWICE
@@ -63,8 +61,6 @@ DRAFT
     If text was held, it is a draft up to the furthest place reached: a `HOLD` before that would fail there again.
 RECOVER on_broken on_closed
     Pushes a recovery point. A failure that comes to it continues at ``on_broken`` inside a call, else at ``on_closed``.
-DISARM
-    Drops the recovery point on top.
 ABANDON
     Drops the latest recovery point and every frame above it, and continues at its ``on_closed``.
 MARK item value
@@ -85,12 +81,9 @@ PLACE region
 TOP label
     Begins each round of the body's loop: the region is content, and no call is open. Goes to the label at the end of
     the text.
-AT label finder
-    Goes to the label if one of the texts that ``finder`` looks for (see `StopFinder`) is here, or at the end of the
-    window. Holds the beginning of such a text.
-FOLLOWS label finder
-    Goes to the label if one of the texts that ``finder`` looks for (see `StopFinder`) is here. Holds the beginning
-    of such a text.
+FOLLOWS label finder end
+    Goes to the label if one of the texts that ``finder`` looks for (see `StopFinder`) is here, or if ``end``, at the
+    end of the text. Holds the beginning of such a text.
 UNLESS label finder shown
     Expects each of ``shown`` and goes to the label if neither white space nor one of the texts that ``finder`` looks
     for (see `StopFinder`) is here, whole or begun. Holds the beginning of such a text.
@@ -161,32 +154,30 @@ CAPTURE: Final = 11
 BACK: Final = 12
 FAILTWICE: Final = 13
 RECOVER: Final = 14
-DISARM: Final = 15
-TOP: Final = 16
-END: Final = 17
-CALLSUB: Final = 18
-RETURN: Final = 19
-NOTED: Final = 20
-UNOPENED: Final = 21
-DECLARED: Final = 23
-PLACE: Final = 24
-ABANDON: Final = 25
-AT: Final = 26
-UNSET: Final = 28
-IF: Final = 29
-SAME: Final = 30
-AFTER: Final = 31
-HOLD: Final = 32
-DRAFT: Final = 33
-BETWEEN: Final = 34
-USUAL: Final = 35
-UNLESS: Final = 36
-FOLLOWS: Final = 37
-NTH: Final = 38
-LINES: Final = 39
-BLANK: Final = 40
-LINE: Final = 22
-WORDS: Final = 27
+TOP: Final = 15
+END: Final = 16
+CALLSUB: Final = 17
+RETURN: Final = 18
+NOTED: Final = 19
+UNOPENED: Final = 20
+DECLARED: Final = 21
+PLACE: Final = 22
+ABANDON: Final = 23
+UNSET: Final = 24
+IF: Final = 25
+SAME: Final = 26
+AFTER: Final = 27
+HOLD: Final = 28
+DRAFT: Final = 29
+BETWEEN: Final = 30
+USUAL: Final = 31
+UNLESS: Final = 32
+FOLLOWS: Final = 33
+NTH: Final = 34
+LINES: Final = 35
+BLANK: Final = 36
+LINE: Final = 37
+WORDS: Final = 38
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""

@@ -28,7 +28,6 @@ from .instructions import (
     AFTER,
     ARG_NAME,
     ARGS_BEGIN,
-    AT,
     BACK,
     BETWEEN,
     BLANK,
@@ -46,7 +45,6 @@ from .instructions import (
     CONTENT,
     CUT,
     DECLARED,
-    DISARM,
     DRAFT,
     END,
     FAIL,
@@ -266,7 +264,8 @@ class Machine(MachineState):
                 match = ins[2].at(text, i)
                 if not final and (i == n or (match is not None and match[1] is not None)):
                     break
-                ip = ins[1] if match is not None and match[1] is None else ip + 1
+                here = match is not None and match[1] is None
+                ip = ins[1] if here or (i == n and ins[3]) else ip + 1
             elif op == SPAN:
                 match = ins[2](text, i)
                 end = match.end() if match else i
@@ -355,11 +354,6 @@ class Machine(MachineState):
                     at = max(self.furthest, self.base + i)
                     trail.append((NOTE, "", ("malformed", at, self._expected(at))))
                     ip = self.program.fallback
-            elif op == DISARM:
-                stack.pop()
-                if self.floor > len(stack):
-                    self.floor = len(stack)
-                ip += 1
             elif op == UNSET:
                 self.flags &= ~ins[1]
                 ip += 1
@@ -387,21 +381,11 @@ class Machine(MachineState):
                 trail.append((ins[1], "", ins[2]))
                 ip += 1
             elif op == CAPTURE:
-                names = ins[4]
-                if names is not None and (declared := names.declared(self)):
-                    end, parts = names.read(declared, ins[2], text, i, final, MAX_HEADER)
-                    if end < 0:
-                        break
-                else:
-                    match = ins[1](text, i, i + MAX_HEADER + 1)
-                    end = match.end() if match else i
-                    if end == n and not final and n - i <= MAX_HEADER:
-                        break
-                    if ins[5]:
-                        end = i + len(text[i:end].rstrip(WHITE))
-                    parts = ins[2](text[i:end]) if i < end <= i + MAX_HEADER else None
+                end, parts = ins[1].read(self, text, i, final)
+                if end < 0:
+                    break
                 if parts is None:
-                    match = white_space(text, i, i + MAX_HEADER + 1) if ins[5] else None
+                    match = white_space(text, i, i + MAX_HEADER + 1) if ins[1].alone else None
                     end = match.end() if match else i  # after the white space before the name
                     if i < end == n and not final and end - i <= MAX_HEADER:
                         break
@@ -409,7 +393,7 @@ class Machine(MachineState):
                         trail.append((MARKUP, text[i:end], None))
                         i = end
                     else:
-                        self._wanted(i, ins[3])
+                        self._wanted(i, ins[2])
                         ip = 0
                     continue
                 i = end
@@ -512,11 +496,6 @@ class Machine(MachineState):
                     self.flags &= ~HELD
                     self.drafted = self.furthest
                 ip += 1
-            elif op == AT:
-                match = ins[2].at(text, i)
-                if match is not None and match[1] is not None and not final:
-                    break
-                ip = ins[1] if i == n or (match is not None and match[1] is None) else ip + 1
             elif op == NTH:
                 match = ins[1].at(text, i)
                 if not final and (i == n or (match is not None and match[1] is not None)):

@@ -51,16 +51,16 @@ class Recovery:
         """Emits ``section`` with a recovery point. A failure inside a call continues at ``broken``, a failure after a
         call at ``closed``. If it fails before it commits, the machine tries the code that follows."""
         code = self.code
-        found, absent = Label(), Label()
+        found, absent, goes_on = Label(), Label(), Label()
         code.emit(m.RECOVER, broken, closed)
         code.emit(m.CHOICE, absent)
         section()
         code.emit(m.COMMIT, found)
         code.place(found)
-        code.emit(m.DISARM)
-        code.emit(m.JUMP, done)
+        code.emit(m.COMMIT, done)
         code.place(absent)
-        code.emit(m.DISARM)
+        code.emit(m.COMMIT, goes_on)
+        code.place(goes_on)
 
     def broken_call(self, entry: Label, loop: Label, ends: BrokenEnds) -> None:
         """Reads the rest of a broken call: all up to the next place where something may begin."""
@@ -112,8 +112,7 @@ class Recovery:
         code.place(again)
         code.emit(m.RECOVER, broken, unclosed)
         item()
-        code.emit(m.DISARM)
-        code.emit(m.JUMP, done)
+        code.emit(m.COMMIT, done)
         for entry, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
             found, lost = Label(), Label()
             code.place(entry)
@@ -150,7 +149,7 @@ class Recovery:
     def _over(self, over: Label, texts: tuple[str, ...], ends: BrokenEnds) -> None:
         """Goes to ``over`` where the text after a call that went wrong is over: at one of ``texts``, at something that
         begins, or at the end of the text."""
-        self.code.at(over, texts)
+        self.code.follows(over, texts, True)
         self.code.attempt(partial(self.begun, ends), over, m.BACK)
 
 

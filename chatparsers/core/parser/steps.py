@@ -12,7 +12,7 @@ from .instructions import ARG_NAME, HELD, NAME
 if TYPE_CHECKING:
     from .instructions import Item
     from .machine import Machine
-    from .names import Names, Parts
+    from .names import Names
 
 Match = Callable[[str, int], "re.Match[str] | None"]
 
@@ -29,8 +29,8 @@ class Step:
 
     ``text``: the text up to its first name. ``match`` matches all of it, what must come next, and each name as a group;
     None: a step that is not long has no name, and anything may come. ``more``: the texts after its names, each with
-    what matches all before it. ``names``: of each name, where its items are, its group, its item if it is plain
-    (`CAPTURE`), what finds its items otherwise, and its declared names (`Names`).
+    what matches all before it. ``names``: of each name, where its items are, its group, its item if it is plain, and
+    what it is in the program (`Names`).
 
     ``items``: those of the trail. ``pushed``: the frames that come onto the stack, after ``popped`` were taken off.
     ``ip``: the next instruction; -1: that of the last frame taken off. ``floor``: that of the machine, above the frames
@@ -49,7 +49,7 @@ class Step:
     least: int
     match: Match | None
     more: list[tuple[str, Match]]
-    names: list[tuple[int, int, int, Parts, Names | None]]
+    names: list[tuple[int, int, int, Names]]
     items: list[Item]
     popped: int
     pushed: list[tuple[int, int, int, bool]]
@@ -72,7 +72,8 @@ class Step:
 
 class Steps:
     """The steps of one place of the program, those of longer texts first; ``make`` finds them. ``long``: the long ones
-    with what matches them; they need ``least`` characters. ``met``: how often a machine came here before."""
+    with what matches them; they need ``least`` characters, 0: the steps are not made yet. ``met``: how often machines
+    came here before that."""
 
     __slots__ = ("least", "long", "make", "met", "steps")
 
@@ -81,27 +82,23 @@ class Steps:
         self.met = 0
         self.least = 0
         self.long: list[tuple[Match, Step]] = []
-        self.steps: list[Step] | None = None
+        self.steps: list[Step] = []
 
     def read(self, machine: Machine, text: str, i: int) -> int:
         """Does what the instructions would do with the text at ``i``, and returns where it ends; -1 if the window holds
         only the beginning of such a text, 0 if the instructions must read it."""
-        steps = self.steps
-        if steps is None:
-            self.met += 1
-            if self.met <= _UNUSUAL:
-                return 0
-            steps = self._made()
         left = len(text) - i
         match = None
         if left >= self.least:
+            if not self.least and not self._made():
+                return 0
             for whole, step in self.long:
                 match = whole(text, i)
                 if match is not None:
                     end = match.end() - step.ahead
                     break
         if match is None:
-            for step in steps:
+            for step in self.steps:
                 if text.startswith(step.text, i):
                     if step.match is None:
                         end = i + len(step.text) - step.ahead
@@ -125,8 +122,8 @@ class Steps:
         if match is not None:
             items = items[:]
             more = 0
-            for place, group, item, parts, names in step.names:
-                if names is not None and names.declared(machine):
+            for place, group, item, names in step.names:
+                if names.spell is not None and names.declared(machine):
                     return 0
                 run = name = match[group]
                 # As `Machine.named` does, without its list: most names are plain.
@@ -135,7 +132,7 @@ class Steps:
                 elif item == NAME:
                     name = machine.tool = machine.tools.meant(run)
                 elif not item:
-                    found = parts(run)
+                    found = names.parts(run)
                     if found is None:
                         return 0
                     items[place + more : place + more + 1] = machine.named(found)
@@ -157,10 +154,13 @@ class Steps:
                 setattr(machine, attribute, value)
         return end
 
-    def _made(self) -> list[Step]:
-        """Finds the steps."""
+    def _made(self) -> bool:
+        """Finds the steps if machines come here often."""
+        self.met += 1
+        if self.met <= _UNUSUAL:
+            return False
         steps = self.make()
+        self.steps = [step for step in steps if not step.long]
         self.long = [(step.match, step) for step in steps if step.long and step.match is not None]
         self.least = min([step.least for _, step in self.long], default=sys.maxsize)
-        self.steps = [step for step in steps if not step.long]
-        return self.steps
+        return True

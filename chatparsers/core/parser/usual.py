@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import string
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import groupby, product
@@ -31,7 +32,7 @@ from .alphabet import Alphabet
 from .code import WHITE, stop_finder
 from .instructions import Instruction, Item, Program
 from .machine import Machine
-from .names import JSON_INSIDE
+from .names import JSON_INSIDE, Names
 from .steps import Step, Steps
 
 _START, _VALUE, _ARGUMENTS, _CALL, _UNKNOWN = "", "value", "arguments", "call", "unknown"
@@ -172,14 +173,14 @@ def _parts(node: n.Node, alphabet: Alphabet, arguments: int) -> Iterator[str | _
 
 _FRAMES = 8
 """The stand-ins on the stack: how many frames a step may take off."""
-_STOP: Instruction = (m.CAPTURE, re.compile("(?s:.*)").match, None, "", None, False)
+_STOP: Instruction = (m.CHARS, m.MARKUP, re.compile("(?s:.*)").match, "", 0, sys.maxsize)
 """Waits for more, whatever comes."""
 _NEXT: Instruction = (*_STOP[:3], "the next step", *_STOP[4:])
 """In place of `USUAL`."""
-_MORE: Instruction = (m.FOLLOWS, -1, stop_finder())
+_MORE: Instruction = (m.FOLLOWS, -1, stop_finder(), False)
 """Comes before a choice, and waits for more."""
 _SURE = {
-    m.BACK, m.BETWEEN, m.BLANK, m.CALLSUB, m.CHARS, m.CHOICE, m.COMMIT, m.CUT, m.DISARM, m.FAIL, m.FAILTWICE, m.FOLLOWS,
+    m.BACK, m.BETWEEN, m.BLANK, m.CALLSUB, m.CHARS, m.CHOICE, m.COMMIT, m.CUT, m.FAIL, m.FAILTWICE, m.FOLLOWS,
     m.JUMP, m.LIT, m.MARK, m.RECOVER, m.RETURN, m.SPAN, m.TOP, m.UNLESS, m.WORDS,
 }  # fmt: skip
 """The instructions that ask for nothing but the text and what the trial itself put on the stack."""
@@ -207,7 +208,11 @@ class _Trial:
                 here = len(trial)
                 self.goes_on |= {here: ip, here + 1: ip}
                 if ins[0] == m.CAPTURE:
-                    trial += [(m.FOLLOWS, here + 2, stop_finder(_ANY)), _STOP, (m.LIT, -1 - ip, _ANY, "")]
+                    trial += [
+                        (m.FOLLOWS, here + 2, stop_finder(_ANY), False),
+                        _STOP,
+                        (m.LIT, -1 - ip, _ANY, ""),
+                    ]
                 else:
                     trial += [_MORE if ins[0] == m.CHOICE else _NEXT, trial[ip]]
                 trial[ip] = m.JUMP, here
@@ -262,7 +267,7 @@ class _Trial:
         step.long, step.least = long, len(text + ahead)
         step.items = [*_merged(made)]
         kinds = [item[0] for item in step.items]
-        captured = [self.code[-1 - kind] for kind in kinds if kind < 0]
+        captured = [self.code[-1 - kind][1] for kind in kinds if kind < 0]
         step.ahead = len(text + ahead) - machine.base - machine.i
         if (
             not kinds
@@ -275,9 +280,10 @@ class _Trial:
             or (inside := self.run(ip, text, ahead, True)) is None
         ):
             return None
+        places = [place for place, kind in enumerate(kinds) if kind < 0]
         step.names = [
-            (place, 1 + at, captured[at][6], captured[at][2], captured[at][4])
-            for at, place in enumerate(place for place, kind in enumerate(kinds) if kind < 0)
+            (place, group, names.item if names.plain else 0, names)
+            for group, (place, names) in enumerate(zip(places, captured, strict=True), 1)
         ]
         kept = sum(frame[1] >= self.stand_ins for frame in machine.stack)
         step.popped = _FRAMES - kept
@@ -292,16 +298,16 @@ class _Trial:
                 step.sets.append((attribute, value))
         return step
 
-    def _matches(self, step: Step, parts: tuple[str, ...], ahead: str, captured: list[Instruction]) -> bool:
+    def _matches(self, step: Step, parts: tuple[str, ...], ahead: str, captured: list[Names]) -> bool:
         """Finds what matches the step's text. Whether the names in it are read as they were in the trial: they are of
         the class that was asked for, end where it ends, and begin with nothing that the program compares them with."""
         *texts, last = parts[::2]
         texts.append(last + ahead)
         step.text, step.match, step.more = texts[0], None, []
         pattern = ""
-        for text, chars, then, ins in zip(texts[:-1], parts[1::2], texts[1:], captured, strict=True):
+        for text, chars, then, names in zip(texts[:-1], parts[1::2], texts[1:], captured, strict=True):
             inside = re.compile(self.no_token + chars, re.DOTALL).match
-            if ins[1].__self__.pattern != f"(?:{self.no_token}{chars})*" or not then or inside(then):
+            if names.chars != chars or not then or inside(then):
                 return False
             plain = "".join(filter(inside, _PLAIN))
             compared = {
