@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_faults_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def everything(model: Any, messages: Any, **options: Any) -> Any:
         sample = real(model, messages, **options)
-        sample._mask[:] = sample._mask.__class__("b", b"\x01" * len(sample))
+        sample._columns["loss_mask"] = array("b", b"\x01" * len(sample))
         return sample
 
     real = masks.sampled
