@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -10,14 +10,12 @@ from ...core.format import Format
 from ...errors import ChatParsersError
 from ...templates import Template
 from ...templates.jinja.limits import Limits, account
-from ...templates.probe.differences import is_marker, units
-from ..limits import Limit
 from .calls import find_calls
 from .found import Analysis, CallMarkers, ContentMarkers, Marker, Refused, Variant
 from .generate import to_format
 from .probes import ASKED, Asker, Rendering
 from .proof import prove
-from .reasoning import Outline, find_outline, one_call, turn_of
+from .reasoning import one_call, stops_of, turn_of, without_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,59 +75,33 @@ def _analyse(source: str, bos_token: str, eos_token: str, limits: Limits) -> Fou
 def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, Analysis]]:
     """The analyses to try, the fullest first. What cannot be found out goes to ``levels``."""
     try:
-        outline = find_outline(asker)
+        base = without_calls(asker)
     except Refused as error:
         levels.append(("content", str(error)))
         return
-    if outline.reasoning is not None and not asker.template.can.bare_calls:
-        asker.after = outline.reasoning.close.strip()
-    base = _base(asker, outline)
+    if base.reasoning is not None and not asker.template.can.bare_calls:
+        asker.after = base.reasoning.close.strip()
     try:
-        found = find_calls(asker, outline)
+        found = find_calls(asker, base)
     except Refused as error:
         levels.append(("tools", str(error)))
         found = None
     if found is not None:
-        yield "tools", _with_calls(asker, outline, base, *found)
+        yield "tools", _with_calls(asker, base, *found)
     if base.reasoning is not None:
         yield "reasoning", base
     yield "content", replace(base, variant="content", reasoning=None, block="")
 
 
-def _base(asker: Asker, outline: Outline) -> Analysis:
-    """The analysis without calls."""
-    refused = outline.refused
-    limits: tuple[Limit, ...] = ()
-    if outline.reasoning is None:  # what is shown of it is read as content
-        limits, refused = tuple(Limit("reasoning", line.partition(": ")[2]) for line in refused), ()
-    return Analysis(
-        "reasoning" if outline.reasoning else "content",
-        outline.header,
-        outline.reasoning,
-        outline.content,
-        None,
-        outline.block,
-        _stops(outline.end, [answer.wire for answer in asker.asked.values() if answer is not None]),
-        refused,
-        outline.markers,
-        limits=limits,
-    )
-
-
 def _with_calls(
-    asker: Asker,
-    outline: Outline,
-    base: Analysis,
-    variant: Variant,
-    calls: CallMarkers,
-    markers: tuple[Marker, ...],
+    asker: Asker, base: Analysis, variant: Variant, calls: CallMarkers, markers: tuple[Marker, ...]
 ) -> Analysis:
     """The analysis with the calls that were found, and with the ``markers`` that only calls show."""
-    calls, stops = _ends(outline, base.stops, calls)
+    calls, stops = _ends(base, calls)
     called = asker.shown("a call", calls=one_call())
-    calls, content = _around(outline, base.content, calls, called)
-    if outline.block:
-        content = replace(content, also=_beside(asker, outline))
+    calls, content = _around(base, calls, called)
+    if base.block:
+        content = replace(content, also=_beside(asker, base))
     elif content.close:
         content = replace(content, close=content.close + _gap(asker, content.close, calls.lead))
     opener = (calls.section[0] + calls.before).lstrip()
@@ -137,37 +109,37 @@ def _with_calls(
     return replace(
         base,
         sep=sep,
-        variant="channels" if outline.block else variant,
+        variant="channels" if base.block else variant,
         content=content,
         calls=calls,
-        markers=outline.markers + markers,
+        markers=base.markers + markers,
         stops=tuple(stop for stop in stops if not sep or not stop.lstrip().startswith(sep)),
         null_content=asker.takes_null(one_call()),
     )
 
 
-def _ends(
-    outline: Outline, stops: tuple[str, ...], calls: CallMarkers
-) -> tuple[CallMarkers, tuple[str, ...]]:
+def _ends(base: Analysis, calls: CallMarkers) -> tuple[CallMarkers, tuple[str, ...]]:
     """The calls, and the stops of the turn with what ends the turn after a call."""
-    if outline.block and not calls.parallel and calls.after.strip():
-        stops = tuple(dict.fromkeys((*stops, *_stops(calls.after))))
+    stops = base.stops
+    if base.block and not calls.parallel and calls.after.strip():
+        stops = tuple(dict.fromkeys((*stops, *stops_of(calls.after))))
         calls = replace(calls, end_optional=True)
     opening, closing = calls.section
     if closing.strip() and not opening.strip() and calls.array is None:
-        stops = tuple(dict.fromkeys((*stops, *_stops(closing))))
+        stops = tuple(dict.fromkeys((*stops, *stops_of(closing))))
         calls = replace(calls, section=(opening, ""))
     return calls, stops
 
 
 def _around(
-    outline: Outline, content: ContentMarkers, calls: CallMarkers, called: Rendering | None
+    base: Analysis, calls: CallMarkers, called: Rendering | None
 ) -> tuple[CallMarkers, ContentMarkers]:
     """The calls and the content, with the markers of content that a turn of calls alone writes too."""
-    turn = None if called is None else turn_of(called, outline.header)
+    content = base.content
+    turn = None if called is None else turn_of(called, base.header)
     if content.lead and turn is not None:
         calls = replace(calls, led=turn.startswith(content.lead))
-    if outline.block:
+    if base.block:
         calls = replace(calls, block="")  # of each block, not of calls alone
     wrapped = content.open + content.close
     if turn is not None and content.close and wrapped + calls.section[0] + calls.before in turn:
@@ -175,26 +147,6 @@ def _around(
     if calls.block and content.open and not content.open.startswith(calls.block):
         content = replace(content, open=calls.block + content.open)
     return calls, content
-
-
-def _stops(end: str, turns: Sequence[str] = ()) -> tuple[str, ...]:
-    """The texts that end a turn: the first marker that the template writes after it. If this marker also is inside
-    of ``turns``, which all end so, the tag that it begins, and the marker after that."""
-    core = end.strip()
-    if not core:
-        return ()
-    found = units(core)
-    stop = found[0] if is_marker(found[0]) else core.split()[0]
-    also: tuple[str, ...] = ()
-    inside = [turn[: -len(end)] for turn in turns if turn.endswith(end)]
-    for number, unit in enumerate(found[1:], 2):
-        if not any(stop in turn for turn in inside):
-            break
-        if is_marker(unit):
-            stop = "".join(found[:number])
-            also = tuple(unit for unit in found[number : number + 1] if is_marker(unit))
-    before = end[: len(end) - len(end.lstrip())]
-    return (before + stop, stop, *also) if before else (stop, *also)
 
 
 def _gap(asker: Asker, close: str, lead: str) -> str:
@@ -205,11 +157,11 @@ def _gap(asker: Asker, close: str, lead: str) -> str:
     return space.removesuffix(lead) if space != lead else ""
 
 
-def _beside(asker: Asker, outline: Outline) -> str:
+def _beside(asker: Asker, base: Analysis) -> str:
     """The text that opens content beside a call, if another text opens an answer."""
     answer = asker.shown("text beside a call", content=ASKED.content, calls=one_call())
     if answer is None:
         return ""
-    before = turn_of(answer, outline.header).partition(ASKED.content)[0].strip()
-    known = (outline.content.open.strip(), outline.reasoning.open.strip() if outline.reasoning else "")
+    before = turn_of(answer, base.header).partition(ASKED.content)[0].strip()
+    known = (base.content.open.strip(), base.reasoning.open.strip() if base.reasoning else "")
     return "" if before.endswith(known) else before

@@ -6,53 +6,32 @@ the text before the first call belongs to the section.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...templates.probe.differences import shared_end, shared_start
-from .found import CallMarkers
-from .reasoning import Outline
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """The texts around calls: of the section, of each call, between calls. ``stop``: the end of the turn."""
-
-    section: tuple[str, str]
-    before: str
-    after: str
-    separator: str
-    lead: str
-    block: str
-
-    def put(self, calls: CallMarkers) -> CallMarkers:
-        """The markers of calls with these texts around them."""
-        return replace(
-            calls,
-            section=self.section,
-            before=self.before,
-            after=self.after,
-            separator=self.separator,
-            lead=self.lead,
-        )
+from .found import Analysis, CallMarkers
 
 
 def divide(
-    outline: Outline,
+    calls: CallMarkers,
+    base: Analysis,
     opening: str,
     beside: str | None,
     closing: str,
     between: str | None,
     prefill: str,
     marks: tuple[str, ...] = (),
-) -> Around:
-    """Divides the texts around calls. ``opening``: before the first call; ``beside``: the same after content.
-    ``closing``: after the last call. ``between``: between two calls, None if two are never shown. ``prefill``: the part
-    of the turn that the prompt wrote. ``marks``: markers that come before a tag and belong to it."""
+) -> CallMarkers:
+    """The calls with the texts around them: of the section, of each call, between calls.
+
+    ``opening``: before the first call; ``beside``: the same after content. ``closing``: after the last call.
+    ``between``: between two calls, None if two are never shown. ``prefill``: the part of the turn that the prompt
+    wrote. ``marks``: markers that come before a tag and belong to it."""
     lead, block = "", ""
     if beside is not None:
-        close = outline.content.close.strip()
-        if outline.block and outline.reasoning is not None:
-            close = close or outline.reasoning.close.strip()
+        close = base.content.close.strip()
+        if base.block and base.reasoning is not None:
+            close = close or base.reasoning.close.strip()
         if close and beside.strip().startswith(close):
             beside = beside[beside.index(close) + len(close) :]
         shared = shared_end(beside, opening, marks=marks)
@@ -63,20 +42,26 @@ def divide(
         elif shared.strip():
             opening = shared
     elif opening.strip():
-        opening = _without_thought(opening, outline)
+        opening = _without_thought(opening, base)
     lead = opening[: len(opening) - len(opening.lstrip())]
     opening = opening.lstrip()
-    closing = _without_end(closing, outline.end)
+    closing = _without_end(closing, base.end)
     if between is None:
-        after = closing
-        return Around(("", ""), opening, after, "", lead, block)
+        return replace(calls, before=opening, after=closing, lead=lead, block=block)
     after = shared_start(between, closing, marks=marks)
     for mark in marks:
         after = after.removesuffix(mark)
     rest = between[len(after) :]
     before = shared_end(rest, opening, marks=marks)
-    separator = minus(rest, before)
-    return Around((minus(opening, before), closing[len(after) :]), before, after, separator, lead, block)
+    return replace(
+        calls,
+        section=(minus(opening, before), closing[len(after) :]),
+        before=before,
+        after=after,
+        separator=minus(rest, before),
+        lead=lead,
+        block=block,
+    )
 
 
 def minus(text: str, end: str) -> str:
@@ -93,9 +78,9 @@ def _without_end(closing: str, end: str) -> str:
     return closing
 
 
-def _without_thought(opening: str, outline: Outline) -> str:
+def _without_thought(opening: str, base: Analysis) -> str:
     """The text that opens the calls, without an empty thought or an empty answer before it."""
-    reasoning = outline.reasoning
+    reasoning = base.reasoning
     text = opening
     if reasoning is not None:
         at = text.find(reasoning.close.strip())
@@ -103,7 +88,7 @@ def _without_thought(opening: str, outline: Outline) -> str:
             text = text[at + len(reasoning.close.strip()) :]
             kept = reasoning.close[len(reasoning.close.rstrip()) :]
             text = text[len(kept) :] if kept and text.startswith(kept) else text
-    content = outline.content
+    content = base.content
     if content.close and content.close in text:
         text = text.partition(content.close)[2]
     return text

@@ -10,24 +10,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .found import CallMarkers, Marker, Variant
+from .found import Analysis, CallMarkers, Marker, Variant
 from .json_calls import json_calls
 from .named_calls import named_calls
 from .probes import ADDRESSEE, ASKED, CLOSED, Asker
 from .questions import ask_calls, json_with
-from .reasoning import Outline
 
 
-def find_calls(asker: Asker, outline: Outline) -> tuple[Variant, CallMarkers, tuple[Marker, ...]] | None:
+def find_calls(asker: Asker, base: Analysis) -> tuple[Variant, CallMarkers, tuple[Marker, ...]] | None:
     """How calls are written; None if the template shows no calls. Raises `Refused`, which names the open question."""
     asked = ask_calls(asker)
     if asked is None:
         return None
     span = json_with(asked.one.wire, ASKED.names[0])
     if span is not None and ASKED.texts[0] in asked.one.wire[span.start : span.end]:
-        variant, calls = json_calls(asked, outline, span)
+        variant, calls = json_calls(asked, base, span)
     else:
-        variant, calls = named_calls(asker, asked, outline)
+        variant, calls = named_calls(asker, asked, base)
     if not calls.parallel:
         calls = replace(calls, separator="")
     name, given = ASKED.names[0], calls.arguments

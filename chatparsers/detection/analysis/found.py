@@ -180,7 +180,8 @@ class Analysis(Shown):
     """All that was found in the renderings of one template.
 
     ``variant``: the kind of format in one word. ``header``: the role header that the prompt writes. ``block``: the text
-    that opens a further block of the turn, if the prompt opens the first. ``stops`` end the turn. ``refused``: the
+    that opens a further block of the turn, if the prompt opens the first. ``end``: the template's text after an answer,
+    unchanged; ``stops`` end the turn. ``refused``: the
     questions that stayed open, a line each. ``markers``: each marker with the rendering that shows it. ``confidence``:
     the share of the turns read back exactly in the proof, from 0 to 1, among those of a template that writes messages
     of all kinds (reasoning, several calls, text beside them). ``null_content``: whether the template writes a call with
@@ -203,6 +204,7 @@ class Analysis(Shown):
     preserved_tokens: tuple[str, ...] = ()
     limits: tuple[Limit, ...] = ()
     sep: str = ""
+    end: str = ""
 
     @property
     def tools(self) -> bool:

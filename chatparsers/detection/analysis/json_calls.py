@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from .around import divide
-from .found import CallMarkers, Refused, Variant
+from .found import Analysis, CallMarkers, Refused, Variant
 from .probes import ASKED, Call, Rendering
 from .questions import DECODER, Asked, Span, json_spans, json_with
-from .reasoning import Outline
 
 
-def json_calls(asked: Asked, outline: Outline, span: Span) -> tuple[Variant, CallMarkers]:
+def json_calls(asked: Asked, base: Analysis, span: Span) -> tuple[Variant, CallMarkers]:
     wire = asked.one.wire
     listed = isinstance(span.value, list)
     item = span.value[0] if listed and len(span.value) == 1 else span.value
@@ -43,17 +42,12 @@ def json_calls(asked: Asked, outline: Outline, span: Span) -> tuple[Variant, Cal
             raise Refused("calls: each call is a JSON array of its own")
     elif listed:
         array = ("", "", " ", "")
-    around = divide(outline, opening, beside, closing, between, asked.one.opening)
+    calls = divide(shape, base, opening, beside, closing, between, asked.one.opening)
     if array is not None:
-        around = replace(
-            around,
-            section=(around.section[0] + around.before, around.after + around.section[1]),
-            before="",
-            after="",
-            separator="",
-        )
-    calls = replace(around.put(shape), array=array, parallel=asked.two is not None)
-    calls = replace(calls, alone=not (calls.section[0] + calls.before).strip() and beside is None)
+        section = calls.section[0] + calls.before, calls.after + calls.section[1]
+        calls = replace(calls, section=section, before="", after="", separator="")
+    alone = not (calls.section[0] + calls.before).strip() and beside is None
+    calls = replace(calls, array=array, parallel=asked.two is not None, alone=alone)
     variant: Variant = "name-as-key" if shape.as_key else "json-native"
     if "```" in opening:
         variant = "markdown-block"
@@ -91,16 +85,17 @@ def _members(asked: Asked, item: Mapping[str, Any]) -> CallMarkers:
     nested, id_form = "", ""
     found: list[tuple[str, str]] = []
     for key, value in item.items():
-        if value == call.name:
-            found.append(("name", key))
-        elif value == dict(call.arguments):
-            found.append(("args", key))
+        if kind := _kind(value, call):
+            found.append((kind, key))
         elif value == call.id:
             found.append(("id", key))
             id_form = form_of_id(call.id)
         elif isinstance(value, dict) and call.name in value.values():
             nested = key
-            inner = _members_of(value, call)
+            inner = [(_kind(part, call), name) for name, part in value.items()]
+            other = next((name for kind, name in inner if not kind), None)
+            if other is not None:
+                raise Refused(f"calls: the member {other!r} beside the name is {value[other]!r:.60}")
             found += inner
         elif isinstance(value, str) and second is not None and value != second.get(key):
             if not (value.isdigit() and str(second.get(key)).isdigit()):
@@ -123,16 +118,8 @@ def form_of_id(id: str) -> Literal["short", "any"]:
     return "short" if re.fullmatch("[A-Za-z0-9]{9}", id) else "any"
 
 
-def _members_of(value: Mapping[str, Any], call: Call) -> list[tuple[str, str]]:
-    found = []
-    for key, inner in value.items():
-        if inner == call.name:
-            found.append(("name", key))
-        elif inner == dict(call.arguments):
-            found.append(("args", key))
-        else:
-            raise Refused(f"calls: the member {key!r} beside the name is {inner!r:.60}")
-    return found
+def _kind(value: object, call: Call) -> str:
+    return "name" if value == call.name else "args" if value == dict(call.arguments) else ""
 
 
 def _second_item(asked: Asked) -> Mapping[str, Any] | None:

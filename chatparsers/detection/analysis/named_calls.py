@@ -10,14 +10,13 @@ from ...core import Elements, Gemma
 from ...templates.probe.differences import shared_start
 from .arguments import Separate, separate
 from .around import divide
-from .found import Arguments, CallMarkers, Refused, Variant
+from .found import Analysis, Arguments, CallMarkers, Refused, Variant
 from .json_calls import form_of_id
 from .probes import ASKED, Asker
 from .questions import DECODER, Asked, Span
-from .reasoning import Outline
 
 
-def named_calls(asker: Asker, asked: Asked, outline: Outline) -> tuple[Variant, CallMarkers]:
+def named_calls(asker: Asker, asked: Asked, base: Analysis) -> tuple[Variant, CallMarkers]:
     name, key, text = ASKED.names[0], ASKED.keys[0], ASKED.texts[0]
     wire = asked.one.wire
     at = wire.rfind(name, 0, wire.index(text)) if text in wire else -1
@@ -45,8 +44,8 @@ def named_calls(asker: Asker, asked: Asked, outline: Outline) -> tuple[Variant, 
     else:
         calls, between = _identified(asked, calls, between)
     marks = found.arguments.syntax.tokens
-    around = divide(outline, opening, beside, closing, between, asked.one.opening, marks)
-    calls = replace(around.put(calls), parallel=asked.two is not None, block=around.block or calls.block)
+    calls = replace(calls, parallel=asked.two is not None)
+    calls = divide(calls, base, opening, beside, closing, between, asked.one.opening, marks)
     if not (calls.section[0] + calls.before).strip():
         raise Refused("calls: nothing stands before a call's name")
     return _variant(calls), calls

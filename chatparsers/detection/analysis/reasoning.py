@@ -10,27 +10,16 @@ a call or a user's message.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
-from ...templates.probe.differences import shared_end, shared_start, units
-from .found import ContentMarkers, Marker, ReasoningMarkers, Refused
+from ...templates.probe.differences import is_marker, shared_end, shared_start, units
+from ..limits import Limit
+from .found import Analysis, ContentMarkers, Marker, ReasoningMarkers, Refused
 from .probes import ASKED, Asker, Call, Rendering
 
 _THINKING = (None, True, False)
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """The parts of a turn except for its calls. ``end``: the template's text after an answer, unchanged."""
-
-    header: str
-    reasoning: ReasoningMarkers | None
-    content: ContentMarkers
-    block: str
-    end: str
-    markers: tuple[Marker, ...]
-    refused: tuple[str, ...]
 
 
 def one_call() -> tuple[Call, ...]:
@@ -44,8 +33,9 @@ def turn_of(answer: Rendering, header: str) -> str:
     return written + answer.wire
 
 
-def find_outline(asker: Asker) -> Outline:
-    """Asks for answers with and without reasoning, thinking on and off. Raises `Refused` if no answer is shown."""
+def without_calls(asker: Asker) -> Analysis:
+    """The analysis of answers with and without reasoning, thinking on and off. Raises `Refused` if no answer is
+    shown."""
     answers = [
         found
         for thinking in _THINKING
@@ -90,7 +80,41 @@ def find_outline(asker: Asker) -> Outline:
         )
     if end.strip():
         seen.append(_marker("end of turn", end.strip(), answers[0]))
-    return Outline(header, reasoning, content, block, end, tuple(seen), tuple(refused))
+    limits: list[Limit] = []
+    if reasoning is None:  # what is shown of it is read as content
+        limits, refused = [Limit("reasoning", line.partition(": ")[2]) for line in refused], []
+    return Analysis(
+        "reasoning" if reasoning else "content",
+        header,
+        reasoning,
+        content,
+        block=block,
+        end=end,
+        stops=stops_of(end, [answer.wire for answer in asker.asked.values() if answer is not None]),
+        refused=tuple(refused),
+        markers=tuple(seen),
+        limits=tuple(limits),
+    )
+
+
+def stops_of(end: str, turns: Sequence[str] = ()) -> tuple[str, ...]:
+    """The texts that end a turn: the first marker that the template writes after it. If this marker also is inside
+    of ``turns``, which all end so, the tag that it begins, and the marker after that."""
+    core = end.strip()
+    if not core:
+        return ()
+    found = units(core)
+    stop = found[0] if is_marker(found[0]) else core.split()[0]
+    also: tuple[str, ...] = ()
+    inside = [turn[: -len(end)] for turn in turns if turn.endswith(end)]
+    for number, unit in enumerate(found[1:], 2):
+        if not any(stop in turn for turn in inside):
+            break
+        if is_marker(unit):
+            stop = "".join(found[:number])
+            also = tuple(unit for unit in found[number : number + 1] if is_marker(unit))
+    before = end[: len(end) - len(end.lstrip())]
+    return (before + stop, stop, *also) if before else (stop, *also)
 
 
 def _thoughts(asker: Asker) -> list[Rendering]:
