@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import TemplateError
-from ..templates.jinja.undefined import watched
+from ..templates.jinja.environment import watched
 from .report import Finding
 from .subject import CLOCK, HELLO, SYSTEM, Messages, Subject, answer, call, excerpt, quoted, result, user
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import TemplateError
 from .jinja.environment import compile_source, strftime_now
 from .jinja.failure import Exhausted, explain
-from .jinja.limits import Borrowed, Limits, Measured, account, current, depth_of
+from .jinja.limits import Borrowed, Limits, Measured, account, current
 from .messages import Wants, described, own, own_tools
 
 if TYPE_CHECKING:
@@ -114,6 +114,6 @@ class Code:
             functions = [tool["function"] for tool in copies if isinstance(tool, dict) and "function" in tool]
             meter = current()
             parts = (copies, *copies, *functions)
-            sizes = {id(part): Measured(*meter.measured(part), depth_of(part)) for part in parts}
+            sizes = {id(part): meter.measured(part) for part in parts}
             self._last_tools = last = key, copies, sizes
         return last[1], last[2]

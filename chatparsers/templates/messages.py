@@ -137,25 +137,20 @@ def shape(
     """
     shaped: list[dict[str, Any]] = []
     ids = Ids(wants.call_ids) if ids is None else ids
-    # Then a role and a text stay as they are.
+    # Then a role and a text stay as they are, as do most results.
     bare = wants.content_as != "parts" and wants.reasoning_as != "blocks"
     for index, message in enumerate(messages, first):
         if (
             bare
             and type(message) is dict
-            and len(message) == 2
             and type(message.get("content")) in TEXTS
-            and type(message.get("role")) is str
-        ):
-            shaped.append(message)
-            continue
-        if (
-            bare
-            and wants.call_ids == "keep"
-            and type(message) is dict
-            and message.get("role") == "tool"
-            and type(message.get("content")) in TEXTS
-            and _SCALARS.issuperset(map(type, message.values()))
+            and (
+                type(message.get("role")) is str
+                if len(message) == 2
+                else wants.call_ids == "keep"
+                and message.get("role") == "tool"
+                and _SCALARS.issuperset(map(type, message.values()))
+            )
         ):
             shaped.append(message)
             continue

@@ -204,7 +204,7 @@ def test_a_trace_of_a_built_in_template_is_the_rendering(name: str) -> None:
             "{{ t.removeprefix(' ') }}",
             "{{ t.removesuffix('é') }}",
             "{{ t.center(20) }}",
-            "{{ t | wordwrap(4) }}",
+            "{{ t | truncate(4) }}",
             "{{ t.x }}",
         ),
         *(

@@ -4,17 +4,17 @@ As in transformers: an immutable sandbox, ``trim_blocks``, ``lstrip_blocks``, lo
 %}``, the filter ``tojson`` and the functions ``raise_exception`` and ``strftime_now``. In addition, because
 templates in use need them: the filter ``from_json``, ``tojson`` of iterables and of exact numbers,
 ``list.append`` and ``list.pop``. The last two are safe because a template sees only copies of the caller's
-data (see ``messages.own``). ``limits`` says how much a template may do.
+data (see ``messages.own``). What `guards.ABSENT` lists is not there. ``limits`` says how much a template may do.
 
 Source: ``transformers.utils.chat_template_utils._compile_jinja_template``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .limits import current
 
@@ -137,3 +137,17 @@ def asked_of(source: str) -> Asked:
         if isinstance(call.node, nodes.Getattr) and call.node.attr in _SEARCHES:
             inside.update(text for argument in call.args for text in texts(argument))
     return Asked(frozenset(inside), frozenset(whole))
+
+
+def watched(names: Iterable[str], written: set[str]) -> dict[str, Any]:
+    """Undefined values for the variables of these names that no function has, for which jinja writes nothing. When a
+    template writes one as text, its name goes into ``written``."""
+
+    from jinja2 import Undefined
+
+    class Watched(Undefined):
+        def __str__(self) -> str:
+            written.add(str(self._undefined_name))
+            return ""
+
+    return {name: Watched(name=name) for name in names if name not in environment().globals}

@@ -30,7 +30,7 @@ from .failure import Exhausted, explain
 
 
 class Measured(NamedTuple):
-    """A container: its size as `Meter.measured` says it, its entries, and how deep it nests."""
+    """A container: about how many characters it has when it is printed, its entries, and how deep it nests."""
 
     total: int
     nodes: int
@@ -180,48 +180,47 @@ class Meter:
                 self.number(value)
             return 8
         known = self.known.get(id(value))
-        if known is not None:
-            total, nodes, _ = known
-            if total + 2 * nodes > self.left:
-                self.afford(total + 2 * nodes)
-        else:
-            total, nodes = self.measured(value)
+        total, nodes, _ = self.measured(value) if known is None else known
+        if total + 2 * nodes > self.left:
+            self.afford(total + 2 * nodes)
         self.spend(2 * nodes + 2)
         return total
 
-    def measured(self, value: object) -> tuple[int, int]:
-        """The size of a container, and the number of its entries. Raises `Exhausted` if the account cannot pay it."""
-        total, nodes, stack = 0, 0, [value]
-        while stack:
-            item: Any = stack.pop()
-            kind = type(item)
-            if kind is str:
-                total += len(item)
-            elif kind in _SCALARS:
-                total += 4
-                if kind is int and item.bit_length() > _WORD:
-                    self.number(item)
-            elif kind is dict or kind is list or kind is tuple:
-                nodes += len(item)
-                total += 8 * len(item) + 8
-                if kind is dict:
-                    try:
-                        total += len("".join(item))
-                    except TypeError:  # a key that is not a text
-                        stack.extend(item)
-                    item = item.values()
-                stack.extend(item)
-                if total + 2 * nodes > self.left:
-                    self.afford(total + 2 * nodes)
-            elif isinstance(item, (str, bytes)):  # markup escapes what is added to it
-                total += len(item) * (6 if isinstance(item, bytes) or hasattr(item, "__html__") else 1)
-            elif isinstance(item, Decimal):
-                total += len(str(item))
-            else:
-                inner = entries(item)
-                if inner is not None:
-                    stack.append(list(inner))
-        return total, nodes
+    def measured(self, value: object) -> Measured:
+        """The measures of a container. Raises `Exhausted` if the account cannot pay it."""
+        total, nodes, depth = 0, 0, 0
+        level: list[Any] = [value]
+        while level:
+            depth += 1
+            inner: list[Any] = []
+            for item in level:
+                kind = type(item)
+                if kind is str:
+                    total += len(item)
+                elif kind in _SCALARS:
+                    total += 4
+                    if kind is int and item.bit_length() > _WORD:
+                        self.number(item)
+                elif kind is dict or kind is list or kind is tuple:
+                    nodes += len(item)
+                    total += 8 * len(item) + 8
+                    if total + 2 * nodes > self.left:
+                        self.afford(total + 2 * nodes)
+                    if kind is dict:
+                        try:
+                            total += len("".join(item))
+                        except TypeError:  # a key that is not a text
+                            inner.extend(item)
+                        item = item.values()
+                    inner.extend(item)
+                elif isinstance(item, (str, bytes)):  # markup escapes what is added to it
+                    total += len(item) * (6 if isinstance(item, bytes) or hasattr(item, "__html__") else 1)
+                elif isinstance(item, Decimal):
+                    total += len(str(item))
+                elif (found := entries(item)) is not None:
+                    inner.append(list(found))
+            level = inner
+        return Measured(total, nodes, depth)
 
     def made(self, value: _T) -> _T:
         """``value``, which an operation has just made out of values at least as large, once it is paid for."""
@@ -499,15 +498,6 @@ def entries(value: object) -> list[Any] | tuple[Any, ...] | None:
         return list(value)  # type: ignore[call-overload, no-any-return]
     fields = getattr(value, "_Namespace__attrs", None) if type(value).__name__ == "Namespace" else None
     return list(fields.values()) if isinstance(fields, dict) else None
-
-
-def depth_of(value: Any) -> int:
-    """How deep the value nests; its size is paid for."""
-    depth, level = 0, [value]
-    while level:
-        depth += 1
-        level = [inner for item in level if type(item) is not str for inner in entries(item) or ()]
-    return depth
 
 
 def digits() -> int:

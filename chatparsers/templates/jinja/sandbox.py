@@ -4,7 +4,8 @@
 
 - The compiler writes a payment at the head of each body that may run again (`Compiler.blockvisit`), by the weight of
   the body, and lets the account do the operators, comparisons, slices and the output.
-- `Sandbox.call` pays for methods of texts, lists and the like; `guards` has the filters, tests and functions.
+- `Sandbox.call` pays for methods of texts, lists and the like; `guards` has the filters and tests, and says which of
+  jinja's and Python's are not there.
 - While a template is compiled, a constant is not computed if the result may be larger than its source.
 
 This module imports jinja2, so it is imported when the first template is compiled.
@@ -28,7 +29,7 @@ from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, modifies_known_mutable
 from jinja2.utils import Namespace
 
-from .guards import FILTERS, GLOBALS, TESTS, Formatter, method
+from .guards import ABSENT, FILTERS, TESTS, Formatter, method
 from .limits import current
 from .traced import Traced
 
@@ -40,7 +41,7 @@ _SAFE = {
     (type(made), name)
     for made in _EMPTY
     for name in dir(made)
-    if not name.startswith(("_", "format")) and not modifies_known_mutable(made, name)
+    if not name.startswith(("_", "format")) and name not in ABSENT and not modifies_known_mutable(made, name)
 }
 _SAFE |= {(LoopContext, name) for name in dir(LoopContext) if not name.startswith("_")}
 _SAFE |= {(Traced, name) for kind, name in _SAFE if kind is str}
@@ -151,12 +152,13 @@ class Compiler(CodeGenerator):
             last = number + 1 == len(node.ops)
             name = "" if last else self.temporary_identifier()
             cheap = _cheap(left, operand.expr, operand.op)
-            self.write("(" if cheap else f"meter.{_COMPARISONS[operand.op]}(")
+            sign, paid = _COMPARISONS[operand.op]
+            self.write("(" if cheap else f"meter.{paid}(")
             if isinstance(left, nodes.InternalName):
                 self.write(left.name)
             else:
                 self.visit(left, frame)
-            self.write(f" {_OPERATORS[operand.op]} " if cheap else ", ")
+            self.write(f" {sign} " if cheap else ", ")
             self.write("" if last else f"({name} := ")
             self.visit(operand.expr, frame)
             self.write(")" if last else "))")
@@ -233,16 +235,9 @@ class Compiler(CodeGenerator):
         super()._output_child_post(node, frame, finalize)
 
 
-def _operator(name: str) -> Callable[[Compiler, nodes.BinExpr, Frame], None]:
-    def visit(self: Compiler, node: nodes.BinExpr, frame: Frame) -> None:
-        self._ask(name, frame, node.left, node.right)
-
-    return visit
-
-
-def _sign(name: str) -> Callable[[Compiler, nodes.UnaryExpr, Frame], None]:
-    def visit(self: Compiler, node: nodes.UnaryExpr, frame: Frame) -> None:
-        self._ask(name, frame, node.node)
+def _operator(name: str) -> Callable[[Compiler, nodes.Expr, Frame], None]:
+    def visit(self: Compiler, node: nodes.Expr, frame: Frame) -> None:
+        self._ask(name, frame, *node.iter_child_nodes())
 
     return visit
 
@@ -255,31 +250,22 @@ for _node, _name in {
     "FloorDiv": "floor_divide",
     "Pow": "power",
     "Mod": "modulo",
+    "Neg": "negative",
+    "Pos": "positive",
 }.items():
     setattr(Compiler, f"visit_{_node}", _operator(_name))
-for _node, _name in {"Neg": "negative", "Pos": "positive"}.items():
-    setattr(Compiler, f"visit_{_node}", _sign(_name))
 
-_OPERATORS = {
-    "eq": "==",
-    "ne": "!=",
-    "gt": ">",
-    "gteq": ">=",
-    "lt": "<",
-    "lteq": "<=",
-    "in": "in",
-    "notin": "not in",
-}
 _COMPARISONS = {
-    "eq": "equal",
-    "ne": "unequal",
-    "gt": "greater",
-    "gteq": "at_least",
-    "lt": "less",
-    "lteq": "at_most",
-    "in": "inside",
-    "notin": "outside",
+    "eq": ("==", "equal"),
+    "ne": ("!=", "unequal"),
+    "gt": (">", "greater"),
+    "gteq": (">=", "at_least"),
+    "lt": ("<", "less"),
+    "lteq": ("<=", "at_most"),
+    "in": ("in", "inside"),
+    "notin": ("not in", "outside"),
 }
+"""Each comparison as Python writes it, and as the account does it."""
 
 
 def _cheap(left: nodes.Expr, right: nodes.Expr, operator: str) -> bool:
@@ -342,9 +328,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             optimized=False,
             extensions=[Generation, LoopControlExtension],
         )
-        self.filters.update(FILTERS)
+        self.filters = {name: made for name, made in self.filters.items() if name not in ABSENT} | FILTERS
         self.tests.update(TESTS)
-        self.globals.update(GLOBALS, raise_exception=raise_exception)
+        self.globals["raise_exception"] = raise_exception
+        del self.globals["lipsum"]
 
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:
@@ -363,7 +350,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if type(obj) is list and attr in _LIST_METHODS:
             return True
-        return not isinstance(obj, Decimal) and super().is_safe_attribute(obj, attr, value)
+        if isinstance(obj, (Decimal, bytes)) or (attr in ABSENT and isinstance(obj, (str, int, float))):
+            return False
+        return super().is_safe_attribute(obj, attr, value)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         # jinja2's rules, with a shorter way for what nearly every look-up is.

@@ -12,8 +12,9 @@ place where operators, output and filters see traced texts. Nothing of this runs
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, SupportsIndex
 
 from .exact import to_json
@@ -26,6 +27,27 @@ both spans have the same length, the characters are the source's own, else anoth
 _ESCAPED = re.compile('[\\\\"\x00-\x1f\x7f\ud800-\udfff]')
 _ESCAPED_ASCII = re.compile("[^ !#-\\[\\]-~]")
 _SHORT = frozenset('"\\\n\r\t\b\f')
+
+
+def _at_start(method: Callable[..., str]) -> Callable[..., str]:
+    """A method whose result is the beginning of the text, under its name: by that the sandbox knows what it costs."""
+    return wraps(method)(lambda self, *given: self._cut(0, len(method(self, *given))))
+
+
+def _at_end(method: Callable[..., str]) -> Callable[..., str]:
+    """A method whose result is the end of the text."""
+    return wraps(method)(lambda self, *given: self._cut(len(self) - len(method(self, *given)), len(self)))
+
+
+def _as_long(method: Callable[..., str]) -> Callable[..., str]:
+    """A method whose result is mostly as long as the text, and shows its characters in their order."""
+
+    @wraps(method)
+    def spelt(self: Traced) -> str:
+        result = method(self)
+        return traced(result, self._runs) if len(result) == len(self) else carried(result, self)
+
+    return spelt
 
 
 class Traced(str):
@@ -83,24 +105,11 @@ class Traced(str):
             runs.append((left - start, right - start, source, first, last))
         return traced(piece, tuple(runs)) if runs else piece
 
-    def lstrip(self, chars: str | None = None) -> str:
-        return self._cut(len(self) - len(str.lstrip(self, chars)), len(self))
-
-    def rstrip(self, chars: str | None = None) -> str:
-        return self._cut(0, len(str.rstrip(self, chars)))
+    lstrip, removeprefix = map(_at_end, (str.lstrip, str.removeprefix))
+    rstrip, removesuffix = map(_at_start, (str.rstrip, str.removesuffix))
 
     def strip(self, chars: str | None = None) -> str:
-        length = len(str.strip(self, chars))
-        if length == len(self):
-            return self
-        start = len(self) - len(str.lstrip(self, chars))
-        return self._cut(start, start + length)
-
-    def removeprefix(self, prefix: str) -> str:
-        return self._cut(len(prefix), len(self)) if self.startswith(prefix) else self
-
-    def removesuffix(self, suffix: str) -> str:
-        return self._cut(0, len(self) - len(suffix)) if suffix and self.endswith(suffix) else self
+        return self.lstrip(chars).rstrip(chars)
 
     def _pieces(self, pieces: Iterable[str]) -> Iterator[str]:
         """The pieces, which are in this text in this order."""
@@ -125,21 +134,15 @@ class Traced(str):
         return list(self._pieces(found) if sep is None else self._between(found, sep))
 
     def splitlines(self, keepends: bool = False) -> list[str]:
-        lines = self._between(str.splitlines(self, True), "")
-        found = str.splitlines(self, keepends)
-        return [line[: len(bare)] for line, bare in zip(lines, found, strict=True)]
+        return list(self._pieces(str.splitlines(self, keepends)))
 
     def partition(self, sep: str) -> tuple[str, str, str]:
-        at = str.find(self, sep)
-        return (self, "", "") if at < 0 else self._parted(at, sep)
+        before, between, after = self._between(str.partition(self, sep), "")
+        return before, between, after
 
     def rpartition(self, sep: str) -> tuple[str, str, str]:
-        at = str.rfind(self, sep)
-        return ("", "", self) if at < 0 else self._parted(at, sep)
-
-    def _parted(self, at: int, sep: str) -> tuple[str, str, str]:
-        end = at + len(sep)
-        return self[:at], self[at:end], self[end:]
+        before, between, after = self._between(str.rpartition(self, sep), "")
+        return before, between, after
 
     def replace(self, old: str, new: str, count: SupportsIndex = -1) -> str:
         if not old:
@@ -150,20 +153,7 @@ class Traced(str):
     def join(self, items: Iterable[str]) -> str:
         return interleaved(self, list(items))
 
-    def _as_long(self, result: str) -> str:
-        return traced(result, self._runs) if len(result) == len(self) else carried(result, self)
-
-    def lower(self) -> str:
-        return self._as_long(str.lower(self))
-
-    def upper(self) -> str:
-        return self._as_long(str.upper(self))
-
-    def title(self) -> str:
-        return self._as_long(str.title(self))
-
-    def capitalize(self) -> str:
-        return self._as_long(str.capitalize(self))
+    lower, upper, title, capitalize = map(_as_long, (str.lower, str.upper, str.title, str.capitalize))
 
 
 def traced(text: str, runs: tuple[Run, ...] = ()) -> str:
@@ -411,7 +401,7 @@ class Tracing(Meter):
     def joined(self, result: Any, between: Any, items: list[Any]) -> Any:
         if type(result) is not str:
             return result
-        made = interleaved(*_as_texts(between, items))
+        made = interleaved(str(between), [str(item) for item in items])
         return made if made == result else carried(result, between, items)
 
     def lifted(self, text: Any, *given: object) -> Any:
@@ -443,11 +433,6 @@ class Tracing(Meter):
             result = carried(result, value)
             return result
         return traced(result, tuple(runs))
-
-
-def _as_texts(between: Any, items: list[Any]) -> tuple[str, list[str]]:
-    """Both as texts."""
-    return str(between), [str(item) for item in items]
 
 
 @contextmanager
