@@ -50,7 +50,7 @@ class Follow:
     tell yet. ``loose``: it closes only the values of careless models. ``look`` finds the ends when they are first asked
     for, if ``found`` has them not."""
 
-    __slots__ = ("begun", "found", "look", "loose", "match", "open", "stop", "texts", "whole")
+    __slots__ = ("begun", "found", "look", "loose", "match", "open", "stop", "texts")
 
     def __init__(
         self, stop: str, texts: tuple[str, ...], loose: bool, look: Look, found: AfterTag | None = None
@@ -66,9 +66,7 @@ class Follow:
         least = [text for text in texts if not any(text != one and text.startswith(one) for one in texts)]
         self.open = frozenset(text for text in self.begun if not text.startswith(tuple(least)))
         ways = [*map(re.escape, least), *(_WS.join(map(re.escape, text)) for text in least)]
-        after = f"{_WS}(?:{'|'.join(ways)})"
-        self.match = re.compile(after).match
-        self.whole = re.compile(re.escape(stop) + after).match
+        self.match = re.compile(f"{re.escape(stop)}{_WS}(?:{'|'.join(ways)})").match
 
     def __reduce__(self) -> tuple[object, ...]:
         return Follow, (self.stop, self.texts, self.loose, NOTHING, self.ends)
@@ -84,7 +82,7 @@ class Follow:
         """1 if what may follow the tag is at ``at``, where the tag ends, 0 if not; -1 if more text must tell."""
         rest = text[at : at + _WINDOW].lstrip(" \t\r\n")
         if rest not in self.open:
-            if self.match(text, at, at + _WINDOW):
+            if self.match(text, at - len(self.stop), at + _WINDOW):
                 return 1
             if squeezed(rest) not in self.begun:
                 return 0
@@ -141,7 +139,7 @@ class Closers:
             + sum(one.startswith(follow.stop) for one in self.stops)
             == 2
         ):
-            self.sure = follow.whole
+            self.sure = follow.match
 
 
 def _known(found: dict[str, Follow | None]) -> Closers:
