@@ -18,7 +18,7 @@ from ..lazy import load_reference
 from ..public import made_by, public
 from ..schema.tools import Tools, Toolset, read_tools
 from .definition.check import check_model
-from .definition.features import Features, features_of, late_ids, preserved_tokens, tree_of
+from .definition.features import Features, facts_of, tree_of
 from .definition.idioms import Builder, Options
 from .definition.nodes import Node
 from .definition.wrong import check_texts
@@ -139,17 +139,17 @@ class Format(Shown):
     @property
     def features(self) -> Features:
         """The features of the format, read from its tree."""
-        return features_of(self)
+        return facts_of(self).features
 
     @property
     def late_ids(self) -> bool:
         """Whether a call's id may come after its arguments. Then it is not known before the call's end."""
-        return late_ids(self)
+        return facts_of(self).late_ids
 
     @property
     def preserved_tokens(self) -> tuple[str, ...]:
         """The special tokens that the engine must not drop from the text: the tokens of the tree."""
-        return preserved_tokens(self)
+        return facts_of(self).preserved_tokens
 
     def render(
         self, message: Mapping[str, Any] | Message, tools: Tools | None = None, *, read_back: bool = True

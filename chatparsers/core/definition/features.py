@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...errors import DefinitionError
 from ...public import public
@@ -67,25 +67,37 @@ def _built(format: Definition, options: Options) -> Node:
         raise DefinitionError(what + author_line(error)) from error
 
 
+class Facts(NamedTuple):
+    """What is read once from the tree of a format."""
+
+    features: Features
+    preserved_tokens: tuple[str, ...]
+    """The special tokens of the tree."""
+    late_ids: bool
+    """Whether a call's id may come after its arguments."""
+
+
 @lru_cache(maxsize=1024)
-def features_of(format: Definition) -> Features:
-    """The features of the format."""
-    nodes = list(once(format.tree(Options(tools=True))))
-    return Features(
-        reasoning=bool(reasoning_spans(format.tree(Options(tools=True)))),
-        tools=any(isinstance(n, Tagged) and n.tag is Tag.CALL for n in nodes),
-        parallel=any(isinstance(n, Calls) for n in nodes),
-        ids=any(map(_is_id, _written(format.tree(Options(tools=True))))),
+def facts_of(format: Definition) -> Facts:
+    """The facts of the format's tree for requests with tools."""
+    tree = format.tree(Options(tools=True))
+    nodes = list(once(tree))
+    calls = [node for node in nodes if isinstance(node, Tagged) and node.tag is Tag.CALL]
+    features = Features(
+        reasoning=bool(reasoning_spans(tree)),
+        tools=bool(calls),
+        parallel=any(isinstance(node, Calls) for node in nodes),
+        ids=any(map(_is_id, _written(tree))),
     )
+    late = any(map(_is_id, nodes)) and any(map(_has_late_id, calls))
+    return Facts(features, tokens(tree), late)
 
 
 def reasoning_spans(tree: Node) -> list[Span]:
     """The runs of reasoning, at the start of the turn and in its body."""
     nodes = list(once(tree))
-    bodies = (node.reasoning for node in nodes if isinstance(node, Body))
-    return [node.span for node in nodes if isinstance(node, Think)] + [
-        span for span in bodies if span is not None
-    ]
+    bodies = [node.reasoning for node in nodes if isinstance(node, Body) and node.reasoning is not None]
+    return [node.span for node in nodes if isinstance(node, Think)] + bodies
 
 
 def _written(node: Node) -> Iterator[Node]:
@@ -94,19 +106,6 @@ def _written(node: Node) -> Iterator[Node]:
     for child in children(node, True):
         if not (isinstance(child, Many) and child.least == 0):
             yield from _written(child)
-
-
-@lru_cache(maxsize=1024)
-def preserved_tokens(format: Definition) -> tuple[str, ...]:
-    """The special tokens of the tree."""
-    return tokens(format.tree(Options(tools=True)))
-
-
-@lru_cache(maxsize=1024)
-def late_ids(format: Definition) -> bool:
-    """Whether a call's id may come after its arguments."""
-    calls = [n for n in once(format.tree(Options(tools=True))) if isinstance(n, Tagged) and n.tag is Tag.CALL]
-    return any(map(_has_late_id, calls))
 
 
 def _has_late_id(call: Node) -> bool:
