@@ -13,7 +13,7 @@ long, at the end of the window.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from .json import NUMBER
@@ -67,20 +67,31 @@ class StringPatterns:
         other = rf"{_WS}(?:{named}){_WS}{sign}"
         begun = "|".join(_begun(name) for name in names if len(name) <= _LONGEST_NAME) or "(?!)"
         begun = rf"{_WS}(?:{begun}|(?:{named}){_WS}(?:{sign}{_WS})?)?\Z"
-        self.next = re.compile(rf",{_WS}({named}){_WS}{sign}{_WS}\Z").search
-        self.next_begun = re.compile("," + begun if names else "(?!)").search
         firsts = {quote[0], *(marker[0] for marker in (*closers, *openers))}
         special = re.escape("".join(sorted(firsts | set("}]" if closers or openers else ""))))
         comma, is_key = (",", f"(?:(?<!,)|{other}|{begun})") if names else ("", "")
-        self.plain = re.compile(rf'[{special}{comma}"\\\x00-\x1f]{is_key}').search
         quote = re.escape(quote)
-        self.opens = re.compile(opener).search
-        self.string = re.compile(rf"{over[:-1]}|(?P<prose>{likely}))").search
-        self.member = re.compile(rf"(?={quote}|{first})|{over}").search
-        self.inner = re.compile(rf"(?={quote}|{key}|\}})|{over}").search
-        self.item = re.compile(rf"(?={quote}|[,\]])|{over}").search
-        self.quoted = re.compile(rf"'(?={_WS}(?:{quote}|{_SPACED_KEY}|[{shut}]))|{over}").search
-        self.quoted_item = re.compile(rf"'(?={_WS}(?:{quote}|[,\]]))|{over}").search
+        self._texts = {
+            "next": rf",{_WS}({named}){_WS}{sign}{_WS}\Z",
+            "next_begun": "," + begun if names else "(?!)",
+            "plain": rf'[{special}{comma}"\\\x00-\x1f]{is_key}',
+            "opens": opener,
+            "string": rf"{over[:-1]}|(?P<prose>{likely}))",
+            "member": rf"(?={quote}|{first})|{over}",
+            "inner": rf"(?={quote}|{key}|\}})|{over}",
+            "item": rf"(?={quote}|[,\]])|{over}",
+            "quoted": rf"'(?={_WS}(?:{quote}|{_SPACED_KEY}|[{shut}]))|{over}",
+            "quoted_item": rf"'(?={_WS}(?:{quote}|[,\]]))|{over}",
+        }
+
+    def __getattr__(self, name: str) -> Callable[..., re.Match[str] | None]:
+        """A pattern is compiled when it is first asked for: a call that is whole needs one or two."""
+        text = self.__dict__.get("_texts", {}).get(name)
+        if text is None:
+            raise AttributeError(name)
+        found = re.compile(text).search
+        setattr(self, name, found)
+        return found
 
     def __reduce__(self) -> tuple[object, ...]:
         return string_patterns, self.given
