@@ -7,16 +7,14 @@ text after the last message. Then the prompt for a new answer is used, and the f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ..core.format import Format
 from ..errors import ChatParsersError, TemplateError
 from ..templates import Template
 from ..templates.messages import REASONING, reasoning_of
-from ..templates.probe.edges import opening
 from ..templates.renderer import Rewritten
-from ..templates.rewrite.continuation import check_final
 from .shapes import region_after, text_after
 
 _HALF = "\ufffd"
@@ -24,27 +22,33 @@ _END = "\ue000"  # from the private use area: it marks the place of a cut
 
 
 def continued(
-    fmt: Format, template: Template, given: Rewritten, variables: Mapping[str, Any]
+    fmt: Format, template: Template, given: Rewritten, variables: Mapping[str, Any], asked: tuple[str, str]
 ) -> tuple[str, str]:
-    """The prompt, and the part of it that belongs to the answer. Raises `TemplateError` if both ways fail."""
-    check_final(given.messages, template.name)
+    """The prompt, and the part of it that belongs to the answer. ``asked``: the same for a new answer, without the last
+    message. Raises `TemplateError` if both ways fail."""
     final = given.messages[-1]
     wanted = "content" if final.get("content") or not reasoning_of(final) else "reasoning"
+    header = asked[0].removesuffix(asked[1])
+    refused: TemplateError | None = None
     try:
         prompt = template.render(given.messages, tools=given.tools, continue_final_message=True, **variables)
-        prefix = _after_header(fmt, template, given, prompt, variables)
+        if not prompt.startswith(header):
+            raise TemplateError(
+                f"{template.name}: cannot tell where message {len(given.messages) - 1} begins, as it changes how the "
+                "messages before it are rendered; pass the prompt's end as bind(prefix=…) instead"
+            )
+        prefix = prompt.removeprefix(header)
         if region_after(fmt, prefix) == wanted:
             return prompt, prefix
     except TemplateError as error:
-        refused: TemplateError | None = error
-    else:
-        refused = None
+        refused = error
     try:
-        return _written(fmt, template, given, wanted, variables)
+        rest = _written(fmt, asked[1], final, wanted)
     except ChatParsersError:
         if refused is not None:
             raise refused from None
         return prompt, prefix
+    return asked[0] + rest, asked[1] + rest
 
 
 def without_half(final: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -64,14 +68,8 @@ def without_half(final: Mapping[str, Any]) -> Mapping[str, Any]:
     return final
 
 
-def _written(
-    fmt: Format, template: Template, given: Rewritten, wanted: str, variables: Mapping[str, Any]
-) -> tuple[str, str]:
-    """The prompt for a new answer, followed by the answer's beginning as the format writes it."""
-    history, final = given.messages[:-1], given.messages[-1]
-    base = template.render(history, tools=given.tools, add_generation_prompt=True, **variables)
-    generated = template.generation_prompt_of(base, history, tools=given.tools, **variables)
-    opened = opening(fmt, generated)
+def _written(fmt: Format, opened: str, final: Mapping[str, Any], wanted: str) -> str:
+    """The beginning of an answer, as the format writes it after what the prompt has of it."""
     content = final.get("content")
     begun = {"role": "assistant", "content": content if isinstance(content, str) else ""}
     thought = reasoning_of(final)
@@ -81,26 +79,5 @@ def _written(
         begun |= {"content": begun["content"] + _END, "reasoning_content": thought}
     rest = text_after(fmt, opened, begun).partition(_END)[0]
     if region_after(fmt, opened + rest) != wanted:
-        raise TemplateError(
-            f"{template.name}: the format {fmt.name!r} cannot go on with a {wanted} that has begun"
-        )
-    return base + rest, opened + rest
-
-
-def _after_header(
-    fmt: Format, template: Template, given: Rewritten, prompt: str, variables: Mapping[str, Any]
-) -> str:
-    """The last message in ``prompt``: everything after its role header. Raises `TemplateError`."""
-    messages, tools = given.messages, given.tools
-    history: Sequence[Mapping[str, Any]] = messages[:-1]
-    plain = template.render(history, tools=tools, **variables) if history else ""
-    if not prompt.startswith(plain):
-        raise TemplateError(
-            f"{template.name}: cannot tell where message {len(messages) - 1} begins, as it changes how the "
-            "messages before it are rendered; pass the prompt's end as bind(prefix=…) instead"
-        )
-    header = template.generation_prompt(history, tools=tools, **variables) if history else ""
-    opened = opening(fmt, header)
-    header = header[: len(header) - len(opened)]
-    after = prompt[len(plain) :]
-    return after[len(header) :] if after.startswith(header) else opening(fmt, after) or after
+        raise TemplateError(f"the format {fmt.name!r} cannot go on with a {wanted} that has begun")
+    return rest

@@ -8,6 +8,7 @@ The same way gives the prompt's trace, if that is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
@@ -149,7 +150,9 @@ class Preparation:
         history = messages if isinstance(messages, History) else None
         try:
             if continues:
-                text, prefix = continued(fmt, self._template, given, self._variables)
+                check_final(given.messages, self._template.name)
+                asked = self._new_answer(fmt, given)
+                text, prefix = continued(fmt, self._template, given, self._variables, asked)
             else:
                 text, prefix = self._asking(fmt, given, history)
         except TemplateError as error:
@@ -166,6 +169,11 @@ class Preparation:
         asked = Preparation(self._chat, {**self._options, **_ASKING})._rendered(history, tools)
         text = begun_calls(asked.format, asked.prefix, final, self._tools)
         return asked._replace(text=asked.text + text, prefix=asked.prefix + text)
+
+    def _new_answer(self, fmt: Format, given: Rewritten) -> tuple[str, str]:
+        """The prompt for a new answer in the place of the last message, and what of it belongs to the answer."""
+        *history, _ = given.messages
+        return self._asking(fmt, replace(given, messages=history), None) if history else ("", "")
 
     def _asking(self, fmt: Format, given: Rewritten, history: History | None) -> tuple[str, str]:
         """The prompt for a new answer, and what of it belongs to the answer."""

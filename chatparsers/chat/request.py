@@ -11,6 +11,7 @@ import marshal
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from os import urandom
 from typing import Any, Protocol, cast
 
@@ -61,8 +62,6 @@ class Request:
             self.options["now"] = datetime.now()
         if self.options.get("id_seed") is None:
             self.options["id_seed"] = urandom(8).hex()
-        self._found: Findings | None = None
-        self._quotes: bool | None = None
 
     def prepare(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """The turn for these messages. Raises the errors of `Chat.prepare`."""
@@ -74,7 +73,7 @@ class Request:
         that was cut off has no arguments: for a template that wants an object, an empty one."""
 
         def traced(given: Sequence[Mapping[str, Any]]) -> Rendered:
-            quoted = self._marked() if self._quotes_tools else None
+            quoted = self.markers.search if self.markers and self._quotes_tools else None
             found: Rendered = self.chat._preparation({**self.options, **more}).traced(given, since, quoted)
             return found
 
@@ -82,23 +81,16 @@ class Request:
         with account(template.limits, template.name, messages, self.options):
             return _mended(traced, messages)
 
-    def _marked(self) -> Callable[[str], object]:
-        """Says whether a text holds a marker of the tokenizer."""
-        markers = self.markers
-        return _no_marker if markers is None else markers.search
-
     @property
     def markers(self) -> re.Pattern[str] | None:
         """The markers of the tokenizer; None without one."""
         tokenizer = self.chat.tokenizer
         return None if tokenizer is None else markers_of(Vocabulary.bare(tokenizer))
 
-    @property
+    @cached_property
     def _quotes_tools(self) -> bool:
         """Whether a text of the tools may hold a marker."""
-        if self._quotes is None:
-            self._quotes = may_spell(self.chat.tokenizer, self.options.get("tools"))
-        return self._quotes
+        return may_spell(self.chat.tokenizer, self.options.get("tools"))
 
     def around(self, polyfills: tuple[str, ...]) -> Around:
         """What the template writes around answers, for these options and polyfills."""
@@ -112,22 +104,19 @@ class Request:
             return ()
         return found
 
-    @property
+    @cached_property
     def found(self) -> Findings:
         """What was found of the template for these options."""
-        if self._found is None:
-            kept = self.chat.found
-            key = self.key()
-            found = kept.get(key) if key is not None else None
-            if found is None:
-                plain = Request(self.chat, {**self.options, "continue_final_message": False})
-                found = Findings(self.chat._preparation(plain.options), plain.traced)
-                if key is not None:
-                    if len(kept) >= _KEPT:  # a caller may send ever new tools
-                        kept.clear()
-                    kept[key] = found
-            self._found = found
-        return self._found
+        kept, key = self.chat.found, self.key()
+        found = None if key is None else kept.get(key)
+        if found is None:
+            plain = Request(self.chat, {**self.options, "continue_final_message": False})
+            found = Findings(self.chat._preparation(plain.options), plain.traced)
+            if key is not None:
+                if len(kept) >= _KEPT:  # a caller may send ever new tools
+                    kept.clear()
+                kept[key] = found
+        return found
 
     @property
     def asked(self) -> Literals:
@@ -151,14 +140,6 @@ class Request:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"chat": self.chat, "options": self.options}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.chat, self.options, self._found = state["chat"], state["options"], None
-        self._quotes = None
-
-
-def _no_marker(text: str) -> bool:
-    return False
 
 
 def _mended(

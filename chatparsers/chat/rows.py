@@ -143,35 +143,25 @@ class Opened:
             first = self._first[bool(tools)] = self._begun(bool(tools))
         if not tools:
             return first
-        return first.format.bind(
-            tools=tools,
-            prefix=first.prefix,
-            thinking=self.source.thinking,
-            tokenizer=self.tokenizer,
-            token_config=first.token_config,
-            id_seed="",
-        )
+        return self._bound(first.format, tools, first.prefix, first.token_config)
 
     def _begun(self, tools: bool) -> Turn:
         """A turn that shows what every turn of this model begins with: the prompt is always the same at its end."""
         given, thinking = _TOOL if tools else None, self.source.thinking
         if self.chat is None:
-            return self.format.bind(
-                tools=given,
-                prefix=self.source.prefix or "",
-                thinking=thinking,
-                tokenizer=self.tokenizer,
-                id_seed="",
-            )
+            return self._bound(self.format, given, self.source.prefix or "")
         turn = self.chat.prepare(_HELLO, tools=given, thinking=thinking, id_seed="")
         if self.source.prefix is None or turn.prefix == self.source.prefix:
             return turn
-        return turn.format.bind(
-            tools=given,
-            prefix=self.source.prefix,
-            thinking=thinking,
+        return self._bound(turn.format, given, self.source.prefix, turn.token_config)
+
+    def _bound(self, format: Format, tools: Any, prefix: str, token_config: Any = None) -> Turn:
+        return format.bind(
+            tools=tools,
+            prefix=prefix,
+            thinking=self.source.thinking,
             tokenizer=self.tokenizer,
-            token_config=turn.token_config,
+            token_config=token_config,
             id_seed="",
         )
 

@@ -95,6 +95,16 @@ def test_content_where_the_template_leaves_its_thought_open() -> None:
     assert turn.parse("ning.").content == "ning."
 
 
+def test_white_space_that_the_template_strips() -> None:
+    source = (
+        "{% for m in messages %}<|start|>{{ m.role }}<|sep|>\n{{ m.content | trim }}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|start|>assistant<|sep|>\n{% endif %}"
+    )
+    chat = chatparsers.load(source, format="content-only")
+    turn = chat.prepare([USER, {"role": "assistant", "content": " "}], continue_final_message=True)
+    assert turn.prefix == " " and turn.prompt.endswith("<|start|>assistant<|sep|>\n ")
+
+
 WRITE = {"type": "function", "function": WRITE_FILE}
 ARGUMENTS = {"path": "a.py", "lines": 12, "text": 'def f():\n    return "x"\n', "tags": ["p", "q r"]}
 
