@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_text = re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL).match
+from .json import half_escape, inside_string
+
 _between = re.compile(r'[^"{}\[\],]*').match
-half_escape = re.compile(
-    r"(?<!\\)(?:\\\\)*(\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?))?)\Z"
-).search
-"""Finds an escape, or a pair of them, that is not whole at the end of a text: its group 1."""
 
 
 class Cut(NamedTuple):
@@ -39,7 +36,7 @@ def cut_json(text: str) -> Cut:
         char, at = text[at], at + 1
         if char == '"':
             key = before in ("{", ",") and stack[-1:] == ["}"]
-            found = _text(text, at)
+            found = inside_string(text, at)
             at = found.end() if found else at
             if at >= len(text) or text[at] != '"':
                 inside = -1 if key else _without_half(text)

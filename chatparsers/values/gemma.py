@@ -24,7 +24,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..errors import DefinitionError
 from .base import Transcoder, escape, white
 from .json import NUMBER, JsonScanner
 from .unquoted import HELD, MOST, NEAR, StringPatterns, is_scalar, string_patterns
@@ -91,10 +90,6 @@ class GemmaScanner(Transcoder):
         openers: tuple[str, ...] = (),
         arguments: Mapping[str, Argument] = _NO_ARGUMENTS,
     ) -> None:
-        if not quote:
-            raise DefinitionError(
-                "GemmaScanner: expected the marker around strings, found '': give e.g. '<escape>'"
-            )
         self._reset()
         self.quote = quote
         self.closers = closers

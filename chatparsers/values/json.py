@@ -17,7 +17,6 @@ import json
 import re
 
 from .base import WS, Search, Transcoder, escape, white
-from .cut import half_escape
 
 # Regular expressions for text that is JSON already.
 STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
@@ -390,7 +389,7 @@ class StringScanner(Transcoder):
                 return i
             self.begun = True
             i += 1
-        match = _inside(text, i)
+        match = inside_string(text, i)
         end = match.end() if match else i
         self.done = end < len(text)
         inside = text[i:end]
@@ -404,7 +403,12 @@ class StringScanner(Transcoder):
         return i + 1 if self.done else i
 
 
-_inside = re.compile(r'[^"\\]*(?:\\.?[^"\\]*)*', re.DOTALL).match
+inside_string = re.compile(r'[^"\\]*(?:\\.?[^"\\]*)*', re.DOTALL).match
+"""Matches what is in a string, up to its quote or the end of the text."""
+half_escape = re.compile(
+    r"(?<!\\)(?:\\\\)*(\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?))?)\Z"
+).search
+"""Finds an escape, or a pair of them, that is not whole at the end of a text: its group 1."""
 _escape = re.compile(
     r'\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4})?'
 )

@@ -10,13 +10,8 @@ import json
 import re
 from typing import Any
 
-_plain = re.compile(r'[^"\\]*').match
-_escape = re.compile(
-    r'\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|["\\/bfnrt])'
-).match
-_escape_begun = re.compile(
-    r"\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?))?"
-).fullmatch
+from ...values.json import half_escape, inside_string
+
 _scalar = re.compile(r"[^\s,\]}]*").match
 _white = re.compile(r"[ \t\r\n:,]*").match
 
@@ -184,22 +179,14 @@ class Reader:
     def _characters(self, text: str, i: int) -> tuple[str, int, bool]:
         """The characters of a string from ``i`` on, where they end, and whether the string does. Keeps an escape that
         is not whole."""
-        parts: list[str] = []
-        while True:
-            end = _plain(text, i).end()  # type: ignore[union-attr]
-            parts.append(text[i:end])
-            if end == len(text):
-                return "".join(parts), end, False
-            if text[end] == '"':
-                return "".join(parts), end + 1, True
-            if _escape_begun(text, end):
-                self.text = text[end:]
-                return "".join(parts), len(text), False
-            found = _escape(text, end)
-            if found is None:
-                raise ValueError("no escape")
-            parts.append(json.loads(f'"{found.group()}"'))
-            i = found.end()
+        end = inside_string(text, i).end()  # type: ignore[union-attr]
+        inside = text[i:end]
+        closed = end < len(text)
+        half = None if closed else half_escape(inside)
+        if half is not None:
+            inside, self.text = inside[: half.start(1)], half[1]
+        more = json.loads(f'"{inside}"', strict=False) if "\\" in inside else inside
+        return more, end + closed, closed
 
     def _scalar(self, text: str, i: int) -> int:
         end = _scalar(text, i).end()  # type: ignore[union-attr]
