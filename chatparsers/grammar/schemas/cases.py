@@ -357,3 +357,76 @@ def identities(values: Iterable[Any], path: str, keyword: str) -> frozenset[Any]
         check_value(value, f"{path}.{keyword}")
         found.append(identity(value))
     return frozenset(found)
+
+
+# whether alternatives exclude each other, so that ``oneOf`` is as good as ``anyOf``
+
+_MOST_COMPARED = 4_096
+"""The most pairs of alternatives that are compared."""
+
+
+def disjoint(groups: list[list[Case]]) -> bool:
+    """Whether types, listed values and bounds show that no value can be in the cases of two groups."""
+    seen: set[Any] = set()
+    listed: list[tuple[int, Case]] = []
+    others: list[tuple[int, Case]] = []
+    for number, group in enumerate(groups):
+        own = {key for case in group for key in case.values or ()}
+        if not seen.isdisjoint(own):
+            return False
+        seen |= own
+        for case in group:
+            (others if case.values is None else listed).append((number, case))
+    if len(others) * (len(others) + len(listed)) > _MOST_COMPARED:
+        return False
+    return all(
+        i == j or _apart(left, right)
+        for place, (i, left) in enumerate(others)
+        for j, right in (*others[:place], *listed)
+    )
+
+
+def _apart(left: Case, right: Case) -> bool:
+    kinds = [
+        frozenset(map(type_of, case.values.values())) if case.values is not None else case.types
+        for case in (left, right)
+    ]
+    both = narrow(kinds[0], kinds[1])
+    if not both:
+        return True
+    if both <= {"number", "integer"}:
+        return crossed(left.low, right.high) or crossed(right.low, left.high)
+    return both == {"object"} and _told_apart(left, right)
+
+
+def _told_apart(left: Case, right: Case) -> bool:
+    """Whether two objects must differ, by the listed values of a required member or by closed members."""
+    for case, other in ((left, right), (right, left)):
+        names = _closed(other)
+        if names is not None and any(name not in names for name in case.required):
+            return True
+    for name in left.required:
+        if name in right.required:
+            a, b = _listed(left, name), _listed(right, name)
+            if a is not None and b is not None and a.isdisjoint(b):
+                return True
+    return False
+
+
+def _closed(case: Case) -> set[str] | None:
+    """The members of an object that admits no others; None if it admits others."""
+    if any(shape.extra is False and not shape.patterns for shape in case.shapes):
+        return {name for shape in case.shapes for name in shape.properties}
+    return None
+
+
+def _listed(case: Case, name: str) -> frozenset[Any] | None:
+    """The listed values of a member; None if its values are not listed."""
+    for shape in case.shapes:
+        schema = shape.properties.get(name)
+        if isinstance(schema, Mapping):
+            if "const" in schema:
+                return identities([schema["const"]], shape.path, "const")
+            if isinstance(schema.get("enum"), (list, tuple)):
+                return identities(schema["enum"], shape.path, "enum")
+    return None

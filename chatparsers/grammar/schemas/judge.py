@@ -1,4 +1,10 @@
-"""Judges given values (those that a schema lists, names, a call's arguments) by what is gathered for the grammar.
+"""Finds the schemas that hold together for one value, and judges given values (those that a schema lists, names, a
+call's arguments) by what is gathered for the grammar.
+
+Strategy: the alternatives of a schema are sets of schemas (`Together`). A value must satisfy all schemas of one set.
+``$ref`` and ``allOf`` join sets, ``anyOf`` and ``oneOf`` list them. Each schema's alternatives are found once. Sets are
+known by the identities in them, so equal sets are kept once; their number is limited. A schema that leads back to
+itself adds nothing there, and is reported. At last the keywords of each set are gathered in a case.
 
 So a keyword means the same for a value that is generated and for one that is given. A keyword that no grammar enforces
 may still say whether it holds for one value (`Case.weaken`). A verdict is True, False, or None: not known. ``not`` and
@@ -7,23 +13,49 @@ the like turn verdicts round, so what is not known must not count as satisfied b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from ...errors import SchemaError
-from ...schema.document import Document
+from ...schema.document import LEADING, Document, Unresolved, contradictory, references
+from ...schema.keywords import KEYWORDS, NOTES, names
 from ...schema.tools import Tool
 from ..budget import Budget
 from ..steps import Steps, run
-from .cases import Case, Located, Verdict, Weakened
-from .gather import Gatherer
+from .cases import UNEVALUATED, Case, Located, Unsaid, Verdict, Weakened, disjoint, shown
+from .keywords import RULES, SPEAKING, Gather, Rule, counted
 from .written import Output
 
+Together = dict[int, Located]
+"""Schemas that must all hold, by their identity. Must not change once it is passed on."""
 
-class Judge(Gatherer):
-    """Judges values by the schemas of a document."""
+_MOST_COMBINED = 256
+"""The most alternatives in a product of alternatives."""
+_MOST_LISTED = 10_000
+"""The most alternatives in a list of alternatives."""
+_LONGEST_PATH = 1_000
+_NO_VALUE = "no listed value has the type: those that are listed and those of the type are generated"
+_ITEMS = "no listed value is an array: they are taken for the items"
+_ALWAYS = frozenset({"$ref", "allOf"})
+_CHOOSING = frozenset(row.name for row in KEYWORDS.values() if row.same) - _ALWAYS
+"""The keywords whose schemas may apply to the same value, or may not."""
+
+
+class Judge:
+    """Finds the cases of values of one document, and judges values by them."""
 
     def __init__(self, document: Document, output: Output) -> None:
-        super().__init__(document, output)
+        self.document = document
+        self.output = output
+        self.budget = output.budget
+        self.tell = output.tell
+        self.known: dict[int, list[Together]] = {}
+        self.active: set[int] = set()
+        self.loose: dict[int, list[Unsaid]] = {}
+        """What the sets do not say of a schema, by its identity."""
+        self.cyclic = False
+        """Whether a schema led back to itself since the last call of `gathered`."""
         self.verdicts: dict[tuple[int, ...], Verdict] = {}
         """The verdicts on a value and its parts, by the identities of the part and its schemas."""
         self.unsure: dict[Weakened, None] = {}
@@ -76,6 +108,221 @@ class Judge(Gatherer):
         """Whether all constraints of a case hold for a value."""
         self.output.budget.work -= 1
         return case.holds(value, self.accepts, self.unsure, self.unsaid)
+
+    # the cases
+
+    def gathered(self, schemas: list[Located]) -> list[Case]:
+        """The cases of a value to which all of these schemas apply."""
+        first = schemas[0][0]
+        if (
+            len(schemas) == 1
+            and type(first) is dict
+            and LEADING.isdisjoint(first)
+            and not contradictory(first)
+        ):
+            found: list[Together] = [{0: schemas[0]}]
+        else:
+            found = [{}]
+            self.cyclic = False
+            for schema, path in schemas:
+                found = self.both(found, run(self.alternatives(schema, path)), path, "allOf")
+            if self.cyclic:  # the alternatives found in a circle depend on the schema at which it was entered
+                self.known.clear()
+        cases = [case for together in found if (case := self.case(together)) is not None]
+        for case in cases:
+            for schema, path in case.sealed:  # exact only if no other schema applies
+                if len(schemas) > 1 or schema is not first or not self.plain(schema):
+                    case.weaken(path, "unevaluatedProperties", UNEVALUATED)
+                    case.sealed = []
+        return cases
+
+    def alternatives(self, schema: Any, path: str) -> Steps[list[Together]]:
+        """The sets of schemas; a value must satisfy one set."""
+        if schema is True or schema is False:
+            return [{}] if schema else []
+        if not isinstance(schema, Mapping):
+            raise SchemaError(f"expected a schema (an object, true or false), found {shown(schema)}", path)
+        key = id(schema)
+        if key in self.known:
+            return self.known[key]
+        if key in self.active:
+            self.cyclic = True
+            self.tell(path, "$ref", "the schema leads back to itself, which adds nothing")
+            return [{}]
+        self.active.add(key)
+        self.budget.work -= 1
+        if contradictory(schema):
+            either: list[Together] = []
+            meant = self.document.meant(schema)
+            for option in meant:
+                either += yield self.alternatives(option, path)
+            self.tell(path, "enum", _NO_VALUE if len(meant) > 1 else _ITEMS)
+            self.active.discard(key)
+            self.known[key] = either
+            return either
+        found: list[Together] = [{key: (schema, path)} if SPEAKING & schema.keys() else {}]
+        loose: list[Unsaid] = []
+        for keyword, ref in references(schema):
+            # A chain of references is one step of the path.
+            step = path if path.endswith(f".{keyword}") else f"{path}.{keyword}"
+            target = self.resolve(ref, schema, path, keyword, loose)
+            found = self.both(found, (yield self.alternatives(target, step)), path, keyword)
+        self.beside_reference(schema, path)
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            if keyword not in schema:
+                continue
+            listed = schema[keyword]
+            if not isinstance(listed, (list, tuple)) or not listed:
+                raise SchemaError(
+                    f"expected a list of at least one schema, found {shown(listed)}", f"{path}.{keyword}"
+                )
+            every: list[list[Together]] = []
+            for index, option in enumerate(listed):
+                every.append((yield self.alternatives(option, _below(path, f".{keyword}[{index}]"))))
+            if keyword == "allOf":
+                for inner_found in every:
+                    found = self.both(found, inner_found, path, keyword)
+                continue
+            if keyword == "oneOf" and not self.disjoint(every, found):
+                why = "alternatives may hold together: any of them is generated, as under anyOf"
+                options = [(option, f"{path}.oneOf[{index}]") for index, option in enumerate(listed)]
+                loose.append((Weakened(path, keyword, why), partial(counted, options, 1, 1)))
+            united = _once([one for options in every for one in options])
+            self.budget.work -= 8 * len(united)
+            found = self.both(found, united, path, keyword)
+        if loose:
+            self.loose[key] = loose
+            found = self.both(found, [{key: (schema, path)}], path, loose[0][0].keyword)
+        self.active.discard(key)
+        self.known[key] = found
+        return found
+
+    def beside_reference(self, schema: Mapping[str, Any], path: str) -> None:
+        """Reports keywords beside ``$ref`` that drafts up to 7 ignore, where a schema may be meant for such a draft."""
+        if "$ref" not in schema:
+            return
+        root = self.document.root
+        draft = root.get("$schema") if isinstance(root, Mapping) else None
+        old = isinstance(draft, str) and any(name in draft for name in _OLD_DRAFTS)
+        if "$id" in schema:
+            why = "it changes what the reference beside it names; drafts up to 7 ignore it there"
+            self.tell(path, "$id", why)
+        elif old and not schema.keys() <= _SILENT_BESIDE:
+            why = "drafts up to 7 ignore the keywords beside it; they apply here"
+            self.tell(path, "$ref", why)
+
+    def both(self, left: list[Together], right: list[Together], path: str, keyword: str) -> list[Together]:
+        """The combinations of a set of ``left`` and one of ``right``. If there are too many, reports it and returns
+        ``left``."""
+        if right == [{}]:
+            return left
+        if not left or not right:
+            return []
+        if left == [{}]:
+            if len(right) <= _MOST_LISTED and self.budget.work >= 0:
+                return right
+        elif len(left) * len(right) <= max(_MOST_COMBINED, len(left), len(right)) and self.budget.work >= 0:
+            self.budget.work -= 4 * (sum(map(len, left)) * len(right) + sum(map(len, right)) * len(left))
+            if len(left) == 1 and len(right) == 1:
+                return [{**left[0], **right[0]}]
+            return _once([{**one, **other} for one in left for other in right])
+        self.tell(path, keyword, "too many combinations of alternatives")
+        return left
+
+    def disjoint(self, every: list[list[Together]], beside: list[Together]) -> bool:
+        """Whether no value can be in two of the alternatives. ``beside`` has the schemas that apply to all of them."""
+        common = beside[0] if len(beside) == 1 else {}
+        groups: list[list[Case]] = []
+        for options in every:
+            cases = [self.case({**common, **together}) for together in options]
+            groups.append([case for case in cases if case is not None])
+        return disjoint(groups)
+
+    def resolve(self, ref: Any, schema: Any, path: str, keyword: str, loose: list[Unsaid]) -> Any:
+        """The schema that a reference in ``schema`` names. If it leads out of the document, notes it in ``loose`` and
+        returns True."""
+        try:
+            return self.document.resolve(ref, schema, keyword)
+        except Unresolved as reason:
+            if not reason.outside:
+                raise SchemaError(reason.why, f"{path}.{keyword}") from None
+            loose.append((Weakened(path, keyword, reason.why), None))
+            return True
+
+    def case(self, together: Together) -> Case | None:
+        """The keywords of all the schemas; None if they admit no value."""
+        case = Case()
+        late: list[tuple[Rule, Any, str, Any]] = []
+        for key, (schema, path) in together.items():
+            case.unsaid += self.loose.get(key, ())
+            if SPEAKING.isdisjoint(schema):
+                continue
+            case.path = path
+            joint: dict[Gather, Any] = {}
+            for keyword, value in schema.items():
+                rule = RULES.get(keyword)
+                if rule is None:
+                    continue
+                if rule.unsaid:
+                    case.weaken(path, keyword, rule.unsaid)
+                if rule.gathers is None:
+                    continue
+                if rule.late:
+                    late.append((rule, value, path, schema))
+                elif rule.jointly:
+                    joint[rule.gathers] = value
+                else:
+                    rule.gathers(case, value, path, schema)
+            for gathers, value in joint.items():
+                gathers(case, value, path, schema)
+        for rule, value, path, schema in late:
+            assert rule.gathers is not None
+            rule.gathers(case, value, path, schema)
+        return None if late and not case.types else case
+
+    def plain(self, schema: Mapping[str, Any]) -> bool:
+        """Whether a schema judges members only by their names."""
+        seen: set[int] = set()
+        todo: list[Any] = [schema]
+        while todo:
+            part = todo.pop()
+            if not isinstance(part, Mapping):
+                if part is False:
+                    return False
+                continue
+            if id(part) in seen:
+                continue
+            if _CHOOSING & part.keys() or (seen and "unevaluatedProperties" in part):
+                return False
+            seen.add(id(part))
+            listed = part.get("allOf")
+            todo += listed if isinstance(listed, (list, tuple)) else ()
+            if "$ref" in part:
+                try:
+                    todo.append(self.document.resolve(part["$ref"], part))
+                except Unresolved:
+                    return False
+        return True
+
+
+_OLD_DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07")
+_SILENT_BESIDE = NOTES | names("document") | {"$ref"}
+"""Keywords that may be beside ``$ref`` in every draft, because they constrain and name nothing."""
+
+
+def _below(path: str, step: str) -> str:
+    """The path of a part. A very long path is not extended."""
+    return path + step if len(path) < _LONGEST_PATH else path
+
+
+def _once(listed: list[Together]) -> list[Together]:
+    """The sets, each once; if one set says nothing, only that one."""
+    found: dict[frozenset[int], Together] = {}
+    for together in listed:
+        found.setdefault(frozenset(together), together)
+    if frozenset() in found:
+        return [{}]
+    return list(found.values())
 
 
 def fits(tool: Tool, arguments: Any) -> bool:

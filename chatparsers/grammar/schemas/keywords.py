@@ -16,7 +16,7 @@ from typing import Any
 
 from ...errors import SchemaError
 from ...schema.document import SPELLINGS, items_of
-from ...schema.keywords import ANYTHING, KEYWORDS, SILENT, TYPES, Keyword
+from ...schema.keywords import ANYTHING, KEYWORDS, SILENT, TYPES
 from ..regular.regex import Unsupported, read_regex
 from ..regular.string_formats import ENCODINGS, FORMATS, Named
 from ..steps import Steps
@@ -283,7 +283,7 @@ def on_members(case: Case, value: Any, path: str, schema: Schema) -> None:
 
 
 def on_unevaluated_members(case: Case, value: Any, path: str, schema: Schema) -> None:
-    """It is exact if schemas that apply without a choice name every possible member (gather.py)."""
+    """It is exact if schemas that apply without a choice name every possible member (judge.py)."""
     if value is False:
         case.sealed.append((schema, path))
     elif value is not True:
@@ -427,10 +427,6 @@ class Rule:
     jointly: bool = False
     late: bool = False
 
-    @property
-    def row(self) -> Keyword:
-        return KEYWORDS[self.name]
-
 
 _ITEMS = "a grammar cannot know which items another keyword has judged"
 _INSIDE = "the inside of a string is not parsed"
@@ -440,13 +436,7 @@ _RULES = (
     Rule("type", on_type),
     Rule("enum", on_values),
     Rule("const", on_const),
-    # several schemas of one value: gather.py finds them
-    Rule("$ref"),
-    Rule("$dynamicRef"),
-    Rule("$recursiveRef"),
-    Rule("allOf"),
-    Rule("anyOf"),
-    Rule("oneOf"),
+    # several schemas of one value; judge.py finds those of which all, or one, must hold
     Rule("not", on_not, late=True),
     Rule("if", on_condition),
     # strings
@@ -488,12 +478,16 @@ _RULES = (
 RULES = {rule.name: rule for rule in _RULES}
 """The rules, by name."""
 
-_WANTED = {row.name for row in KEYWORDS.values() if row.silent is None and not row.beside}
+_WANTED = {
+    row.name
+    for row in KEYWORDS.values()
+    if row.silent is None and not row.beside and row.same not in ("all", "one")
+}
 if RULES.keys() != _WANTED:
     raise ImportError(f"keywords with a row or a rule alone: {', '.join(sorted(RULES.keys() ^ _WANTED))}")
 for _rule in _RULES:
-    if not (_rule.gathers or _rule.unsaid or _rule.row.same in ("all", "one")):
+    if not (_rule.gathers or _rule.unsaid):
         raise ImportError(f"the keyword {_rule.name!r} is neither gathered nor said why it is not")
 
-SPEAKING = frozenset(rule.name for rule in _RULES if rule.gathers or rule.unsaid)
+SPEAKING = frozenset(RULES)
 """The keywords that constrain a value by themselves. A schema without any of them adds nothing to a case."""

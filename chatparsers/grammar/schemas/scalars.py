@@ -38,8 +38,6 @@ def string_parts(case: Case, output: Output) -> Parts:
 
 def string(case: Case, syntax: Syntax, depth: int, output: Output) -> ir.Ir:
     """The strings of a case."""
-    if case.most is not None and case.most < case.least:
-        return ir.NOTHING
     parts = string_parts(case, output)
     found = _borne(case, parts, syntax.stops, output, output.target.most_counted)
     return ir.NOTHING if found is None else syntax.string(found.parts, found.least, found.most, depth > 0)
@@ -47,8 +45,6 @@ def string(case: Case, syntax: Syntax, depth: int, output: Output) -> ir.Ir:
 
 def text(case: Case, raw: RawText, output: Output) -> ir.Ir:
     """The strings of a case, as raw text."""
-    if case.most is not None and case.most < case.least:
-        return ir.NOTHING
     parts = string_parts(case, output)
     if not parts and not case.least and case.most is None:
         parts = raw.only
@@ -86,6 +82,8 @@ def _borne(
     """The strings of a case with these constraints, as far as engines bear them; None if there are none. ``stops``:
     the texts that end a string. ``most_counted``: the longest ones that are counted, of those without a stop."""
     least, most = case.least, case.most
+    if most is not None and most < least:
+        return None
     if stops and output.target.counts_text:
         least, most = _count(
             case, output.target.counts_text, "before a marker take the engine too many states", output
