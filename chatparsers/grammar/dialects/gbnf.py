@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from ...kept import Kept, kept
 from .. import ir
@@ -119,19 +118,12 @@ def _automaton(node: ir.Lang) -> Dfa:
     found = _AUTOMATA.get(key)
     if found is None:
         found = build(node, 20_000)
+        if found is None:  # a stop is in the end, which the parser looks for first
+            stops = tuple(stop for stop in node.stops if stop not in node.end_text)
+            found = build(replace(node, stops=stops), 20_000)
         if found is None:
             raise TooLarge
         _AUTOMATA.add(key, found, 2 * len(key) + 200 * sum(map(len, found.edges)))
-    return found
-
-
-@lru_cache(maxsize=256)
-def _text_automaton(stops: tuple[str, ...], end: str) -> Dfa:
-    last = (ir.Text(end),) if end else ()
-    found = build(ir.Lang(stops=stops, end=last))
-    if found is None:  # a stop is in the end, which the parser looks for first
-        found = build(ir.Lang(stops=tuple(stop for stop in stops if stop not in end), end=last))
-    assert found is not None
     return found
 
 
@@ -295,8 +287,7 @@ class GbnfWriter(RuleWriter):
         direct = self.direct(node)
         if direct is not None:
             return direct
-        automaton = _text_automaton(node.stops, node.end_text) if node.unconstrained else _automaton(node)
-        start = self.automaton(automaton, node.encoding)
+        start = self.automaton(_automaton(node), node.encoding)
         return self.rule("string", _quoted(node) + start) if quoted else start
 
     def counted(self, least: int, most: int | None) -> str:

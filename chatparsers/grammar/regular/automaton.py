@@ -3,8 +3,8 @@
 Strategy: every constraint becomes a small lazy machine (a start state, a row of next states, a test for acceptance)
 over one shared partition of the characters (classes.py). `build` explores their product, drops the states that never
 lead to acceptance, and merges equal states (Hopcroft). It gives up past a limit of states, and takes each step from the
-budget before it is done. Text up to a stop is an Aho-Corasick machine that dies where a stop ends, unless the text ends
-there too. Texts that are excluded one by one need no product (listed.py), and are taken away at the end.
+budget before it is done. That text holds no stop before its end is one more constraint. Texts that are excluded one by
+one need no product (listed.py), and are taken away at the end.
 
 Invariants: the transitions of a state are disjoint. Every state of a `Dfa` leads to acceptance.
 """
@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 from ..budget import Budget
-from ..ir import ANY, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Shared, Text
+from ..ir import ANY, ANYTHING, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Shared, Text
 from .classes import Classes, sets_of
 from .counted import counted, layers_of, lengths, needed
 from .dfa import Dfa, TooLarge, spend
@@ -254,56 +254,6 @@ class _Divisible:
         return state == 0
 
 
-class _FirstStop:
-    """Aho-Corasick: dies where a stop ends. With an ``end``, accepts where ``end`` ends, and only there."""
-
-    def __init__(self, stops: Sequence[str], end: str, samples: list[int]) -> None:
-        self.samples = samples
-        self.end = end
-        words = [*stops, *([end] if end else [])]
-        self.next: list[dict[int, int]] = [{}]
-        self.stop: list[bool] = [False]
-        self.whole: list[bool] = [False]
-        for word in words:
-            at = 0
-            for char in word:
-                if ord(char) not in self.next[at]:
-                    self.next[at][ord(char)] = len(self.next)
-                    self.next.append({})
-                    self.stop.append(False)
-                    self.whole.append(False)
-                at = self.next[at][ord(char)]
-            self.stop[at] = True
-            self.whole[at] = self.whole[at] or word == end
-        self.fail = [0] * len(self.next)
-        queue = list(self.next[0].values())
-        for at in queue:
-            for point, then in self.next[at].items():
-                back = self.fail[at]
-                while back and point not in self.next[back]:
-                    back = self.fail[back]
-                self.fail[then] = self.next[back].get(point, 0)
-                self.stop[then] = self.stop[then] or self.stop[self.fail[then]]
-                self.whole[then] = self.whole[then] or self.whole[self.fail[then]]
-                queue.append(then)
-        self.start: Hashable = 0
-
-    def row(self, state: Hashable) -> Sequence[Hashable | None]:
-        assert isinstance(state, int)
-        return [None if state == -1 else self._step(state, point) for point in self.samples]
-
-    def _step(self, state: int, point: int) -> int | None:
-        while state and point not in self.next[state]:
-            state = self.fail[state]
-        then = self.next[state].get(point, 0)
-        if self.end and self.whole[then]:
-            return -1
-        return None if self.stop[then] else then
-
-    def accepts(self, state: Hashable) -> bool:
-        return state == -1 if self.end else True
-
-
 def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa | None:
     """The automaton of a language and its end; None if the language is empty. Raises `TooLarge` past ``limit`` states,
     or if ``budget`` has too little work left."""
@@ -390,8 +340,12 @@ def _explored(lang: Lang, limit: int, budget: Budget | None) -> tuple[list[list[
             if part.divisor
             else _Nfa(part.node, part.positive, classes, end, budget)
         )
-    if lang.stops or end:
-        machines.append(_FirstStop(lang.stops, end, classes.samples))
+    if lang.stops or end:  # no stop ends before the end, which is one of them
+        ends = Alt(tuple(map(Text, (*lang.stops, end) if end else lang.stops)))
+        more = (Chars(ANY),) if end else ()
+        machines.append(_Nfa(Seq((ANYTHING, ends, *more, ANYTHING)), False, classes, "", budget))
+    if end and not any(part.positive for part in lang.parts):
+        machines.append(_Nfa(ANYTHING, True, classes, end, budget))
     start = tuple(machine.start for machine in machines)
     numbers: dict[tuple[Hashable, ...], int] = {start: 0}
     table: list[list[int]] = []
