@@ -43,9 +43,9 @@ class Rendered:
 Traced = Callable[..., Rendered]
 
 
-class Asked(NamedTuple):
-    """What a prompt writes between a message and the answer to it. ``generated``: the last part, which a history does
-    not have; ``prefix``: the last part, which belongs to the answer."""
+class Lead(NamedTuple):
+    """The text before an answer: what a prompt writes after a message, or all of it. ``generated``: the last part,
+    which a history does not have; ``prefix``: the last part, which belongs to the answer."""
 
     text: str
     generated: str
@@ -56,13 +56,19 @@ class Asked(NamedTuple):
         """The text without the answer's part."""
         return self.text[: len(self.text) - len(self.prefix)]
 
+    @property
+    def history(self) -> str:
+        """The text without what only a prompt has."""
+        return self.text[: len(self.text) - len(self.generated)]
+
 
 class Preparation(Protocol):
     """What of a `prepare.Preparation` is used here."""
 
     @property
     def calls(self) -> bool: ...
-    def asked(self, role: str, polyfills: Sequence[str]) -> Asked | None: ...
+    def asked(self, role: str, polyfills: Sequence[str]) -> Lead | None: ...
+    def stops(self, polyfills: Sequence[str]) -> Sequence[str]: ...
     def stand_in(self, outline: Outline, polyfills: Sequence[str], generate: bool) -> Trace: ...
 
 
@@ -72,17 +78,21 @@ class Around:
     def __init__(self, preparation: Preparation, polyfills: Sequence[str]) -> None:
         self._preparation = preparation
         self._polyfills = polyfills
+        self.stops = preparation.stops(polyfills)
+        """The stops of the format."""
         self._found: dict[tuple[str, Any], Any] = {}
 
-    def asked(self, role: str) -> Asked | None:
+    def asked(self, role: str) -> Lead | None:
         """What a prompt writes between a message of this role and the answer; None if the template refuses that."""
-        found: Asked | None = self._once("asked", role, self._asked)
+        found: Lead | None = self._once("asked", role, self._asked)
         return found
 
-    def generated(self, role: str) -> str:
-        """The end of a prompt after a message of this role which a history does not have."""
+    def lead(self, text: str, role: str, prefix: str) -> Lead:
+        """The text before an answer, which ends in the prompt after a message of this role. ``prefix``: what of it
+        belongs to the answer; at least that is what a history does not have."""
         asked = self.asked(role)
-        return "" if asked is None else asked.generated
+        long = asked is not None and len(asked.generated) > len(prefix) and text.endswith(asked.generated)
+        return Lead(text, asked.generated if asked is not None and long else prefix, prefix)
 
     def opens_results(self, stop: str) -> bool:
         """Whether this text comes before each of several results, and not after the last."""
@@ -98,22 +108,38 @@ class Around:
         found: str | None = self._once("followed", calls, self._followed)
         return found
 
-    def ending(self, calls: bool, stops: Sequence[str]) -> tuple[str, str]:
+    def ending(self, calls: bool) -> tuple[str, str]:
         """What closes an answer, and its stop with the white space before it; ``""`` for what is not there. A template
         that leaves the last answer open writes the stop where something follows."""
         for after in (self.alone(calls) or "", self.followed(calls) or ""):
-            found = first_stop(after, stops)
+            found = self.first_stop(after)
             if found is not None:
                 closer = after[: found[0]].rstrip()
                 return closer, after[len(closer) : found[1]]
         return "", ""
+
+    def is_header(self, calls: bool, stop: str) -> bool:
+        """Whether the stop after an answer is the next message's header: a conversation that ends there has no stop, or
+        the stop opens each result."""
+        alone = self.alone(calls)
+        if not stop or alone is None:
+            return False
+        return self.first_stop(alone) is None or (calls and self.opens_results(stop))
+
+    def first_stop(self, text: str) -> tuple[int, int] | None:
+        """The span of the first stop in a text."""
+        found = [(at, -len(stop)) for stop in self.stops if (at := text.find(stop)) >= 0]
+        if not found:
+            return None
+        at, length = min(found)
+        return at, at - length
 
     def _once(self, what: str, key: Any, find: Callable[[Any], Any]) -> Any:
         if (what, key) not in self._found:
             self._found[what, key] = find(key)
         return self._found[what, key]
 
-    def _asked(self, role: str) -> Asked | None:
+    def _asked(self, role: str) -> Lead | None:
         with suppress(ChatParsersError):
             return self._preparation.asked(role, self._polyfills)
         return None
@@ -230,12 +256,3 @@ def turns_of(trace: Trace, index: int, stops: Sequence[str]) -> list[list[int]]:
         found[-1].append(number)
         last = span.end
     return found
-
-
-def first_stop(text: str, stops: Sequence[str]) -> tuple[int, int] | None:
-    """The span of the first stop in a text."""
-    found = [(at, -len(stop)) for stop in stops if (at := text.find(stop)) >= 0]
-    if not found:
-        return None
-    at, length = min(found)
-    return at, at - length

@@ -25,7 +25,7 @@ from ..errors import ChatParsersError
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
 from ..templates.trace import Trace, TraceSpan, likeness
-from .around import Around, Rendered, first_stop
+from .around import Lead, Rendered
 from .places import turn_end, words_of
 from .request import Request
 from .shapes import shape_of
@@ -38,19 +38,23 @@ _KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What comes between an answer's words and the next answer. ``stop``: how many of its characters the model itself
-    would have written. ``header``: whether the stop is the next message's header. ``generated``: the last part of the
-    text, which only the generation prompt has. ``turn``: the turn of the next answer, whose prompt is the rendering of
-    ``messages``: the stand-in's, or all; ``trace``: of that prompt.
+    """What comes between an answer's words and the next answer. ``lead``: its text. ``stop``: how many of its
+    characters the model itself would have written. ``header``: whether the stop is the next message's header. ``turn``:
+    the turn of the next answer, whose prompt is the rendering of ``messages``: the stand-in's, or all; ``trace``: of
+    that prompt.
     """
 
-    text: str
+    lead: Lead
     stop: int
     header: bool
-    generated: str
     turn: Turn
     trace: Trace
     messages: Sequence[Mapping[str, Any]]
+
+    @property
+    def text(self) -> str:
+        """The text between."""
+        return self.lead.text
 
 
 def stand_in(
@@ -82,7 +86,7 @@ def stand_in(
     except ChatParsersError:
         return None
     trace, around = shown.trace, request.around(shown.turn.polyfills)
-    stop = turn_end(trace, messages, index, around, request.chat.syntax.stops)
+    stop = turn_end(trace, messages, index, around)
     if stop is None or not trace.text[stop[0] :].strip():
         return None
     if any(span.start >= stop[0] for span in trace.of(index, "content", "arguments")):
@@ -124,24 +128,15 @@ def delta_at(
     turn, text = shown.turn, shown.trace.text[stop[0] :]
     written = text[: stop[1] - stop[0]]
     calls = bool(messages[len(messages) - len(new) - 1].get("tool_calls"))
-    header = is_header(request.around(turn.polyfills), request.chat.syntax.stops, calls, written)
-    return Delta(text, len(written), header, generated(request, turn, new), turn, shown.trace, messages)
+    header = request.around(turn.polyfills).is_header(calls, written)
+    return Delta(lead_of(request, turn, new, text), len(written), header, turn, shown.trace, messages)
 
 
-def generated(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> str:
-    """The last part of a turn's prompt, which the history does not have: at least what belongs to the answer."""
-    found = request.around(turn.polyfills).generated(str(messages[-1].get("role"))) if messages else ""
-    return found if len(found) > len(turn.prefix) and turn.prompt.endswith(found) else turn.prefix
-
-
-def is_header(around: Around, stops: Sequence[str], calls: bool, stop: str) -> bool:
-    """Whether the stop after an answer is the next message's header: a conversation that ends there has no stop, or
-    the stop opens each result."""
-    alone = around.alone(calls)
-    if not stop or alone is None:
-        return False
-    ended = first_stop(alone, stops)
-    return ended is None or (calls and around.opens_results(stop))
+def lead_of(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]], text: str) -> Lead:
+    """The text before the answer to ``messages``, with which the prompt of ``turn`` ends."""
+    if not messages:
+        return Lead(text, turn.prefix, turn.prefix)
+    return request.around(turn.polyfills).lead(text, str(messages[-1].get("role")), turn.prefix)
 
 
 def _like(answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from typing import Any, cast
 from ..core.format import Turn
 from ..core.message import Message, ToolCall
 from ..errors import ChatParsersError
-from .bridge import generated, stand_in
+from .bridge import lead_of, stand_in
 from .compare import Verdict, compare
 from .parts import Completion
 from .request import Model, Request
-from .segment import Lead, Segment
+from .segment import Segment
 from .shapes import Shape
 
 _TOOL = {
@@ -142,7 +142,7 @@ def _proof(request: Request, shape: Shape, kind: str, tool: str) -> Verdict | No
         except ChatParsersError:
             return None
     said = Completion(cast("Any", _Unsampled(asked, message)), len(history))
-    segment = Segment((), Lead(asked.prompt, generated(request, asked, history), asked.prefix), (said,))
+    segment = Segment((), lead_of(request, asked, history, asked.prompt), (said,))
     return compare(request, segment, whole, delta, [*history, answer, *new])
 
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common, outside_marker
-from .around import Rendered
+from .around import Lead, Rendered
 from .bridge import Delta, delta_at
 from .parts import Completion
 from .places import turn_end
 from .request import Request
 from .same import calls_key, text_of
-from .segment import Lead, Segment, Step, thoughts_in
+from .segment import Segment, Step, thoughts_in
 from .shapes import read_answer, shape_of
 
 
@@ -138,7 +138,7 @@ def _stop(
     """Where the stop of the answer that begins at ``at`` begins and ends; None if the template shows it elsewhere or
     not at all."""
     around = request.around(whole.turn.polyfills)
-    stop = turn_end(whole.trace, messages, index, around, request.chat.syntax.stops)
+    stop = turn_end(whole.trace, messages, index, around)
     if stop is not None:
         return stop if stop[0] >= at else None
     shape, text = shape_of(messages[index]), whole.turn.prompt

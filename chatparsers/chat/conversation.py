@@ -27,7 +27,7 @@ from ..templates.rewrite.history import History
 from ..tokens.growing import GrowingIds, common_ids
 from ..tokens.pieces import encoded
 from .around import Rendered
-from .bridge import generated, stand_in
+from .bridge import lead_of, stand_in
 from .compare import compare
 from .ends import following
 from .marks import Span
@@ -35,7 +35,7 @@ from .parts import Completion, Given
 from .quoted import quoted_markers
 from .request import Model, Request
 from .same import same_message
-from .segment import Lead, Segment, Step
+from .segment import Segment, Step
 from .spoken import Chunk, Spoken, spelt
 
 if TYPE_CHECKING:
@@ -219,12 +219,12 @@ class Conversation:
 
     def _asked(self, turn: Turn) -> Segment:
         """What was given and sampled up to the next answer."""
-        asked = generated(self._request, turn, self.messages)
         last = self._marks[-1] if self._marks else None
         if last is None or last.segment is None:
-            return Segment((), Lead(self._rendered, asked, turn.prefix))
+            return Segment((), lead_of(self._request, turn, self.messages, self._rendered))
         text = last.stop + self._rendered[last.place :]
-        return last.segment.added(Step(Given((), text, ()), Lead(text, asked, turn.prefix)))
+        lead = lead_of(self._request, turn, self.messages, text)
+        return last.segment.added(Step(Given((), text, ()), lead))
 
     def _grown(
         self,

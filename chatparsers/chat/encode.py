@@ -103,7 +103,7 @@ def _render(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -
     shown = request.traced(messages)
     turn, trace = shown.turn, shown.trace
     text = trace.text
-    places = find_places(trace, messages, request.around(turn.polyfills), turn.format.stops)
+    places = find_places(trace, messages, request.around(turn.polyfills))
     if begun:
         start = len(text) - len(turn.prefix)
         places[len(messages) - 1] = [Place(start, len(text), len(text), "")]
@@ -120,7 +120,7 @@ def _stopped(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]]
         return text
     place = turns[-1]
     around, calls = request.around(turn.polyfills), bool(messages[-1].get("tool_calls"))
-    closer, stop = around.ending(calls, request.chat.syntax.stops)
+    closer, stop = around.ending(calls)
     if not stop:
         return text
     stop = closer[common(closer, around.alone(calls) or "") :] + stop

@@ -19,7 +19,7 @@ from .ends import after_answer, joined_message
 from .options import ANSWERING
 from .parts import Completion
 from .request import Request
-from .segment import Lead, Segment, Step, opened
+from .segment import Segment, Step, opened
 from .spoken import Spoken
 
 
@@ -192,7 +192,7 @@ class Line:
         part, notes = after_answer(self.request, self._mark.last, delta, indexed, self.count_stop)
         for held, shown in notes:
             self.differ("stop", len(self.messages) - 1, held, shown)
-        segment = self.segments[-1].added(Step(part, Lead(delta.text, delta.generated, delta.turn.prefix)))
+        segment = self.segments[-1].added(Step(part, delta.lead))
         self.segments = (*self.segments[:-1], segment)
 
     def _break(self, verdict: Verdict, messages: list[Mapping[str, Any]]) -> None:

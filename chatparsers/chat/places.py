@@ -18,7 +18,7 @@ from typing import Any
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER, aligned, common, outside_marker
 from ..templates.trace import Trace, covered
-from .around import Around, Asked, first_stop, turns_of
+from .around import Around, Lead, turns_of
 
 NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")
 """What may count the messages; not the number in a special token's name."""
@@ -49,49 +49,49 @@ def words_of(message: Mapping[str, Any]) -> list[str]:
     return [text for text in texts if isinstance(text, str) and text]
 
 
-def find_places(
-    trace: Trace, messages: Sequence[Mapping[str, Any]], around: Around, stops: Sequence[str]
-) -> Places:
+def find_places(trace: Trace, messages: Sequence[Mapping[str, Any]], around: Around) -> Places:
     """The places of all answers of ``messages``, whose rendering is traced."""
     places: Places = {}
     ends: tuple[int, ...] = (0,)  # of the last turn, and where the words of a message after it would stand
     for index, message in enumerate(messages):
         if message.get("role") != "assistant" or not index:
             continue
-        for number, turn in enumerate(turns_of(trace, index, stops)):
+        for number, turn in enumerate(turns_of(trace, index, around.stops)):
             before, first = trace.spans[turn[0] - 1].end if turn[0] else 0, trace.spans[turn[0]].start
             roles = ("assistant" if number else str(messages[index - 1].get("role")), "user")
             starts = (_start_after(trace.text, max(before, end), first, roles, around) for end in ends)
             start = next((found for found in starts if found is not None), None)
             if start is None:
                 continue
-            stop, end, following = _end(trace, turn[-1], messages, index, around, stops)
+            stop, end, following = _end(trace, turn[-1], messages, index, around)
             ends = (end, following) if index + 1 not in trace.places else (end,)
             places.setdefault(index, []).append(Place(start[0], stop, end, start[1]))
     return places
 
 
 def turn_end(
-    trace: Trace, messages: Sequence[Mapping[str, Any]], index: int, around: Around, stops: Sequence[str]
+    trace: Trace, messages: Sequence[Mapping[str, Any]], index: int, around: Around
 ) -> tuple[int, int] | None:
     """Where the stop of an answer's last turn begins and ends; None if the answer is not shown."""
-    turns = turns_of(trace, index, stops)
-    return _end(trace, turns[-1][-1], messages, index, around, stops)[:2] if turns else None
+    turns = turns_of(trace, index, around.stops)
+    return _end(trace, turns[-1][-1], messages, index, around)[:2] if turns else None
 
 
 def _start_after(
     text: str, at: int, first: int, roles: Sequence[str], around: Around
 ) -> tuple[int, str] | None:
     """As `_start`, after a message of the first of these roles, which the template may show as one of the last."""
-    for role in dict.fromkeys(roles):
-        asked = around.asked(role)
-        found = None if asked is None else _start(text, at, first, asked)
-        if found is not None:
-            return found
+    for blank in (False, True):  # a header of white space alone is everywhere
+        for role in dict.fromkeys(roles):
+            asked = around.asked(role)
+            same = asked is not None and blank == (not asked.header.strip())
+            found = _start(text, at, first, asked) if asked is not None and same else None
+            if found is not None:
+                return found
     return None
 
 
-def _start(text: str, at: int, first: int, asked: Asked) -> tuple[int, str] | None:
+def _start(text: str, at: int, first: int, asked: Lead) -> tuple[int, str] | None:
     """Where the answer begins whose words begin at ``first``, and what of it the prompt wrote that the text has not;
     None if no part of the header is before it."""
     gap, header = text[at:first], asked.header
@@ -121,17 +121,16 @@ def _end(
     messages: Sequence[Mapping[str, Any]],
     index: int,
     around: Around,
-    stops: Sequence[str],
 ) -> tuple[int, int, int]:
     """Where the stop of a turn begins and ends, and where the next message begins. ``last``: the turn's last span."""
     end, calls = trace.spans[last].end, bool(messages[index].get("tool_calls"))
     after = trace.text[end : trace.spans[last + 1].start if last + 1 < len(trace.spans) else None]
     if index + 1 < len(messages) and index + 1 not in trace.places:
         after = _up_to_next(after, around.followed(calls) or "")
-    found = first_stop(after, stops) if after else (0, 0)
+    found = around.first_stop(after) if after else (0, 0)
     if found is None:
         alone = around.alone(calls) or ""
-        ended = first_stop(alone, stops)
+        ended = around.first_stop(alone)
         closed = _closed(after, alone[: ended[0]] if ended else alone.rstrip(), around, calls)
         # The template may write another marker in the place of the stop.
         marker = MARKER.match(after, closed) if ended is not None else None

@@ -27,7 +27,7 @@ from ..templates.rewrite.history import History
 from ..templates.rewrite.outline import Outline
 from ..templates.trace import Marked, Trace
 from ..tokens import ModelFiles
-from .around import Asked, Rendered
+from .around import Lead, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
 from .options import ANSWERING, PrepareOptions
@@ -119,11 +119,15 @@ class Preparation:
         """Whether there are tools to call."""
         return bool(self._tools)
 
-    def asked(self, role: str, polyfills: Sequence[str]) -> Asked | None:
+    def asked(self, role: str, polyfills: Sequence[str]) -> Lead | None:
         """What a prompt writes between a message of this role and the answer, in a conversation with these polyfills;
         None if the template refuses that."""
         found = self._renderer.tail(role, polyfills, bool(self._tools), self._variables)
-        return None if found is None else Asked(*found, opening(self._format(polyfills), found[1]))
+        return None if found is None else Lead(*found, opening(self._format(polyfills), found[1]))
+
+    def stops(self, polyfills: Sequence[str]) -> Sequence[str]:
+        """The stops of the format that reads the answers of a conversation with these polyfills."""
+        return self._format(polyfills).stops
 
     def stand_in(self, outline: Outline, polyfills: Sequence[str], generate: bool) -> Trace:
         """A conversation of stand-ins with these options and polyfills, traced."""

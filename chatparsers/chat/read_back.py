@@ -136,7 +136,7 @@ def _answers(request: Request, text: str, found: Sequence[_Found]) -> Places:
     tools = [{"type": "function", "function": {"name": name}} for name in names]
     asking = Request(request.chat, {**request.options, "tools": tools or None})
     around = asking.around(asking.polyfills(messages))
-    return find_places(_read(text, found), messages, around, request.chat.syntax.stops)
+    return find_places(_read(text, found), messages, around)
 
 
 def _read(text: str, found: Sequence[_Found]) -> Trace:

@@ -11,8 +11,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from ..templates.trace import Trace, part_of
-from .around import Rendered
-from .bridge import generated
+from .around import Lead, Rendered
+from .bridge import lead_of
 from .marks import Span
 from .parts import Completion, Given, given
 from .placeholders import Placeholder
@@ -23,20 +23,6 @@ from .spoken import spelt
 
 _growing = Lock()
 """Held while an array of ids grows, which segments of several threads may share."""
-
-
-class Lead(NamedTuple):
-    """The text before an answer. ``generated``: the last part of it, which only the generation prompt has; ``prefix``:
-    the part of that which belongs to the answer."""
-
-    text: str
-    generated: str
-    prefix: str
-
-    @property
-    def history(self) -> str:
-        """The text without what only the generation prompt has."""
-        return self.text[: len(self.text) - len(self.generated)]
 
 
 class Step(NamedTuple):
@@ -166,7 +152,7 @@ def opened(
     turn, trace = whole.turn, whole.trace
     text = trace.text
     finished = messages[:-1] if begun else messages
-    places = find_places(trace, finished, request.around(turn.polyfills), turn.format.stops)
+    places = find_places(trace, finished, request.around(turn.polyfills))
     tokenizer = request.chat.tokenizer
     kept = [
         (found[0], held[index])
@@ -193,8 +179,7 @@ def opened(
         at, first = place.end if same else place.stop, said.index + 1
         stop = wanted.strip() if same else ""
     parts.append(rendered.stretch((at, len(text)), (first, len(messages)), stop))
-    generation = turn.prefix if begun else generated(request, turn, messages)
-    lead = Lead(text, generation, turn.prefix)
+    lead = lead_of(request, turn, () if begun else messages, text)
     return Segment(tuple(part for part in parts if part.ids), lead, (), thoughts_in(trace))
 
 

@@ -19,7 +19,7 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
     if the format writes no text that is read as this message."""
     calls = bool(message.get("tool_calls"))
     short = [question(), answer("", calls=1) if calls else answer()]
-    before, stop = request.around(request.polyfills(short)).ending(calls, turn.stops)
+    before, stop = request.around(request.polyfills(short)).ending(calls)
     closer = written_after(turn.format)[1]
     for text in dict.fromkeys(_ways(request, turn, message)):
         if stop and closer and text.endswith(closer) and closer not in before:
