@@ -21,7 +21,7 @@ from ..values.cut import cut_json
 from .bridge import Delta
 from .parts import Given, given
 from .request import Request
-from .shapes import written_after
+from .shapes import written_around
 from .spoken import Spoken
 
 
@@ -77,7 +77,7 @@ def after_answer(
 
 def closing(fmt: Format, spoken: Spoken) -> str:
     """What closes the thought or the content in which the answer was cut off; ``""`` if it was cut off elsewhere."""
-    thought, content = written_after(fmt)
+    _, thought, content = written_around(fmt)
     return {"reasoning": thought, "content": content}.get(spoken.region, "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -43,30 +44,21 @@ def read_answer(turn: Turn, text: str, given: Mapping[str, Any]) -> Message:
     thought = reasoning_of(given).strip()
     if not thought or read.reasoning.strip() == thought:
         return read
-    inside = turn._replace(prefix=_opened_thought(turn.format)).parse(text)
+    inside = turn._replace(prefix=written_around(turn.format)[0]).parse(text)
     return inside if inside.reasoning.strip() == thought else read
 
 
 @lru_cache(maxsize=256)
-def _opened_thought(fmt: Format) -> str:
-    """What the format itself writes before a thought."""
-    try:
-        return fmt.render({"role": "assistant", "content": "", "reasoning_content": _THOUGHT}).partition(
-            _THOUGHT
-        )[0]
-    except ChatParsersError:
-        return ""
-
-
-@lru_cache(maxsize=256)
-def written_after(fmt: Format) -> tuple[str, str]:
-    """What the format itself writes after a thought and after content, such as the end of a channel."""
-    message = {"role": "assistant", "content": _WORDS, "reasoning_content": _THOUGHT}
-    try:
-        thought, words, content = fmt.render(message).partition(_THOUGHT)[2].partition(_WORDS)
-    except ChatParsersError:
-        return "", ""
-    return thought if words else "", content
+def written_around(fmt: Format) -> tuple[str, str, str]:
+    """What the format itself writes before a thought, after it, and after content, such as the end of a channel; ``""``
+    for what it cannot write."""
+    for content in (_WORDS, ""):  # some formats write no content after a thought
+        message = {"role": "assistant", "content": content, "reasoning_content": _THOUGHT}
+        with suppress(ChatParsersError):
+            before, _, rest = fmt.render(message).partition(_THOUGHT)
+            between, words, after = rest.partition(_WORDS)
+            return before, between if words else "", after
+    return "", "", ""
 
 
 def region_after(fmt: Format, opened: str) -> str:

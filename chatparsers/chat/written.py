@@ -11,7 +11,7 @@ from ..schema.tools import read_tools
 from ..templates.probe.stand_ins import answer, question
 from .request import Request
 from .same import same_message
-from .shapes import text_after, written_after
+from .shapes import text_after, written_around
 
 
 def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
@@ -20,7 +20,7 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
     calls = bool(message.get("tool_calls"))
     short = [question(), answer("", calls=1) if calls else answer()]
     before, stop = request.around(request.polyfills(short)).ending(calls)
-    closer = written_after(turn.format)[1]
+    closer = written_around(turn.format)[2]
     for text in dict.fromkeys(_ways(request, turn, message)):
         if stop and closer and text.endswith(closer) and closer not in before:
             text = text.removesuffix(closer)  # gpt-oss ends a turn with another marker than a channel
