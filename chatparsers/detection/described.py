@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 
 from ..core.format import Format
-from ..errors import ChatParsersError, TemplateError
+from ..errors import ChatParsersError
 from ..templates import Template
 from ..templates.probe.differences import is_marker, units
 from ..templates.probe.stand_ins import ARGUMENTS, NAME, TOOLS
 from .limits import Limit
-from .shown import CALL, HISTORY
+from .shown import CALL, prompt_of
 
 _OBJECT = re.compile(
     r'\{\s*"(?P<name>name|function|function_name|tool|tool_name)"\s*:\s*[^{}\n]{1,60}?,'
@@ -29,10 +29,7 @@ def unread_forms(template: Template, fmt: Format) -> tuple[Limit, ...]:
     """A limit for each form of calls that the prompt describes and the format does not read."""
     if not fmt.features.tools:
         return ()
-    try:
-        prompt = template.probed(HISTORY, tools=TOOLS, add_generation_prompt=True)
-    except TemplateError:
-        return ()
+    prompt = prompt_of(template)
     return tuple(
         Limit("told form", f"the prompt tells to write calls as {shown}, which {fmt.name} does not read")
         for shown, text, own in _described(prompt)
@@ -42,12 +39,8 @@ def unread_forms(template: Template, fmt: Format) -> tuple[Limit, ...]:
 
 def describes(template: Template, fmt: Format) -> bool:
     """Whether the prompt shows the format's own words before a call's name, such as ``functools[`` or a marker."""
-    try:
-        prompt = template.probed(HISTORY, tools=TOOLS, add_generation_prompt=True)
-    except TemplateError:
-        return False
     begun = _written(fmt).partition(NAME)[0].partition("{")[0]
-    return bool(begun) and begun in re.sub(r"\s", "", prompt)
+    return bool(begun) and begun in re.sub(r"\s", "", prompt_of(template))
 
 
 def _describes(prompt: str, written: str, own: str) -> bool:

@@ -103,14 +103,19 @@ def knows_reasoning(template: Template, format: Format) -> bool:
     """
     if template.can.full.reasoning_as is not None or template.thinking_kwargs(False):
         return True
-    try:
-        prompt = template.probed(HISTORY, tools=TOOLS, add_generation_prompt=True)
-    except TemplateError:
-        prompt = ""
+    prompt = prompt_of(template)
     spans = reasoning_spans(format.tree(Options(tools=True)))
     edges = (edge for span in spans for edge in (span.open, span.close) if edge is not None)
     markers = (text.strip() for edge in edges for text in first(edge))
     return any(marker and marker in prompt for marker in markers) or cut_out(template) is not None
+
+
+def prompt_of(template: Template) -> str:
+    """The prompt for a question with tools; ``""`` if the template refuses it."""
+    try:
+        return template.probed(HISTORY, tools=TOOLS, add_generation_prompt=True)
+    except TemplateError:
+        return ""
 
 
 def after_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe]:

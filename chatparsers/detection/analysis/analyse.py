@@ -56,18 +56,12 @@ def _analyse(source: str, bos_token: str, eos_token: str, limits: Limits) -> Fou
         format = to_format(analysis)
         renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
         try:
-            proof = prove(asker, analysis, format)
+            analysis, proved = prove(asker, analysis, format)
         except (Refused, ChatParsersError) as error:
             levels.append((level, str(error)))
             continue
         levels.append((level, ""))
-        analysis = replace(
-            analysis,
-            confidence=round(proof.proved / proof.asked, 2),
-            preserved_tokens=tuple(format.preserved_tokens),
-            limits=(*analysis.limits, *proof.limits),
-        )
-        return Found(analysis, format, tuple(levels), proof.proved, renderings)
+        return Found(analysis, format, tuple(levels), proved, renderings)
     renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
     return Found(None, None, tuple(levels), 0, renderings)
 

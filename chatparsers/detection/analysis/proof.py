@@ -27,16 +27,6 @@ from .found import Analysis, Refused
 from .probes import ASKED, HELD_BACK, Asker, Call, Rendering, Words
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """``proved``: how many turns were read back. ``asked``: how many there are for a template that writes messages of
-    all kinds. ``limits``: what is not proved."""
-
-    proved: int
-    asked: int
-    limits: tuple[Limit, ...]
-
-
 class _Unread(Refused):
     """A turn that is not read as it was asked for. ``loud``: its diagnostics say so. ``space``: only white space around
     content or reasoning differs. ``generated``: it is read, but the grammar does not generate it."""
@@ -46,8 +36,9 @@ class _Unread(Refused):
         self.loud, self.space, self.generated = loud, space, generated
 
 
-def prove(asker: Asker, analysis: Analysis, format: Format) -> Proof:
-    """What of the format holds. Raises `Refused`, which names the first turn that it must read back and does not."""
+def prove(asker: Asker, analysis: Analysis, format: Format) -> tuple[Analysis, int]:
+    """The analysis with what of it holds, and how many turns the format read back. Raises `Refused`, which names the
+    first turn that it must read back and does not."""
     limits: dict[str, Limit] = {}
     answers = list(_answers(asker, analysis))
     proved = []
@@ -64,7 +55,10 @@ def prove(asker: Asker, analysis: Analysis, format: Format) -> Proof:
     if analysis.calls is not None and not (held_back and any(answer.calls for answer in proved)):
         raise Refused("no call is shown by which it could be proved")
     everything = _Shown(True, True, True, True, _escaped(analysis))
-    return Proof(len(proved), 2 * len(list(_questions(ASKED, everything))), tuple(limits.values()))
+    share = len(proved) / (2 * len(list(_questions(ASKED, everything))))
+    known = (*analysis.limits, *limits.values())
+    kept = tuple(format.preserved_tokens)
+    return replace(analysis, confidence=round(share, 2), preserved_tokens=kept, limits=known), len(proved)
 
 
 def _limits(

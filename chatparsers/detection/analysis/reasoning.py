@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ...templates.probe.differences import is_marker, shared_end, shared_start, units
 from ..limits import Limit
@@ -20,6 +20,19 @@ from .found import Analysis, ContentMarkers, Marker, ReasoningMarkers, Refused
 from .probes import ASKED, Asker, Call, Rendering
 
 _THINKING = (None, True, False)
+
+
+class _Texts(NamedTuple):
+    """The texts around the words of answers. ``befores``: before content, without reasoning. ``opener``, ``closers``
+    and ``between``: before reasoning; after it, at the end or before a call; and between it and content. ``tails``:
+    what the prompts write after the header, with thinking as usual, on and off."""
+
+    header: str
+    befores: list[str]
+    opener: str
+    closers: list[str]
+    between: str
+    tails: dict[bool | None, str]
 
 
 def one_call() -> tuple[Call, ...]:
@@ -56,28 +69,27 @@ def without_calls(asker: Asker) -> Analysis:
     if not close:
         end = after
     opener, closers, between = _around(thoughts, header, seen)
-    usual = (asker.opening(None) or "").strip()
+    openings = ((thinking, asker.opening(thinking)) for thinking in _THINKING)
+    prompts = {thinking: text for thinking, text in openings if text is not None}
+    usual = prompts.get(None, "").strip()
     if usual and usual in opener:  # the prompts with thinking on and off differ before the role too
         opener = opener.partition(usual)[2]
-    content, block = _content(befores, between, close, closers, opener, header, asker.opening(None))
+    tails = {key: text[len(header) :] for key, text in prompts.items() if text.startswith(header)}
+    texts = _Texts(header, befores, opener, closers, between, tails)
+    content, block = _content(texts, close, prompts.get(None, ""))
     if thoughts and thoughts[0].content and not content.open:
         content = _beside_reasoning(thoughts[0], end, between, closers) or content
     if content.open or content.close:
         seen.append(_marker("content", content.open, answers[0]))
-    reasoning = _reasoning(
-        asker, header, opener, closers, between, content, block, befores, thoughts, refused
-    )
+    reasoning = _reasoning(texts, thoughts, content, block, refused)
     if reasoning is not None and block and not content.close:
         # In a turn of blocks, one marker may close each block, also the last one before the end.
         close, _, rest = end.strip().partition(reasoning.close.strip())
         if not close and rest:
             content, end = replace(content, close=reasoning.close.strip()), rest
     if reasoning is not None and not opener.strip():
-        seen.append(
-            Marker(
-                "reasoning, opened by", reasoning.open, "the generation prompt", asker.opening(True) or "", -1
-            )
-        )
+        what = "the generation prompt"
+        seen.append(Marker("reasoning, opened by", reasoning.open, what, prompts.get(True, ""), -1))
     if end.strip():
         seen.append(_marker("end of turn", end.strip(), answers[0]))
     limits: list[Limit] = []
@@ -170,16 +182,9 @@ def _around(thoughts: list[Rendering], header: str, seen: list[Marker]) -> tuple
     return opener, closers, between
 
 
-def _content(
-    befores: list[str],
-    between: str,
-    close: str,
-    closers: list[str],
-    opener: str,
-    header: str,
-    opening: str | None,
-) -> tuple[ContentMarkers, str]:
+def _content(texts: _Texts, close: str, prompt: str) -> tuple[ContentMarkers, str]:
     """The markers around content, and the text that opens a later block of the turn."""
+    header, befores, opener, closers, between, _ = texts
     own = opener.strip()
     for before in sorted(befores, key=len):
         text = before.strip()
@@ -191,7 +196,7 @@ def _content(
             continue
         if between.strip() == text:
             continue  # the closer of an empty thought
-        if not between and not close and text in header + (opening or ""):
+        if not between and not close and text in header + prompt:
             continue
         block = header.strip() if between.rstrip().endswith(header.strip() + before.rstrip()) else ""
         return ContentMarkers(before, close), block
@@ -224,23 +229,10 @@ def _beside_reasoning(answer: Rendering, end: str, between: str, closers: list[s
 
 
 def _reasoning(
-    asker: Asker,
-    header: str,
-    opener: str,
-    closers: list[str],
-    between: str,
-    content: ContentMarkers,
-    block: str,
-    befores: list[str],
-    thoughts: list[Rendering],
-    refused: list[str],
+    texts: _Texts, thoughts: list[Rendering], content: ContentMarkers, block: str, refused: list[str]
 ) -> ReasoningMarkers | None:
     """The markers of reasoning, from the renderings that show it, or from the prompts with thinking on and off."""
-    tails = {
-        thinking: text[len(header) :]
-        for thinking in _THINKING
-        if (text := asker.opening(thinking)) is not None and text.startswith(header)
-    }
+    header, befores, opener, closers, between, tails = texts
     if thoughts:
         close = between
         wrapped = block + content.open
