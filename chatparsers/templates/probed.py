@@ -17,7 +17,7 @@ from .trace import Marked, Trace
 
 _KEPT = 500_000
 """The characters that are kept: some two hundred renderings."""
-_NONE: Mapping[str, Any] = MappingProxyType({})
+NO_VARIABLES: Mapping[str, Any] = MappingProxyType({})
 
 
 Messages = Sequence[Mapping[str, Any]]
@@ -45,7 +45,7 @@ class Probed:
         wants: Wants,
         tools: Messages | None = None,
         generate: bool = False,
-        variables: Mapping[str, Any] = _NONE,
+        variables: Mapping[str, Any] = NO_VARIABLES,
         rewrite: Rewrite | None = None,
     ) -> Trace:
         """The rendering, and whose each character of it is. Takes what `messages.shape` and `Code.write` take.

@@ -114,9 +114,8 @@ class Renderer:
         variables: Mapping[str, Any],
     ) -> Trace:
         """The rendering of a conversation of stand-ins, written by these polyfills, traced."""
-        way = self._planner.way(names, written(outline), tools)
-        return self.template.shown(
-            way.messages, tools=way.tools, add_generation_prompt=generate, rewrite=way.rewrite, **variables
+        return self._planner.rendered(
+            self._planner.way(names, written(outline), tools), generate, **variables
         )
 
     def tail(

@@ -12,14 +12,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from types import MappingProxyType
 from typing import Any, Literal
 
 from ...core.shown import Shown
 from ...errors import TemplateError
 from ...kept import cached
 from ..messages import CallIds, ReasoningAs, Wants
-from ..probed import Probed
+from ..probed import NO_VARIABLES, Probed
 from ..trace import Trace, covered
 from .stand_ins import (
     ANSWER,
@@ -55,7 +54,6 @@ _EMPTIES: tuple[Literal["text", "none"], ...] = ("text", "none")
 _IDS: tuple[CallIds, ...] = ("keep", "fill", "short", "function")
 _FIELDS: tuple[ReasoningAs, ...] = ("reasoning_content", "reasoning", "thinking")
 _MORE, _DEVELOPER = "Go on.", "Be exact."
-_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class Prober:
         *,
         tools: bool = False,
         generate: bool = False,
-        variables: Mapping[str, Any] = _NONE,
+        variables: Mapping[str, Any] = NO_VARIABLES,
     ) -> Trace | None:
         """The rendering; None if the template refuses it."""
         try:
@@ -223,7 +221,7 @@ class Prober:
         *,
         results: tuple[str, ...] | None = None,
         thought: str = "",
-        variables: Mapping[str, Any] = _NONE,
+        variables: Mapping[str, Any] = NO_VARIABLES,
     ) -> bool:
         """Whether calls come out whole: in the last turn, or with the ids of ``results`` before these."""
         message = answer("", thought=thought, calls=number, ids=IDS if results is None else results)

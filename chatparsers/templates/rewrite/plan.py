@@ -144,7 +144,7 @@ class Planner:
                 same: Any = way.given, way.tools
                 key = marshal.dumps(same, 2)  # two ways may write the same
                 if key not in known:
-                    found = self._rendered(way)
+                    found = self._try(names, messages, tools)
                     lost = None if found is None else self._lost(found, shape, tools)
                     if not known and lost != []:
                         out += self._ruled_before(shape, tools, allowed)
@@ -204,7 +204,7 @@ class Planner:
         step = (Kind("assistant", text=False, calls=1, reasoning=True), Kind("tool"), *added)
         messages = written((Kind("user"), *step, *step))
         kept: list[int] = []
-        for thinking in (False, True):
+        for thinking in (None, True):
             earlier, later = (
                 self._try(names, some, tools, thinking) for some in (messages[: -len(step)], messages)
             )
@@ -246,21 +246,19 @@ class Planner:
         shown = None if "tools" in names else definitions or None
         return Way(messages, rewrite(messages), shown, rewrite if names else None)
 
-    def _rendered(self, way: Way, thinking: bool = False) -> Trace | None:
-        """Its rendering, with thoughts switched on or as usual; None if the template refuses it."""
-        variables = self._template.thinking_kwargs(True) if thinking else {}
-        try:
-            return self._template.shown(
-                way.messages, tools=way.tools, add_generation_prompt=True, rewrite=way.rewrite, **variables
-            )
-        except ChatParsersError:
-            return None
+    def rendered(self, way: Way, generate: bool = True, **variables: Any) -> Trace:
+        """Its rendering, traced. Raises `TemplateError` if the template refuses it."""
+        return self._template.shown(
+            way.messages, tools=way.tools, add_generation_prompt=generate, rewrite=way.rewrite, **variables
+        )
 
     def _try(
-        self, names: tuple[str, ...], messages: list[Message], tools: bool, thinking: bool = False
+        self, names: tuple[str, ...], messages: list[Message], tools: bool, thinking: bool | None = None
     ) -> Trace | None:
+        """The rendering of messages that these polyfills write; None if one of them or the template refuses them."""
         try:
-            return self._rendered(self.way(names, messages, tools), thinking)
+            variables = self._template.thinking_kwargs(thinking)
+            return self.rendered(self.way(names, messages, tools), **variables)
         except ChatParsersError:
             return None
 
