@@ -55,6 +55,7 @@ class TokenizerLike(Protocol):
     def get_added_tokens_decoder(self) -> Any: ...
     def get_vocab(self, with_added_tokens: bool = ...) -> dict[str, int]: ...
     def get_vocab_size(self, with_added_tokens: bool = ...) -> int: ...
+    def id_to_token(self, id: int) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,20 +240,27 @@ def _forget() -> None:
 class _Entry:
     """The cached data of a living tokenizer. ``alive`` is its Vocabulary while somebody holds one."""
 
-    __slots__ = ("alive", "bare", "size")
+    __slots__ = ("_next", "_there", "alive", "bare")
 
     def __init__(self, tokenizer: TokenizerLike) -> None:
-        self.size = tokenizer.get_vocab_size(True)
         added = MappingProxyType(
             {
                 number: AddedToken(number, token.content, bool(token.special))
                 for number, token in tokenizer.get_added_tokens_decoder().items()
             }
         )
+        # The id of the token that is added next, as `tokenizers` finds it. To count a tokenizer's tokens looks at each
+        # added one, of which some tokenizers have a thousand.
+        self._next = max(tokenizer.get_vocab_size(False), 1 + max(added, default=-1))
+        self._there = tokenizer.id_to_token(self._next)
         self.bare = Vocabulary(added, *_table(tokenizer, added), None, tokenizer.model)
         self.alive: ref[Vocabulary] | None = None
         with suppress(TypeError):  # it cannot be referred to weakly
             finalize(tokenizer, _forget).atexit = False
+
+    def holds(self, tokenizer: TokenizerLike) -> bool:
+        """Whether no token was added since."""
+        return tokenizer.id_to_token(self._next) == self._there
 
     def vocabulary(self, tokenizer: TokenizerLike) -> Vocabulary:
         vocabulary = self.alive() if self.alive is not None else None
@@ -269,7 +277,7 @@ def _known(tokenizer: Any) -> _Entry | None:
         entry = _cache.get(tokenizer)
     except TypeError:
         return None
-    return entry if entry is not None and entry.size == tokenizer.get_vocab_size(True) else None
+    return entry if entry is not None and entry.holds(tokenizer) else None
 
 
 def _entry_of(tokenizer: Any) -> tuple[_Entry, Any]:
@@ -285,7 +293,7 @@ def _entry_of(tokenizer: Any) -> tuple[_Entry, Any]:
             entry = _cache.get(tokenizer)
         except TypeError:  # an object that cannot be referred to weakly is not cached
             return _Entry(tokenizer), tokenizer
-        if entry is None or entry.size != tokenizer.get_vocab_size(True):
+        if entry is None or not entry.holds(tokenizer):
             entry = _cache[tokenizer] = _Entry(tokenizer)
         return entry, tokenizer
 

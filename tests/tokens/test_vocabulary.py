@@ -127,9 +127,10 @@ def test_the_vocabulary_keeps_its_tokenizer(new_byte_level: Callable[[], Tokeniz
 
 def test_tokens_added_later_are_seen(new_byte_level: Callable[[], Tokenizer]) -> None:
     tokenizer = new_byte_level()
-    assert Vocabulary.of(tokenizer).id_of("<late>") is None
-    tokenizer.add_tokens([AddedToken("<late>", special=False)])
-    assert Vocabulary.of(tokenizer).id_of("<late>") == number(tokenizer, "<late>")
+    for text in ("<late>", "<later>"):
+        assert Vocabulary.of(tokenizer).id_of(text) is None
+        tokenizer.add_tokens([AddedToken(text, special=False)])
+        assert Vocabulary.of(tokenizer).id_of(text) == number(tokenizer, text)
 
 
 def test_a_wrapper_of_a_tokenizer_will_do(byte_level: Tokenizer) -> None:
