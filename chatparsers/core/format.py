@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -25,7 +24,6 @@ from .definition.wrong import check_texts
 from .message import Message
 from .parser.call import call_id
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
-from .parser.start import KEPT_PREFIX, PLAIN, Start, kept_start, start
 from .parser.stream import Piece, Stream, opened
 from .parser.tokenizer import Named, read_tokenizer
 from .shown import Shown
@@ -41,7 +39,6 @@ _DOCUMENT = "chatparsers.document:to_data"
 _FROM_DOCUMENT = "chatparsers.document:read_document"
 _GRAMMAR = "chatparsers.grammar:write"
 _GUIDE = "chatparsers.guide:open_guide"
-_ID_START = "chatparsers.tokens.feed:id_start"
 _MARKER_IDS = "chatparsers.tokens.feed:marker_ids"
 _RENDER = "chatparsers.writer:render"
 _TEXT = "chatparsers.tokens.feed:text_of"
@@ -52,8 +49,6 @@ GrammarReader: TypeAlias = Literal["llama.cpp", "xgrammar"] | str
 ReasoningMode: TypeAlias = Literal["split", "inline"]
 
 _new = object.__new__
-_loaded = lru_cache(load_reference)
-"""As `load_reference`, looked up once: for what each stream needs."""
 
 
 @public
@@ -479,7 +474,11 @@ class Turn(Shown):
         """
         stream = self.stream()
         stream.feed(output)
-        text = output if isinstance(output, str) else _loaded(_TEXT)(self.tokenizer, output, self.marker_ids)
+        text = (
+            output
+            if isinstance(output, str)
+            else load_reference(_TEXT)(self.tokenizer, output, self.marker_ids)
+        )
         made = stream.state.call if stream.state.kind == "call" else len(stream._message(False).tool_calls)
         changes: dict[str, Any] = {"prefix": self.prefix + text}
         if self.prompt:
@@ -487,30 +486,6 @@ class Turn(Shown):
         if made:
             changes["id_seed"] = f"{self.id_seed}/{made}"
         return self._replace(**changes)
-
-    def _start(self, inline: bool) -> Start:
-        """How a stream of text begins."""
-        if self.response_format is None and len(self.prefix) <= KEPT_PREFIX:  # as `start`, with fewer calls
-            return kept_start(self.format, self.options, self.prefix, inline, PLAIN)
-        shaped = self.response_format is not None
-        return start(self.format, self.options, self.prefix, inline=inline, shaped=shaped)
-
-    def _start_ids(
-        self, inline: bool, skip_special_tokens: bool, token_text_fallback: bool
-    ) -> tuple[Start, Any]:
-        """How a stream of ids begins, with a program in which markers are single tokens; and the feed of its ids."""
-        found: tuple[Start, Any] = _loaded(_ID_START)(
-            self.tokenizer,
-            self.format,
-            self.options,
-            self.prefix,
-            self.response_format is not None,
-            self.token_config,
-            inline,
-            skip_special_tokens,
-            token_text_fallback,
-        )
-        return found
 
     def parse(
         self,

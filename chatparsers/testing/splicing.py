@@ -19,6 +19,7 @@ from typing import Any
 from ..core.definition.idioms import Options
 from ..core.definition.tree import once
 from ..core.format import Format, Turn
+from ..core.parser.start import start
 from ..errors import ChatParsersError
 from .drawn import Drawn, can_be_missed
 from .paths import Outcome, Paths
@@ -129,7 +130,7 @@ class Search:
     def of(self, turn: Turn, text: str) -> tuple[frozenset[_Pair], list[str]]:
         paths = self.paths.get(turn.options)
         if paths is None:
-            paths = self.paths[turn.options] = Paths(turn._start(False).machine.program)
+            paths = self.paths[turn.options] = Paths(start(turn.format, turn.options, "").machine.program)
         way = paths.of(turn, text)
         kind = turn.options.tools, way.clean
         return frozenset((kind, *pair) for pair in pairwise(way.outcomes)), way.pieces

@@ -11,15 +11,16 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, TypeAlias
 
 from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
-from ..core.parser.alphabet import HIDDEN, Alphabet
+from ..core.parser.alphabet import FIRST_HIDDEN, LAST_HIDDEN, Alphabet
 from ..core.parser.past import Past, beginning, gathered, sealed, since, size
-from ..core.parser.start import KEPT_PREFIX, Start, as_parsed, start
+from ..core.parser.start import KEPT_PREFIX, Start, StreamTurn, as_parsed, start
+from ..core.parser.text import TokenTexts
 from ..core.parser.tokenizer import Named
 from ..errors import RequestError
 from .detokenizer import Detokenizer
@@ -28,54 +29,10 @@ from .vocabulary import Pieces, Vocabulary, forgotten_with_tokenizers
 
 _UNKNOWN = "\ufffd"
 _lone = re.compile("[\ud800-\udfff]")
-_FIRST_OTHER = 0xDC00
-_LAST_OTHER = 0xDFFF
-_characters = re.compile("[\ud800-\udfff]")
-_runs = re.compile(f"([{HIDDEN}]+)")
 
 _Recipe: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], frozenset[int], bool, bool]"
 
 ORDINARY, NOT_AN_END, END, END_IN_VALUE = range(-1, 3)
-
-
-class TokenTexts:
-    """The texts of the characters that stand for tokens. ``skip``: leaves special tokens that are no markers out of
-    content and reasoning."""
-
-    __slots__ = ("skip", "texts")
-
-    def __init__(self, texts: dict[str, str], skip: bool) -> None:
-        self.texts = texts
-        self.skip = skip
-
-    def full(self, text: str) -> str:
-        """The whole of ``text``, as the tokenizer spells it."""
-        return text if text.isascii() else _characters.sub(lambda found: self.texts[found.group()], text)
-
-    def text(self, text: str) -> str:
-        """The part of ``text`` that is content or reasoning."""
-        return text if text.isascii() else _characters.sub(self._shown, text)
-
-    def json(self, text: str) -> str:
-        """The whole of ``text``, inside a JSON string. Nothing is left out of an argument."""
-        if text.isascii():
-            return text
-        return _characters.sub(
-            lambda found: json.dumps(self.texts[found.group()], ensure_ascii=False)[1:-1], text
-        )
-
-    def runs(self, text: str) -> Iterator[tuple[bool, str]]:
-        """Splits ``text`` into runs; yields for each whether it is left out, and its characters."""
-        if not self.skip or text.isascii():
-            yield False, text
-            return
-        for place, run in enumerate(_runs.split(text)):
-            if run:
-                yield place % 2 == 1, run
-
-    def _shown(self, found: re.Match[str]) -> str:
-        character = found.group()
-        return "" if self.skip and ord(character) >= _FIRST_OTHER else self.texts[character]
 
 
 class _TextsById(dict[int, str]):
@@ -218,7 +175,7 @@ class IdFeed:
 
     def is_marker(self, text: str) -> bool:
         """Whether the character stands for a marker of the format."""
-        return ord(text) < _FIRST_OTHER
+        return ord(text) < FIRST_HIDDEN
 
     def text(self, id: int, position: int) -> str | None:
         """The text of an ordinary ``id``. Returns None and changes nothing if ``id`` is special."""
@@ -329,9 +286,9 @@ def _tables(
         end = END_IN_VALUE if text in texts else END
         special[single[text]] = (end if text in stops or single[text] in ends else NOT_AN_END, character)
         spelt[character] = text
-    code = _FIRST_OTHER
+    code = FIRST_HIDDEN
     for id, token in vocabulary.added.items():
-        if id not in special and (token.special or id in ends) and code <= _LAST_OTHER:
+        if id not in special and (token.special or id in ends) and code <= LAST_HIDDEN:
             special[id] = (END if id in ends else NOT_AN_END, chr(code))
             spelt[chr(code)] = token.text
             code += 1
@@ -339,37 +296,27 @@ def _tables(
 
 
 def id_start(
-    tokenizer: Any,
-    format: Definition,
-    options: Options,
-    prefix: str,
-    shaped: bool,
-    config: Mapping[str, Any] | None,
-    inline: bool,
-    skip_special_tokens: bool,
-    token_text_fallback: bool,
+    turn: StreamTurn, inline: bool, skip_special_tokens: bool, token_text_fallback: bool
 ) -> tuple[Start, IdFeed]:
     """How a stream of ids begins, with a program in which markers are single tokens; and the feed of its ids.
 
-    ``shaped`` and ``inline`` are as in `start`. ``config``: the keys of generation_config.json, for the ids that end
-    the turn. ``token_text_fallback``: a marker that the model spells in ordinary tokens counts too.
+    The options are those of `Turn.stream`; ``inline``: reasoning is content.
     """
-    vocabulary = Vocabulary.bare(tokenizer)
-    options = as_parsed(options)
-    key = _key(config)
-    kept = isinstance(key, str) and len(prefix) <= KEPT_PREFIX
+    vocabulary = Vocabulary.bare(turn.tokenizer)
+    key = _key(turn.token_config)
+    kept = isinstance(key, str) and len(turn.prefix) <= KEPT_PREFIX
     begin, recipe, table, alphabet, spelling = (_id_start if kept else _id_start.__wrapped__)(
         vocabulary,
-        format,
-        options,
-        prefix,
-        shaped,
+        turn.format,
+        as_parsed(turn.options),
+        turn.prefix,
+        turn.response_format is not None,
         key,
         inline,
         skip_special_tokens,
         token_text_fallback,
     )
-    return begin, IdFeed(tokenizer, Detokenizer(vocabulary), recipe, table, alphabet, spelling)
+    return begin, IdFeed(turn.tokenizer, Detokenizer(vocabulary), recipe, table, alphabet, spelling)
 
 
 @forgotten_with_tokenizers(256)
@@ -390,7 +337,7 @@ def _id_start(
     recipe = texts, stops, ends, skip, also_text
     table, alphabet, spelling = _tables(vocabulary, *recipe)
     encoded = alphabet.encode(_lone.sub(_UNKNOWN, prefix))  # a lone surrogate would be a token
-    begin = start(format, options, encoded, inline=inline, alphabet=alphabet.key, shaped=shaped)
+    begin = start(format, options, encoded, inline, alphabet.key, shaped=shaped)
     return begin, recipe, table, alphabet, spelling
 
 

@@ -11,6 +11,7 @@ import pytest
 from chatparsers import Format, get_format, list_formats
 from chatparsers.cli.main import main
 from chatparsers.core.parser.machine import Machine
+from chatparsers.core.parser.start import start
 from chatparsers.testing import vectors
 from chatparsers.testing.chunkings import characters
 from chatparsers.testing.paths import Paths
@@ -42,7 +43,7 @@ def test_a_reader_that_is_right_passes(format: Format, amount: Callable[[int, in
         events += stream.finish()
         assert joined(events, turn) == one["events"], one["text"]
         assert message_record(turn, stream.message) == one["message"], one["text"]
-        program = turn._start(False).machine.program
+        program = start(turn.format, turn.options, "").machine.program
         machine = Machine(program, turn.tools)
         machine.feed(turn.prefix)
         read = "".join(raw for _, raw, _ in (*machine.feed(one["text"]), *machine.finish()))
@@ -56,7 +57,7 @@ def test_an_outcome_tells_what_happened_at_a_place() -> None:
     number = ["<", {"chars": ["0-9"]}, ">"]
     for mark, texts in ((words, ("<a", "<b", "< b", "< a")), (number, ("<1>", "<c", "<1"))):
         turn = Format.from_data({**_FINE, "tree": {"body": {"marks": mark}}}).bind()
-        paths = Paths(turn._start(False).machine.program)
+        paths = Paths(start(turn.format, turn.options, "").machine.program)
         ways = {text: set(paths.of(turn, text).outcomes) for text in texts}
         assert len({frozenset(way) for way in ways.values()}) == len(texts)
         assert all(0 < len(way) <= paths.outcomes for way in ways.values())

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _FIRST = 0xD800
-HIDDEN = r"\udc00-\udfff"
-"""The characters of all other special tokens, as a class of `re` has them (tokens/feed.py)."""
+FIRST_HIDDEN, LAST_HIDDEN = 0xDC00, 0xDFFF
+"""The characters of all other special tokens (tokens/feed.py)."""
+HIDDEN = rf"\u{FIRST_HIDDEN:x}-\u{LAST_HIDDEN:x}"
+"""The same, as a class of `re` has them."""
 
 
 AlphabetKey = tuple[tuple[str, ...], bool, tuple[str, ...]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from ..message import ToolCall
-from .past import Past, gathered, sealed, shortened, since, size
+from .past import Past, gathered, sealed, shortened, since
 from .so_far import Reader
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -99,17 +99,8 @@ class Call:
 
     def shorten(self, length: int) -> None:
         """Takes ``length`` characters off the arguments, all of them plain text of a string."""
-        before = size(self.past) + len(self.arguments)
         self.past = shortened(self.past, self.arguments, length)
-        now = size(self.past) + len(self.arguments)
-        if self.seen == before and self.reader is not None:
-            if self.lent:
-                self._own()
-            self.seen = now
-            if not self.reader.unread(length):
-                self.reader, self.seen = None, 0
-        elif self.seen >= now:  # it may have read a part of what is gone
-            self.reader, self.seen = None, 0
+        self.reader, self.seen = None, 0
 
     def gather(self) -> None:
         """Takes all arguments back from the past."""

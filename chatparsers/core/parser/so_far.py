@@ -90,15 +90,6 @@ class Reader:
         except (ValueError, IndexError):  # no JSON, or a number that Python refuses
             self.stuck = True
 
-    def unread(self, length: int) -> bool:
-        """Takes the last ``length`` characters back, if they are plain text of the string that is open."""
-        if self.within != "string" or self.text:
-            return False
-        container, key = self.open[-1], self.keys[-1]
-        string = container.pop(key) if isinstance(container, dict) else container.pop()
-        self._put(string[:-length])
-        return len(string) >= length
-
     def _between(self, text: str, i: int) -> int:
         i = _white(text, i).end()  # type: ignore[union-attr]
         if i == len(text):

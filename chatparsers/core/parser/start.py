@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -22,15 +22,21 @@ class StreamTurn(Protocol):
     """What a stream asks of its turn (`chatparsers.core.format.Turn`)."""
 
     @property
+    def format(self) -> Definition: ...
+    @property
+    def options(self) -> Options: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def response_format(self) -> Mapping[str, Any] | None: ...
+    @property
     def tools(self) -> Toolset: ...
     @property
     def tokenizer(self) -> Any: ...
     @property
+    def token_config(self) -> Mapping[str, Any] | None: ...
+    @property
     def id_seed(self) -> str: ...
-    def _start(self, inline: bool) -> Start: ...
-    def _start_ids(
-        self, inline: bool, skip_special_tokens: bool, token_text_fallback: bool
-    ) -> tuple[Start, Any]: ...
 
 
 Asked: TypeAlias = "tuple[StreamTurn, bool, bool, bool, str | None, bool]"
@@ -57,9 +63,9 @@ def start(
     format: Definition,
     options: Options,
     prefix: str,
-    *,
     inline: bool = False,
     alphabet: AlphabetKey = PLAIN,
+    *,
     shaped: bool = False,
 ) -> Start:
     """How a stream of a request begins.
@@ -69,7 +75,7 @@ def start(
     """
     options = as_parsed(options)
     # A long prefix is read again each time, so that what is kept is small.
-    find = kept_start if len(prefix) <= KEPT_PREFIX else kept_start.__wrapped__
+    find = _kept_start if len(prefix) <= KEPT_PREFIX else _kept_start.__wrapped__
     found = find(format, options, prefix, inline, alphabet)
     return found._replace(not_given=None) if shaped and found.not_given is not None else found
 
@@ -84,7 +90,7 @@ def as_parsed(options: Options) -> Options:
 
 
 @lru_cache(maxsize=1024)
-def kept_start(
+def _kept_start(
     format: Definition, options: Options, prefix: str, inline: bool, alphabet: AlphabetKey
 ) -> Start:
     """As `start`, of a short prefix and without a schema, read once: no stream changes it, and it depends on nothing

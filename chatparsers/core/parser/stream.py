@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import lru_cache
 from typing import Any, SupportsIndex, TypeAlias
 
 from ...errors import OutputError, RequestError, lacks_tokenizers
@@ -29,7 +30,7 @@ from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
 from .call import Call
 from .ids import read_ids
-from .start import Asked, Start, StreamTurn
+from .start import Asked, Start, start
 from .state import StateKind, StreamState, state_of
 from .transcript import KINDS, STRICT, Transcript
 
@@ -71,8 +72,10 @@ class Stream:
     def _begin_with_text(self) -> None:
         """Begins to read text. If the turn has a tokenizer, ids may still come in its place."""
         assert self._asked is not None
-        turn = self._asked[0]
-        self._begin(turn._start(self._asked[1]), None, turn.tools)
+        turn, inline, *_ = self._asked
+        shaped = turn.response_format is not None
+        begin = start(turn.format, turn.options, turn.prefix, inline, shaped=shaped)
+        self._begin(begin, None, turn.tools)
         if turn.tokenizer is None:
             self._asked = None
 
@@ -86,25 +89,25 @@ class Stream:
                 + lacks_tokenizers()
             )
         turn, inline, skip_special_tokens, token_text_fallback, _, _ = self._asked
-        start, ids = turn._start_ids(inline, skip_special_tokens, token_text_fallback)
-        self._begin(start, ids, turn.tools)
+        begin, ids = _loaded(_ID_START)(turn, inline, skip_special_tokens, token_text_fallback)
+        self._begin(begin, ids, turn.tools)
         self._asked = None
 
-    def _begin(self, start: Start, ids: Any, tools: Toolset) -> None:
+    def _begin(self, begin: Start, ids: Any, tools: Toolset) -> None:
         """``ids``: the feed of ids, None if text is fed."""
-        begun, origin, read, call, self._not_given = start
-        self._machine = machine = begun.copy()
+        shared, origin, read, call, self._not_given = begin
+        self._machine = machine = shared.copy()
         machine.tools = tools
         self._ids = ids
         self._fed = origin
-        seed: str | StreamTurn = ""
-        if self._asked is not None:
-            seed = self._asked[0] if self._asked[4] is None else self._asked[4]
+        turn, _, _, _, seed, check = self._asked or _NOT_ASKED
         spelling = ids.spelling if ids is not None else None
         program = machine.program
-        self._transcript = Transcript(tools, program.unwanted, program.late_ids, seed, origin, read, spelling)
-        if self._asked is not None and self._asked[5]:
-            self._transcript.judge_by(load_reference(_CHECKS)(self._asked[0]))
+        self._transcript = Transcript(
+            tools, program.unwanted, program.late_ids, turn if seed is None else seed, origin, read, spelling
+        )
+        if check:
+            self._transcript.judge_by(load_reference(_CHECKS)(turn))
         self._pieces = self._transcript.pieces
         self._early: list[Event] = []
         """The events of the call that the prefix leaves open. They come with the first piece."""
@@ -140,19 +143,16 @@ class Stream:
                 self._parts.append(piece)
                 self._fed += len(piece)
                 return [self._make(piece)]
-            events: list[Event] = []
             if self._value is not None:
-                self._feed_value(self._value, piece, events)
-            elif self._machine.rest and self._machine.hold(piece):
+                return self._feed_value(self._value, piece)
+            if self._machine.rest and self._machine.hold(piece):
                 self._pieces.append(piece)
                 self._fed += len(piece)
-            elif self._finished:
-                raise _finished("feed")
-            else:
+                return []
+            if not (self._finished or self._strict):
+                events: list[Event] = []
                 self._run(piece, events)
-            if self._strict:
-                self._check()
-            return events
+                return events
         return self._feed(piece)
 
     def finish(self, reason: FinishReason | None = None) -> list[Event]:
@@ -283,7 +283,8 @@ class Stream:
         """The transcript, which says of all that was read in which region it is."""
         if self._ids is False:
             self._begin_with_text()
-        self._note_region()
+        if self._plain is not _no_shortcut or self._value is not None:
+            self._note_region()
         return self._transcript
 
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
@@ -346,7 +347,7 @@ class Stream:
         'Hello'
         """
         if self._finished:
-            raise _finished("rollback")
+            raise RequestError("rollback: the stream is finished; make a new one with turn.stream()")
         fed = self._ids.fed if self._ids else 0
         kept = min(self._most, fed - self._first) if self._most else 0
         if type(n) is not int or not 0 <= n <= kept:
@@ -370,10 +371,10 @@ class Stream:
             self._fed = begin
 
     def _keep(self, id: int) -> None:
-        """Keeps a copy to go back to, if ``id`` will do more than add to running text."""
-        ids, undo = self._ids, self._undo
+        """Keeps a copy to go back to, if ``id`` will do more than add to running text, or somebody reads it so far."""
+        ids, undo, call = self._ids, self._undo, self._transcript.call
         text = ids.ordinary(id)
-        if text and self._plain(text) is None:
+        if text and self._plain(text) is None and (call is None or call.reader is None):
             return
         if ids.unknown:
             self._note_unknown()
@@ -419,7 +420,7 @@ class Stream:
 
     def _feed(self, piece: Piece) -> list[Event]:
         if self._finished:
-            raise _finished("feed")
+            raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
         events: list[Event] = []
         if isinstance(piece, str):
             if self._ids is False:
@@ -455,14 +456,14 @@ class Stream:
             self._fed += len(text)
             events.append(self._make(text))
         elif self._value is not None:
-            self._feed_value(self._value, text, events)
+            events += self._feed_value(self._value, text)
         elif self._machine.rest and self._machine.hold(text):
             self._pieces.append(text)
             self._fed += len(text)
         else:
             self._run(text, events)
 
-    def _feed_value(self, value: Transcoder, piece: str, events: list[Event]) -> None:
+    def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
         """The second shortcut: a piece inside arguments goes straight to the value's transcoder, after what the
         transcoder left of the last piece. It goes to the machine only if it brings more than text of the value."""
         text = piece
@@ -472,22 +473,26 @@ class Stream:
                 self._pieces.append(piece)
                 self._fed += len(piece)
                 self._held = text
-                return
+                return []
         end = value.scan(text, 0, False)
-        if value.done or value.error or value.notes or value.marked >= 0:
-            self._run(piece, events, end)
-            return
-        self._pieces.append(piece)
-        self._fed += len(piece)
-        if end == len(text):
-            self._plain = value.plain or _no_shortcut
-            self._held = ""
-        else:
-            self._plain = _no_shortcut
-            self._held = text[end:]
-        if value.out:
+        if not (value.done or value.error or value.notes or value.marked >= 0):
+            self._pieces.append(piece)
+            self._fed += len(piece)
+            if end == len(text):
+                self._plain = value.plain or _no_shortcut
+                self._held = ""
+            else:
+                self._plain = _no_shortcut
+                self._held = text[end:]
+            if not value.out:
+                return []
             self._parts.append(value.out)
-            events.append(self._make(value.out))
+            return [self._make(value.out)]
+        events: list[Event] = []
+        self._run(piece, events, end)
+        if self._strict:
+            self._check()
+        return events
 
     def _note_unknown(self) -> None:
         for at, id in self._ids.take_unknown():
@@ -605,9 +610,8 @@ class Stream:
             self._held = ""
 
     def _note_region(self) -> None:
-        """Gives the transcript the region of the pieces that took the shortcut, if there is one."""
-        if self._plain is not _no_shortcut or self._value is not None:
-            self._transcript.advance(self._kind, self._fed - len(self._held) - self._transcript.length)
+        """Gives the transcript the region of the pieces that took the shortcut."""
+        self._transcript.advance(self._kind, self._fed - len(self._held) - self._transcript.length)
 
     # strict mode
 
@@ -620,18 +624,19 @@ class Stream:
             raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
 
 
+_loaded = lru_cache(load_reference)
+"""As `load_reference`, looked up once: for what each stream needs."""
+_ID_START = "chatparsers.tokens.feed:id_start"
 _CHECKS = "chatparsers.grammar.schemas.checked:Checks"
 """Who judges the arguments of a turn's calls, and its answer."""
+_NOT_ASKED: tuple[Any, ...] = None, False, True, False, "", False
+"""What is asked of a stream without a turn."""
 
 
 def check_reason(reason: FinishReason | None) -> None:
     """Raises `RequestError` for another word of an engine, such as ``"abort"``: its answer would pass for whole."""
     if reason not in (None, "stop", "length"):
         raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
-
-
-def _finished(asked: str) -> RequestError:
-    return RequestError(f"{asked}: the stream is finished; make a new one with turn.stream()")
 
 
 def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:

@@ -14,7 +14,7 @@ Invariants:
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, is_, itemgetter
 from typing import Any, NamedTuple, Protocol
@@ -37,7 +37,7 @@ from .call import Call, call_id, joined
 from .past import Past, backwards, beginning, gathered, sealed, shortened, since, size
 from .so_far import Reader
 from .start import StreamTurn
-from .text import Text, holding
+from .text import Text, TokenTexts, holding
 
 KINDS: tuple[RegionKind, ...] = ("markup", "content", "reasoning", "call")
 """The name of each region, by the machine's item."""
@@ -63,17 +63,6 @@ class Checks(Protocol):
     def answer(self) -> Any: ...
 
 
-class Spelling(Protocol):
-    """What the characters of special tokens spell, where ids are fed (`chatparsers.tokens.feed.TokenTexts`)."""
-
-    @property
-    def texts(self) -> dict[str, str]: ...
-    def full(self, text: str) -> str: ...
-    def text(self, text: str) -> str: ...
-    def json(self, text: str) -> str: ...
-    def runs(self, text: str) -> Iterator[tuple[bool, str]]: ...
-
-
 class _Lists(NamedTuple):
     """The past of each list of a transcript."""
 
@@ -95,13 +84,13 @@ class Transcript:
     ``tools`` are the request's tools. ``unwanted``: the request wants no calls, so a call makes no event. ``late_ids``:
     the format may write a call's id after its arguments. ``seed`` makes the ids that the model does not write; of a
     turn, its own seed does. The text before ``origin`` is the prefix, which the prompt wrote. ``length`` is the end of
-    the last item. ``spelling`` is None if text is fed.
+    the last item. ``spelling``: what the characters of special tokens spell; None if text is fed.
     """
 
     __slots__ = (
-        "answer", "broken", "call", "calls", "checks", "content", "diagnostics", "ending", "kind", "late_ids", "length",
+        "answer", "call", "calls", "checks", "content", "ending", "kind", "late_ids", "length",
         "notes", "origin", "past", "pieces", "reasoning", "regions", "runs", "said", "seed", "spelling", "text",
-        "tools", "unwanted", "wrong",
+        "tools", "unwanted",
     )  # fmt: skip
 
     def __init__(
@@ -112,7 +101,7 @@ class Transcript:
         seed: str | StreamTurn,
         origin: int,
         length: int,
-        spelling: Spelling | None = None,
+        spelling: TokenTexts | None = None,
     ) -> None:
         self.tools = tools
         self.unwanted = unwanted
@@ -137,18 +126,13 @@ class Transcript:
         """The region of the last run."""
         self.runs: list[tuple[int, int]] = []
         self.notes: list[_Note] = []
-        self.broken = False
-        """Whether there is a note with which the message is not complete."""
-        self.wrong = False
-        """Whether there is a note at which a strict stream raises."""
         self.checks: Checks | None = None
         self.answer: Any = None
         """Who reads and judges the content, if it must fit a schema."""
         self.ending = False
         """Whether the text is over. Text of a call that comes after that is not part of its arguments."""
-        # Parts of the last message that will not change any more.
+        # Of the last message, what will not change any more.
         self.regions: list[Region] = []
-        self.diagnostics: list[Diagnostic] = []
         self.text: Text | None = None
 
     def copy(self) -> Transcript:
@@ -172,10 +156,9 @@ class Transcript:
             [],
             [],
         )
-        other.kind, other.broken, other.ending = self.kind, self.broken, self.ending
-        other.wrong, other.checks = self.wrong, self.checks
+        other.kind, other.ending, other.checks = self.kind, self.ending, self.checks
         other.answer = None if self.answer is None else self.answer.copy()
-        other.said, other.regions, other.diagnostics, other.text = set(), [], [], None
+        other.said, other.regions, other.text = set(), [], None
         return other
 
     def sink(self, region: int) -> Sink | None:
@@ -226,8 +209,9 @@ class Transcript:
                     new = getattr(self, name)
                     new[:] = gathered(past, new)
             self.past = None
-            if self.call is not None:
-                self.call.gather()
+            for call in (*self.calls, self.call):
+                if call is not None:
+                    call.gather()
 
     def shorten(self, end: int, length: int, kind: int) -> None:
         """Takes ``length`` characters off the text, which ends at ``end`` then. All of them are of the region
@@ -249,7 +233,7 @@ class Transcript:
                     past = past._replace(runs=beginning(past.runs, size(past.runs) - 1))
             self.kind = run[1]
         self.past = past
-        self.regions, self.diagnostics, self.text = [], [], None
+        self.regions, self.text = [], None
 
     # from trail items to events
 
@@ -447,7 +431,6 @@ class Transcript:
         call, self.call = self.call, None
         if call is not None:
             call.end = self.length
-            call.gather()
             self._start(call, events)
             if call.started:
                 self.calls.append(call)
@@ -457,7 +440,6 @@ class Transcript:
                 for place, (code, at, expected, index) in enumerate(self.notes):
                     if index == call.index:
                         self.notes[place] = code, at, expected, None
-                        del self.diagnostics[place:]
 
     def _id(self, call: Call) -> str:
         if call.id:
@@ -483,10 +465,11 @@ class Transcript:
         if call is None and self.call is not None:
             call = self.call.index
         self.notes.append((code, at, expected, call))
-        if code in SERIOUS:
-            self.broken = True
-        if code in STRICT:
-            self.wrong = True
+
+    @property
+    def wrong(self) -> bool:
+        """Whether there is a note at which a strict stream raises."""
+        return any(note[0] in STRICT for note in backwards((self.past or _NO_PAST).notes, self.notes))
 
     # the message
 
@@ -509,8 +492,10 @@ class Transcript:
             content=joined(self.content),
             reasoning=joined(self.reasoning),
             tool_calls=calls,
-            complete=ended and not self.broken and all([call.complete for call in calls]),
-            diagnostics=self._diagnostics(text, self.text),
+            complete=ended
+            and all([call.complete for call in calls])
+            and (not self.notes or SERIOUS.isdisjoint([note[0] for note in self.notes])),
+            diagnostics=self._diagnostics(text, self.text) if self.notes else [],
             regions=[] if not (regions and self.runs) else made if over else made(),
             text=text,
         )
@@ -532,18 +517,14 @@ class Transcript:
         return record
 
     def _diagnostics(self, text: str, places: Text) -> list[Diagnostic]:
-        """One diagnostic for each note, in the order of the text. A diagnostic whose snippet is whole is made once."""
-        kept = self.diagnostics
+        """One diagnostic for each note, in the order of the text."""
         found = []
-        for code, at, expected, call in self.notes[len(kept) :]:
+        for code, at, expected, call in self.notes:
             place = places.position(at)
-            snippet = text[place : place + _SNIPPET]
             if code == "unknown-token":
                 call = self._call_at(at)
-            found.append(Diagnostic(code, place, expected, snippet, call))
-            if len(snippet) == _SNIPPET and len(found) == 1 and at < self.length:
-                kept.append(found.pop())
-        return sorted(kept + found, key=_place)
+            found.append(Diagnostic(code, place, expected, text[place : place + _SNIPPET], call))
+        return sorted(found, key=_place)
 
     def _call_at(self, at: int) -> int | None:
         """The call that the position ``at`` is in. A token comes before the machine has read it, and before other ids

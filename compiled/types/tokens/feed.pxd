@@ -1,11 +1,6 @@
 cimport cython
 from .detokenizer cimport Detokenizer
 @cython.final
-cdef class TokenTexts:
-    cdef public bint skip
-    cdef public dict texts
-    cpdef str text(self, str text)
-@cython.final
 cdef class IdFeed:
     cdef public Detokenizer _detokenizer
     cdef public object _offsets, _past, _recipe, _texts, alphabet, spelling, tokenizer

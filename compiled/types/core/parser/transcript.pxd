@@ -3,9 +3,9 @@ from .call cimport Call, call_id, joined
 from .text cimport Text, holding
 @cython.final
 cdef class Transcript:
-    cdef public bint broken, ending, late_ids, unwanted, wrong
+    cdef public bint ending, late_ids, unwanted
     cdef public Call call
-    cdef public list calls, content, diagnostics, notes, pieces, reasoning, regions, runs
+    cdef public list calls, content, notes, pieces, reasoning, regions, runs
     cdef public object past
     cdef public int kind
     cdef public Py_ssize_t length, origin
