@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout, i
 
 from _measure import ROOT, best_of, cut, feed, fresh, machine, medians, step, tokenizers_in, trained
 from _report import Budget, Row, Table, as_json, as_text, number, write_page
-from _texts import KINDS, Wire, argument_wire, many_tools
+from _texts import KINDS, TOOLS, Wire, argument_wire, many_tools
 from tokenizers import Tokenizer
 
-from chatparsers import CallArguments, RequestError, Stream, Turn, get_format, list_formats
+from chatparsers import CallArguments, Message, RequestError, Stream, Turn, get_format, list_formats
 
 SIZES = (256, 4096, 65536)
 FLAT = 1.2
@@ -188,6 +188,53 @@ def latency_table(quick: bool) -> Table:
     )
     table.rows.append(Row("import chatparsers", [None, imported], [Budget(50, "ms", imported)]))
     return table
+
+
+_CALLED = ("hermes-2-pro", "qwen3-coder", "gemma-4", "lfm2")
+"""A format of each syntax of values."""
+
+
+def calls_table(quick: bool) -> Table:
+    columns = ["one whole", "in pieces", "eight whole", "eight in pieces"]
+    table = Table("calls", "Small calls: µs a message, whole and in 4-character pieces", columns)
+    for name in _CALLED:
+        format = get_format(name)
+        turn = format.bind(tools=TOOLS, id_seed="benchmark")
+        cases: dict[str, Callable[[], float]] = {}
+        for count in (1, 8):
+            called = [
+                {
+                    "id": f"benchmark{place}",
+                    "type": "function",
+                    "function": {"name": "get_weather", "arguments": {"city": f"Oslo {place}"}},
+                }
+                for place in range(count)
+            ]
+            text = format.render({"role": "assistant", "content": None, "tool_calls": called}, tools=TOOLS)
+            for size in (len(text), 4):
+                pieces = cut(text, size, -(-len(text) // size))
+                assert len(read(turn, pieces).tool_calls) == count
+                cases[f"{count} {size}"] = partial(a_message, turn, pieces)
+        found = medians(cases, 3 if quick else 7)
+        table.rows.append(Row(name, list(found.values())))
+    return table
+
+
+def read(turn: Turn, pieces: list[str]) -> Message:
+    """The message of the pieces."""
+    stream = turn.stream()
+    for piece in pieces:
+        stream.feed(piece)
+    stream.finish()
+    return stream.message
+
+
+def a_message(turn: Turn, pieces: list[str], times: int = 50) -> float:
+    """Measures µs for a message."""
+    begun = process_time()
+    for _ in range(times):
+        read(turn, pieces)
+    return (process_time() - begun) / times * 1e6
 
 
 def grammar_table(quick: bool) -> Table:
@@ -382,6 +429,7 @@ _TABLES: dict[str, Callable[[argparse.Namespace, Callable[[], dict[str, Tokenize
     "pieces": lambda options, real: pieces_table(next(iter(real().values())), options.quick),
     "whole": lambda options, real: whole_table(options.quick),
     "latency": lambda options, real: latency_table(options.quick),
+    "calls": lambda options, real: calls_table(options.quick),
     "grammar": lambda options, real: grammar_table(options.quick),
     "formats": lambda options, real: formats_table(
         [n for n in options.formats.split(",") if n], options.quick
