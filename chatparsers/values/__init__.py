@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import Any, TypeVar, cast
 
 from ..errors import DefinitionError, did_you_mean
@@ -156,9 +155,8 @@ class Python(Syntax):
     def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = NOTHING) -> Reader:
         from .python import PythonScanner
 
-        closers = Closers(look, (")",))
-        in_parentheses = cache(lambda: look.reaches(")"))
-        return lambda argument, name: PythonScanner(bool(name) and in_parentheses(), closers)
+        closers, in_parentheses = Closers(look, (")",)), look.reaches(")")
+        return lambda argument, name: PythonScanner(in_parentheses and bool(name), closers)
 
 
 @dataclass(frozen=True, slots=True)

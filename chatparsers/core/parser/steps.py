@@ -28,9 +28,9 @@ class Step:
     machine waits for it: it is here whole, which is ``least`` characters, or the step is another.
 
     ``text``: the text up to its first name. ``match`` matches all of it, what must come next, and each name as a group;
-    None: a step that is not long has no name, and anything may come. ``more``: the texts after its names, each with
-    what matches all before it. ``names``: of each name, where its items are, its group, its item if it is plain, and
-    what it is in the program (`Names`).
+    None: a step that is not long has no name, and anything may come. If it is not long, the match may also end after
+    any name; ``whole`` is the last group of one that does not. ``more``: the texts after the names. ``names``: of each
+    name, where its items are, its group, its item if it is plain, and what it is in the program (`Names`).
 
     ``items``: those of the trail. ``pushed``: the frames that come onto the stack, after ``popped`` were taken off.
     ``ip``: the next instruction; -1: that of the last frame taken off. ``floor``: that of the machine, above the frames
@@ -39,7 +39,7 @@ class Step:
 
     __slots__ = (
         "ahead", "floor", "ip", "items", "least", "long", "match", "more", "names", "popped", "pushed", "sets",
-        "solid", "text",
+        "solid", "text", "whole",
     )  # fmt: skip
 
     text: str
@@ -48,7 +48,8 @@ class Step:
     long: bool
     least: int
     match: Match | None
-    more: list[tuple[str, Match]]
+    whole: int | None
+    more: list[str]
     names: list[tuple[int, int, int, Names]]
     items: list[Item]
     popped: int
@@ -57,17 +58,13 @@ class Step:
     floor: int
     sets: list[tuple[str, Any]]
 
-    def begun(self, machine: Machine, text: str, i: int) -> bool:
-        """Whether the window ends within the text, after a first name."""
-        for literal, before in self.more:
-            found = before(text, i)
-            if found is None:
-                return False
-            at = found.end()
-            if len(text) - at <= len(literal) and literal.startswith(text[at:]):
-                machine.rest = literal[len(text) - at :]
-                return True
-        return False
+    def begun(self, machine: Machine, text: str, match: re.Match[str]) -> bool:
+        """Whether the window ends within the text, after a name that ``match`` has."""
+        literal, at = self.more[(match.lastindex or 1) - 1], match.end()
+        if len(text) - at > len(literal) or not literal.startswith(text[at:]):
+            return False
+        machine.rest = literal[len(text) - at :]
+        return True
 
 
 class Steps:
@@ -104,11 +101,15 @@ class Steps:
                         end = i + len(step.text) - step.ahead
                         break
                     match = step.match(text, i)
-                    if match is not None:
+                    if match is None:
+                        if left == len(step.text) and not machine.final:
+                            return -1  # a name may come
+                    elif match.lastindex == step.whole:
                         end = match.end() - step.ahead
                         break
-                    if not machine.final and (left == len(step.text) or step.begun(machine, text, i)):
-                        return -1  # at the end of the first text, a name may come
+                    elif not machine.final and step.begun(machine, text, match):
+                        return -1
+                    match = None
                 elif left < len(step.text) and not machine.final and step.text.startswith(text[i:]):
                     machine.rest = step.text[left:]
                     return -1

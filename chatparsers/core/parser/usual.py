@@ -3,13 +3,15 @@
 A call's markup is nearly always what its template writes: the opener, the way to the name, to the next value, the end.
 Read one by one, these are a hundred small instructions. `USUAL` compares the window with such a text and does at once
 what they did in a trial; if the window holds only its beginning, the machine waits. No event is made of such a text
-before its end, so none comes later for that.
+before its end, so none comes later for that. A long text, which goes over the end of a call, is read only if it is here
+whole.
 
 Strategy: `_texts` reads the texts off the tree: what comes between two values or ends of calls. A trial is a run
 of the machine over one of them. What a machine does with a text does not depend on the pieces in which it comes, so
 what the trial did is what each run does that has the text before it. All else is unknown to the trial: the frames on
-the stack are stand-ins, which nothing can go back to, and an instruction that asks for more than the text stops it. The
-steps of a place are made when a machine first comes there, so a format whose calls nobody reads costs nothing.
+the stack are stand-ins, which nothing can go back to, and an instruction that asks for more than the text stops it.
+Where only white space could go on, the trial goes on as if none did, and the step asks for that. The steps of a place
+are made when machines have come there often, so a format's first answers do not wait for them.
 """
 
 from __future__ import annotations
@@ -303,8 +305,13 @@ class _Trial:
         the class that was asked for, end where it ends, and begin with nothing that the program compares them with."""
         *texts, last = parts[::2]
         texts.append(last + ahead)
-        step.text, step.match, step.more = texts[0], None, []
-        pattern = ""
+        step.text, step.match, step.more, step.whole = (
+            texts[0],
+            None,
+            texts[1:],
+            len(texts) if captured else None,
+        )
+        found: list[str] = []
         for text, chars, then, names in zip(texts[:-1], parts[1::2], texts[1:], captured, strict=True):
             inside = re.compile(self.no_token + chars, re.DOTALL).match
             if names.chars != chars or not then or inside(then):
@@ -317,11 +324,12 @@ class _Trial:
                 if literal[at] in plain and (not at or text.endswith(literal[:at]))
             }
             begins = "|".join(map(re.escape, sorted(compared))) or "(?!)"
-            pattern += f"{re.escape(text)}(?!{begins})([{re.escape(plain)}]{{1,{_MOST_NAME}}})"
-            step.more.append((then, re.compile(pattern, re.DOTALL).match))
-        if pattern or step.solid or step.long:
+            found.append(f"{re.escape(text)}(?!{begins})([{re.escape(plain)}]{{1,{_MOST_NAME}}})")
+        if found or step.solid or step.long:
             solid = f"(?=[^{WHITE}])" if step.long else f"(?![{WHITE}])"
-            pattern += re.escape(texts[-1]) + solid * step.solid
+            pattern = re.escape(texts[-1]) + solid * step.solid + "()" * bool(found)
+            for before in reversed(found):
+                pattern = before + (pattern if step.long else f"(?:{pattern})?")
             step.match = re.compile(pattern, re.DOTALL).match
         return True
 

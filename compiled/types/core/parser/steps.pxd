@@ -4,12 +4,12 @@ from .names cimport Names
 @cython.final
 cdef class Step:
     cdef public bint long, solid
-    cdef public object match
+    cdef public object match, whole
     cdef public str text
     cdef public Py_ssize_t ahead, floor, ip, least, popped
     cdef public list items, more, names, pushed, sets
     @cython.locals(literal=str, at=Py_ssize_t)
-    cpdef bint begun(self, Machine machine, str text, Py_ssize_t i) except -1
+    cpdef bint begun(self, Machine machine, str text, match) except -1
 @cython.final
 cdef class Steps:
     cdef public object make
