@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from ..core.format import Format, Turn
 from ..core.message import Message
@@ -34,19 +34,8 @@ _TOOL: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": "any", "description": "", "parameters": {"type": "object"}}}
 ]
 _KEPT = 4096
+"""How many lists of tools are known, so that what is kept does not grow with the table."""
 _ENDS = 128
-_Value = TypeVar("_Value")
-
-
-class Kept(dict[str, _Value]):
-    """What was made of the last texts. The oldest goes first, so that it does not grow with the table."""
-
-    def keep(self, key: str, value: _Value) -> _Value:
-        """Keeps and returns ``value``."""
-        while len(self) >= _KEPT:
-            self.pop(next(iter(self)), None)
-        self[key] = value
-        return value
 
 
 @dataclass(frozen=True)
@@ -209,21 +198,25 @@ def tool_list(value: object) -> list[Any]:
         raise RequestError(f"tools: expected objects, or each as JSON text: {error}") from error
 
 
+@lru_cache(maxsize=_KEPT)
+def tools_of(text: str) -> list[Any]:
+    """`tool_list` of a column's text."""
+    return tool_list(text)
+
+
 class RowReader:
     """Reads outputs, each with the tools of its own request. Its turns are kept between rows."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
-        self._turns: Kept[Turn | str] = Kept()
+        self._turn = lru_cache(maxsize=_KEPT)(self._bound)
 
     def read(self, output: Any, tools: str | None = None, seed: str = "") -> Message | str:
         """The message of an output, text or ids, without its regions; or, as text, why the row cannot be read.
 
         ``tools``: a list as JSON text. ``seed``: ids of calls that the wire does not carry follow from it.
         """
-        turn = self._turns.get(tools or "")
-        if turn is None:
-            turn = self._turns.keep(tools or "", self._bound(tools))
+        turn = self._turn(tools or "")
         if isinstance(turn, str):
             return turn
         if not output and not isinstance(output, (str, list, tuple)):
@@ -233,7 +226,7 @@ class RowReader:
         except (ChatParsersError, TypeError) as error:
             return f"output: {error}"
 
-    def _bound(self, tools: str | None) -> Turn | str:
+    def _bound(self, tools: str) -> Turn | str:
         try:
             return self._opened.turn(tool_list(tools))
         except RequestError as error:

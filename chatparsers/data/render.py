@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any
 
 from ..chat.options import PrepareOptions
-from ..chat.rows import Kept, Model, said_once, source_of, tool_list
+from ..chat.rows import Model, said_once, source_of, tools_of
 from ..errors import ChatParsersError
 from ..templates.trace import Trace
 from .arrow import pyarrow as pa
@@ -22,10 +22,6 @@ class Tools:
     def __init__(self, tools: str | Iterable[Mapping[str, Any]] | None) -> None:
         self.column = tools if isinstance(tools, str) else None
         self.shared = None if tools is None or isinstance(tools, str) else json.dumps(list(tools))
-        self._read: Kept[list[Any]] = Kept()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": Kept()}
 
     def texts(self, table: Any) -> list[str | None]:
         """The tools of each row as JSON text."""
@@ -34,10 +30,7 @@ class Tools:
 
     def read(self, text: str | None) -> list[Any] | None:
         """The tools of a text; None for none. Raises `RequestError` if it is no list."""
-        if not text:
-            return None
-        found = self._read.get(text)
-        return (found if found is not None else self._read.keep(text, tool_list(text))) or None
+        return (tools_of(text) or None) if text else None
 
 
 class Render:
