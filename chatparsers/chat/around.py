@@ -25,19 +25,11 @@ _LONG = (_USER, _ANSWER, _USER, _CALL)
 _ORDER = {"reasoning": 0, "content": 1}
 
 
-class Rendered:
-    """A turn, and the trace of its prompt, which may be found when it is asked for."""
+class Rendered(NamedTuple):
+    """A turn, and whose each character of its prompt is."""
 
-    def __init__(self, turn: Turn, trace: Trace | Callable[[], Trace]) -> None:
-        self.turn = turn
-        self._trace = trace
-
-    @property
-    def trace(self) -> Trace:
-        """Whose each character of the prompt is."""
-        if not isinstance(self._trace, Trace):
-            self._trace = self._trace()
-        return self._trace
+    turn: Turn
+    trace: Trace
 
 
 Traced = Callable[..., Rendered]
@@ -216,11 +208,11 @@ class Findings:
         message = {**last, "content": [texts[0], part, texts[1]]}
         try:
             rendered = self._traced([*history, message], add_generation_prompt=False)
-            trace = rendered.trace
         except ChatParsersError:
             return ""
         if "result_parts" in rendered.turn.polyfills:
             return self.part(kind, "user")
+        trace = rendered.trace
         spans = list(trace.of(2, "content"))
         return trace.text[spans[0].end : spans[1].start].strip() if len(spans) > 1 else ""
 

@@ -26,7 +26,6 @@ from ..templates.probe.turns import common
 from ..templates.rewrite.history import History
 from ..tokens.growing import GrowingIds, common_ids
 from ..tokens.pieces import encoded
-from .around import Rendered
 from .bridge import lead_of, stand_in
 from .compare import compare
 from .ends import following
@@ -269,15 +268,12 @@ class Conversation:
         answer, new = messages[mark.index], messages[mark.index + 1 :]
         system = any(message.get("role") in ("system", "developer") for message in messages[:1])
         delta = stand_in(self._request, answer, new, system=system, generate=self._generate)
-        verdict = compare(self._request, mark.segment, self._shown(turn, messages), delta, messages)
+        options: dict[str, Any] = {"add_generation_prompt": self._generate, "id_seed": turn.id_seed}
+        whole = self._request.traced(messages, **options)
+        verdict = compare(self._request, mark.segment, whole, delta, messages)
         if verdict.reason is not None or verdict.delta is None:
             return sum(other.index < verdict.message for other in self._marks[:-1])
         mark.closer, rest, *_ = following(self._request, mark.segment.last.spoken, verdict.delta)
         mark.place = len(turn.prompt) - len(rest)
         mark.stop = turn.prompt[len(turn.prompt) - len(verdict.delta.text) : mark.place]
         return len(self._marks)
-
-    def _shown(self, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> Rendered:
-        """The rendering of this step, which is traced if that is asked for."""
-        options: dict[str, Any] = {"add_generation_prompt": self._generate, "id_seed": turn.id_seed}
-        return Rendered(turn, lambda: self._request.traced(messages, **options).trace)

@@ -22,7 +22,7 @@ from ..templates.trace import Trace
 from ..tokens.pieces import Offsets, as_text, encoded
 from .marks import Span, all_runs, answer_at, in_tokens, inside, starting, traced_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
-from .places import Place, Places, find_places, missing
+from .places import Place, Places, begun_place, find_places, missing
 from .quoted import quoted_in
 from .request import Request
 from .sample import Kind, Run, Sample
@@ -105,8 +105,7 @@ def _render(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -
     text = trace.text
     places = find_places(trace, messages, request.around(turn.polyfills))
     if begun:
-        start = len(text) - len(turn.prefix)
-        places[len(messages) - 1] = [Place(start, len(text), len(text), "")]
+        places[len(messages) - 1] = [begun_place(shown)]
     elif how.final_stop and not generate and messages[-1].get("role") == "assistant":
         text = _stopped(request, turn, messages, places)
     quoted = quoted_in(request, trace, messages)

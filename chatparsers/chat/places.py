@@ -18,7 +18,7 @@ from typing import Any
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER, aligned, common, outside_marker
 from ..templates.trace import Trace, covered
-from .around import Around, Lead, turns_of
+from .around import Around, Lead, Rendered, turns_of
 
 NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")
 """What may count the messages; not the number in a special token's name."""
@@ -67,6 +67,12 @@ def find_places(trace: Trace, messages: Sequence[Mapping[str, Any]], around: Aro
             ends = (end, following) if index + 1 not in trace.places else (end,)
             places.setdefault(index, []).append(Place(start[0], stop, end, start[1]))
     return places
+
+
+def begun_place(whole: Rendered) -> Place:
+    """The place of an answer that the prompt has begun, with which it ends."""
+    end = len(whole.trace.text)
+    return Place(end - len(whole.turn.prefix), end, end, "")
 
 
 def turn_end(

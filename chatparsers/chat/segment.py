@@ -16,7 +16,7 @@ from .bridge import lead_of
 from .marks import Span
 from .parts import Completion, Given, given
 from .placeholders import Placeholder
-from .places import Place, Places, find_places
+from .places import Place, Places, begun_place, find_places
 from .request import Request
 from .sample import Sample
 from .spoken import spelt
@@ -162,7 +162,7 @@ def opened(
         and held[index].spoken.text(tokenizer) == text[found[0].start : found[0].stop]
     ]
     if begun:
-        places[len(messages) - 1] = [Place(len(text) - len(turn.prefix), len(text), len(text), "")]
+        places[len(messages) - 1] = [begun_place(whole)]
     rendered = _Opening(request, whole, messages, places)
     parts: list[Given | Completion] = []
     at, first = 0, 0
