@@ -36,7 +36,6 @@ from .request import plain_messages
 _OPTIONS = frozenset(PrepareOptions.__annotations__)
 _BOUND = ANSWERING | {"thinking"}
 """The options that `Format.bind` takes as they are."""
-_ASKING = {"continue_final_message": False, "add_generation_prompt": True}
 _SET = {
     "messages": "pass the messages first",
     "tools": "pass tools=…",
@@ -143,19 +142,21 @@ class Preparation:
         return self._chat.syntax if {"tools", "tool_calls"}.intersection(polyfills) else self._chat.format
 
     def _rendered(self, messages: Sequence[Mapping[str, Any]], tools: Any) -> _Prompt:
-        continues = bool(self._options.get("continue_final_message"))
+        continues, calling = bool(self._options.get("continue_final_message")), None
         if continues and messages:
             messages = [*messages[:-1], without_half(messages[-1])]
-            if messages[-1].get("tool_calls"):
-                return self._begun(messages, tools)
+            if messages[-1].get("tool_calls"):  # it is put after the prompt for a new answer
+                *messages, calling = messages
+                check_final([*messages, {**calling, "tool_calls": None}], self._template.name)
         # Also with tool_choice="none": an engine's cached prefix stays, and the turn's reading drops calls.
         given = self._renderer.rewrite(messages, tools or None)
         fmt = self._format(given.names)
         history = messages if isinstance(messages, History) else None
         try:
-            if continues:
+            if continues and calling is None:
                 check_final(given.messages, self._template.name)
-                asked = self._new_answer(fmt, given)
+                *before, _ = given.messages
+                asked = self._asking(fmt, replace(given, messages=before), None) if before else ("", "")
                 text, prefix = continued(fmt, self._template, given, self._variables, asked)
             else:
                 text, prefix = self._asking(fmt, given, history)
@@ -164,24 +165,15 @@ class Preparation:
                 raise
             used = ", ".join(given.names)
             raise TemplateError(f"{error}; messages are counted as the polyfills {used} left them") from error
+        if calling is not None:
+            begun = begun_calls(fmt, prefix, calling, self._tools)
+            text, prefix = text + begun, prefix + begun
         return _Prompt(text, prefix, fmt, given.names)
-
-    def _begun(self, messages: Sequence[Mapping[str, Any]], tools: Any) -> _Prompt:
-        """The prompt that ends in the calls of the last message: the one for a new answer, and what is there of it."""
-        *history, final = messages
-        check_final([*history, {**final, "tool_calls": None}], self._template.name)
-        asked = Preparation(self._chat, {**self._options, **_ASKING})._rendered(history, tools)
-        text = begun_calls(asked.format, asked.prefix, final, self._tools)
-        return asked._replace(text=asked.text + text, prefix=asked.prefix + text)
-
-    def _new_answer(self, fmt: Format, given: Rewritten) -> tuple[str, str]:
-        """The prompt for a new answer in the place of the last message, and what of it belongs to the answer."""
-        *history, _ = given.messages
-        return self._asking(fmt, replace(given, messages=history), None) if history else ("", "")
 
     def _asking(self, fmt: Format, given: Rewritten, history: History | None) -> tuple[str, str]:
         """The prompt for a new answer, and what of it belongs to the answer."""
-        generate = bool(self._options.get("add_generation_prompt", True))
+        continues = bool(self._options.get("continue_final_message"))
+        generate = continues or bool(self._options.get("add_generation_prompt", True))
         text = self._template.render(
             given.messages,
             tools=given.tools,

@@ -17,7 +17,7 @@ from test_nothing_lost import folders
 from tool_schemas import WRITE_FILE
 
 import chatparsers
-from chatparsers import Chat, TemplateError
+from chatparsers import Chat, Kind, TemplateError
 from chatparsers.templates.builtins import builtin_names
 
 USER = {"role": "user", "content": "Is it raining?"}
@@ -103,6 +103,18 @@ def test_white_space_that_the_template_strips() -> None:
     chat = chatparsers.load(source, format="content-only")
     turn = chat.prepare([USER, {"role": "assistant", "content": " "}], continue_final_message=True)
     assert turn.prefix == " " and turn.prompt.endswith("<|start|>assistant<|sep|>\n ")
+
+
+def test_no_generation_prompt_is_needed() -> None:
+    """`Chat.encode` asks for none, and its answer begins where it does for a model."""
+    chat = chatparsers.load(template="hermes-2-pro")
+    final = {"role": "assistant", "content": "It is rai"}
+    turn = chat.prepare([USER, final], continue_final_message=True, add_generation_prompt=False)
+    assert turn.prefix == "It is rai"
+    sample = chat.encode([USER, final], continue_final_message=True)
+    assert sample.text.endswith("assistant\nIt is rai") and sample.kinds.count(Kind.CONTENT) == len(
+        "It is rai"
+    )
 
 
 WRITE = {"type": "function", "function": WRITE_FILE}
