@@ -11,9 +11,19 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from chatparsers import Chat, load
+
 Message = dict[str, Any]
+
+
+def load_chat(template: Path | str) -> Chat:
+    """The chat of a template's file, or of a built-in template by its name."""
+    given: dict[str, Any] = {"source" if isinstance(template, Path) else "template": template}
+    return load(**given, bos_token="<BOS>", eos_token="</s>")
+
 
 _NEEDLE = re.compile(r"zq[a-z]+\d*")
 

@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_nothing_lost import folders
+from conversations import load_chat
 from tool_schemas import WRITE_FILE
 
 import chatparsers
@@ -45,7 +45,8 @@ def goes_on(chat: Chat, history: list[dict[str, Any]], **half: str) -> bool:
     return turn.prompt.endswith(text) and turn.prefix.endswith(text) and said == (" more", "")
 
 
-def check(chat: Chat, name: str) -> None:
+def test_every_template(every_template: Path | str) -> None:
+    chat, name = load_chat(every_template), Path(every_template).stem
     for history in ([USER], LONGER):
         try:
             assert goes_on(chat, history, content="It is rai") or name in REFUSED
@@ -53,27 +54,6 @@ def check(chat: Chat, name: str) -> None:
             assert name in REFUSED
         if chat.format.features.reasoning and name not in ANSWERS_AT_ONCE:
             assert goes_on(chat, history, reasoning_content="Let me see")
-
-
-def test_real_and_own_templates(any_template: Path) -> None:
-    check(chatparsers.load(any_template, bos_token="<BOS>", eos_token="</s>"), any_template.stem)
-
-
-def test_templates_as_people_have_them(real_template: Path) -> None:
-    mine = sorted(real_template.parent.glob("*.jinja"))
-    others = [
-        file
-        for folder in folders(real_template)
-        if folder != real_template.parent
-        for file in sorted(folder.glob("*.jinja"))
-    ]
-    for path in others[mine.index(real_template) :: len(mine)]:
-        check(chatparsers.load(path, bos_token="<BOS>", eos_token="</s>"), path.stem)
-
-
-@pytest.mark.parametrize("name", builtin_names())
-def test_built_in_templates(name: str) -> None:
-    check(chatparsers.load(template=name, eos_token="</s>"), name)
 
 
 def test_content_behind_a_thought_that_the_prompt_opened(own_folder: Path) -> None:

@@ -69,38 +69,57 @@ def test_a_template_changes_copies_alone() -> None:
     assert documents == [{"ids": [1]}]
 
 
-def test_options_and_tags_are_those_of_transformers() -> None:
-    assert render("{% if true %}\n  a\n  {% endif %}\nb") == "  a\nb"
-    assert (
-        render("{% for m in [1, 2, 3] %}{% if m == 2 %}{% continue %}{% endif %}{{ m }}{% endfor %}") == "13"
-    )
-    assert (
-        render("{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}")
-        == "Hi"
-    )
-    assert render("{{ 'a' if tools is none }}{{ documents }}{{ add_generation_prompt }}") == "aNoneFalse"
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        pytest.param("{% if true %}\n  a\n  {% endif %}\nb", "  a\nb", id="blocks are trimmed"),
+        pytest.param(
+            "{% for m in [1, 2, 3] %}{% if m == 2 %}{% continue %}{% endif %}{{ m }}{% endfor %}",
+            "13",
+            id="continue",
+        ),
+        pytest.param(
+            "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}",
+            "Hi",
+            id="generation",
+        ),
+        pytest.param(
+            "{{ 'a' if tools is none }}{{ documents }}{{ add_generation_prompt }}",
+            "aNoneFalse",
+            id="variables",
+        ),
+        pytest.param(
+            "{{ {'b': 'é<', 'a': [1, true, none]} | tojson }}",
+            '{"b": "é<", "a": [1, true, null]}',
+            id="tojson escapes nothing",
+        ),
+        pytest.param(
+            "{{ {'b': 1, 'a': 'é'} | tojson(ensure_ascii=True, sort_keys=True) }}",
+            '{"a": "\\u00e9", "b": 1}',
+            id="tojson in ascii",
+        ),
+        pytest.param(
+            "{{ [1, 2] | tojson(separators=(',', ':')) }}{{ [1] | tojson(indent=2) }}",
+            "[1,2][\n  1\n]",
+            id="tojson with separators",
+        ),
+        pytest.param(
+            "{{ messages | map(attribute='role') | tojson }}{{ {'k': 1}.items() | tojson }}",
+            '["user"][["k", 1]]',
+            id="tojson of iterators",
+        ),
+        pytest.param("""{{ ('{"x": 1.50}' | from_json).x }}""", "1.50", id="exact numbers"),
+        pytest.param("{{ strftime_now('%Y') }}", "at %Y", id="a clock that is set"),
+    ],
+)
+def test_options_tags_and_filters_are_those_of_transformers_and_more(source: str, text: str) -> None:
+    assert render(source, strftime_now=lambda pattern: f"at {pattern}") == text
 
 
-def test_tojson_is_that_of_transformers_and_more() -> None:
-    assert render("{{ {'b': 'é<', 'a': [1, true, none]} | tojson }}") == '{"b": "é<", "a": [1, true, null]}'
-    assert (
-        render("{{ {'b': 1, 'a': 'é'} | tojson(ensure_ascii=True, sort_keys=True) }}")
-        == '{"a": "\\u00e9", "b": 1}'
-    )
-    assert (
-        render("{{ [1, 2] | tojson(separators=(',', ':')) }}{{ [1] | tojson(indent=2) }}") == "[1,2][\n  1\n]"
-    )
-    assert (
-        render("{{ messages | map(attribute='role') | tojson }}{{ {'k': 1}.items() | tojson }}")
-        == '["user"][["k", 1]]'
-    )
-    assert render("""{{ ('{"x": 1.50}' | from_json).x }}""") == "1.50"
+def test_what_is_given_and_what_is_not() -> None:
     with pytest.raises(TemplateError, match="Undefined is not JSON serializable"):
         render("{{ nothing | tojson }}")
-
-
-def test_the_clock_can_be_set() -> None:
-    assert render("{{ strftime_now('%Y') }}", strftime_now=lambda pattern: f"at {pattern}") == "at %Y"
+    assert render("{{ persona.name }}", persona={"name": "Ada"}) == "Ada"
     assert render("{{ strftime_now('%Y') }}").isdigit()
 
 

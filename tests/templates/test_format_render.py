@@ -116,23 +116,26 @@ def test_ids_that_fit_are_the_models_and_others_are_made() -> None:
     assert made.complete and len(made.tool_calls[0].id) == 9
 
 
+NO_OBJECT = r"tool_calls\[0\].function.arguments: expected a JSON object"
+
+
 @pytest.mark.parametrize(
-    ("name", "arguments"),
+    ("name", "message", "said"),
     [
-        ("qwen3-coder", "[1]"),
-        ("lfm2", "{x: 1}"),
-        ("function-gemma", "1"),
-        ("gemma-4", f'{{"x": {"1" * 5000}}}'),  # more digits than Python reads
+        ("qwen3-coder", _call("[1]"), NO_OBJECT),
+        ("lfm2", _call("{x: 1}"), NO_OBJECT),
+        ("function-gemma", _call("1"), NO_OBJECT),
+        ("gemma-4", _call(f'{{"x": {"1" * 5000}}}'), NO_OBJECT),  # more digits than Python reads
+        (
+            "qwen3",
+            {"role": "assistant", "tool_calls": [{"name": 1}]},
+            r"tool_calls\[0\]: expected an object with function.name",
+        ),
     ],
 )
-def test_arguments_that_are_no_object(name: str, arguments: str) -> None:
-    with pytest.raises(RequestError, match=r"tool_calls\[0\].function.arguments: expected a JSON object"):
-        get_format(name).render(_call(arguments))
-
-
-def test_what_is_no_call() -> None:
-    with pytest.raises(RequestError, match=r"tool_calls\[0\]: expected an object with function.name"):
-        get_format("qwen3").render({"role": "assistant", "tool_calls": [{"name": 1}]})
+def test_what_is_no_call(name: str, message: dict[str, Any], said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        get_format(name).render(message)
 
 
 def _inside(p: Builder) -> Node:

@@ -201,119 +201,128 @@ def test_arguments_as_text_where_the_template_wants_text() -> None:
         assert template.render([message]) == ('f{"x":1.10}' if isinstance(arguments, str) else 'f{"x": 1.5}')
 
 
-class TestContinuation:
-    def test_content_goes_on(self, own_template: Path) -> None:
-        template = load(own_template)
-        history = CONVERSATION if template.probe().tool_calls else CONVERSATION[:1]
-        messages = [*history, {"role": "assistant", "content": "You are "}]
-        text = template.render(messages, continue_final_message=True, add_generation_prompt=True)
-        whole = template.render([*history, {"role": "assistant", "content": "You are welcome"}])
-        assert text.endswith("You are ") and whole.startswith(text)
+@pytest.mark.parametrize(
+    ("source", "message", "shown"),
+    [
+        pytest.param("<{{ m.content | trim }}>", "You  ", "<You", id="a template that strips"),
+        pytest.param(
+            "{% for p in m.content %}<{{ p.text }}>{% endfor %}",
+            [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+            "<a><b",
+            id="parts",
+        ),
+    ],
+)
+def test_what_goes_on_ends_with_its_last_text(source: str, message: Any, shown: str) -> None:
+    template = Template("{% for m in messages %}" + source + "{% endfor %}")
+    assert template.render([{"role": "assistant", "content": message}], continue_final_message=True) == shown
 
-    def test_reasoning_goes_on(self, own_folder: Path) -> None:
-        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "reasoning": "First, "}]
-        for name, end in (
-            ("qwen3", "<think>\nFirst, "),
-            ("gpt-oss", "analysis<|message|>First, "),
-            ("glm-4-5", "<think>First, "),
-        ):
-            assert (
-                load(own_folder / f"{name}.jinja").render(messages, continue_final_message=True).endswith(end)
-            )
 
-    def test_a_template_that_strips(self) -> None:
-        template = Template("{% for m in messages %}<{{ m.content | trim }}>{% endfor %}")
-        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "You  "}]
-        assert template.render(messages, continue_final_message=True) == "<Hi><You"
+def test_content_goes_on(own_template: Path) -> None:
+    template = load(own_template)
+    history = CONVERSATION if template.probe().tool_calls else CONVERSATION[:1]
+    messages = [*history, {"role": "assistant", "content": "You are "}]
+    text = template.render(messages, continue_final_message=True, add_generation_prompt=True)
+    whole = template.render([*history, {"role": "assistant", "content": "You are welcome"}])
+    assert text.endswith("You are ") and whole.startswith(text)
 
-    def test_parts(self) -> None:
-        template = Template(
-            "{% for m in messages %}{% for p in m.content %}<{{ p.text }}>{% endfor %}{% endfor %}"
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("qwen3", "<think>\nFirst, "),
+        ("gpt-oss", "analysis<|message|>First, "),
+        ("glm-4-5", "<think>First, "),
+    ],
+)
+def test_reasoning_goes_on(own_folder: Path, name: str, end: str) -> None:
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "reasoning": "First, "}]
+    text = load(own_folder / f"{name}.jinja").render(messages, continue_final_message=True)
+    assert text.endswith(end)
+
+
+HI = {"role": "user", "content": "Hi"}
+NO_CRITICS = (
+    "{% for m in messages %}\n{{ raise_exception('no critics') if m.role == 'critic' }}\n{% endfor %}"
+)
+ADDS = "{% macro show(m) %}{{ m.content + 1 }}{% endmacro %}{% for m in messages %}{{ show(m) }}{% endfor %}"
+DOTS = "{% for m in messages %}{{ m.content + '.' }}{% endfor %}"
+IS_NO_MESSAGE = r"messages\[1\]: expected an object with a role, found .*give it a role"
+IS_NO_CALL = r"messages\[0\], tool_calls\[0\]: expected .*function.name"
+
+
+def with_calls(calls: Any) -> list[dict[str, Any]]:
+    return [{"role": "assistant", "tool_calls": calls}]
+
+
+# A template, its messages, and what the error says: where it is, what was found, what to do.
+ERRORS: dict[str, tuple[str, list[Any], str]] = {
+    "syntax": ("\n{% if %}", [], r"template it, line 2: .*mend it at that line"),
+    "the template refuses a message": (
+        NO_CRITICS,
+        [HI, {"role": "critic", "content": "No"}, HI],
+        r"^template it, line 2, messages\[1\]: no critics \(the template refuses",
+    ),
+    "in a macro": (ADDS, [HI], r"messages\[0\].*TypeError"),
+    "a variable that is not there": (
+        "{{ persona.name }}",
+        [HI],
+        r"line 1: 'persona' is undefined \(.*pass it as a keyword",
+    ),
+    "a text as message": ("", [HI, "Hi"], IS_NO_MESSAGE),
+    "no role": ("", [HI, {"content": "Hi"}], IS_NO_MESSAGE),
+    "a number as role": ("", [HI, {"role": 1}], IS_NO_MESSAGE),
+    "null as message": ("", [HI, None], IS_NO_MESSAGE),
+    **{
+        f"{type(content).__name__} as content": (
+            DOTS,
+            [{"role": "user", "content": content}],
+            rf"messages\[0\]: .*\(its content: expected text or a list of parts, found {type(content).__name__}\)",
         )
-        messages = [
-            {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}
-        ]
-        assert template.render(messages, continue_final_message=True) == "<a><b"
+        for content in (5, b"Hi", {"a": 1})
+    },
+    "a text as call": ("", with_calls(["f"]), IS_NO_CALL),
+    "a call without a name": ("", with_calls([{"function": {}}]), IS_NO_CALL),
+    "a text as function": ("", with_calls([{"function": "f"}]), IS_NO_CALL),
+    "null as call": ("", with_calls([None]), IS_NO_CALL),
+    "calls that are no list": (
+        "",
+        with_calls({"name": "f"}),
+        r"messages\[0\], tool_calls: expected a list of calls",
+    ),
+}
 
-    @pytest.mark.parametrize(
-        ("messages", "found"),
-        [
-            ([], "no message"),
-            ([{"role": "user", "content": "Hi"}], r"messages\[0\].*the role 'user'"),
-            ([CONVERSATION[1]], r"messages\[0\].*found tool calls"),
-        ],
+
+@pytest.mark.parametrize(("source", "messages", "said"), ERRORS.values(), ids=ERRORS)
+def test_an_error_says_where_it_is_and_what_to_do(source: str, messages: list[Any], said: str) -> None:
+    with pytest.raises(TemplateError, match=said):
+        Template(source, name="it").render(messages)
+
+
+@pytest.mark.parametrize(
+    ("source", "messages", "said"),
+    [
+        ("{{ messages }}", [], "no message"),
+        ("{{ messages }}", [HI], r"messages\[0\].*the role 'user'"),
+        ("{{ messages }}", [CONVERSATION[1]], r"messages\[0\].*found tool calls"),
+        ("-", [{"role": "assistant", "content": "Hi"}], r"messages\[0\].*drops"),
+    ],
+    ids=["nothing", "a question", "a call", "a template that drops the message"],
+)
+def test_what_cannot_go_on(source: str, messages: list[dict[str, Any]], said: str) -> None:
+    with pytest.raises(TemplateError, match=said):
+        Template(source).render(messages, continue_final_message=True)
+
+
+def test_in_a_macro_that_calls_itself_the_outermost_calls_are_shown() -> None:
+    """With their line: jinja2 compiles a module for each call that is."""
+    source = (
+        "{% macro show(m) %}\n{{ show(m) }}{% endmacro %}{% for m in messages %}{{ show(m) }}{% endfor %}"
     )
-    def test_what_cannot_go_on(self, messages: list[dict[str, Any]], found: str) -> None:
-        with pytest.raises(TemplateError, match=found):
-            Template("{{ messages }}").render(messages, continue_final_message=True)
-
-    def test_a_template_that_drops_the_message(self) -> None:
-        with pytest.raises(TemplateError, match=r"messages\[0\].*drops"):
-            Template("-").render([{"role": "assistant", "content": "Hi"}], continue_final_message=True)
-
-
-class TestErrors:
-    def test_syntax(self) -> None:
-        with pytest.raises(TemplateError, match=r"template broken, line 2: .*mend it at that line"):
-            Template("\n{% if %}", name="broken")
-
-    def test_raised_by_the_template_at_a_message(self) -> None:
-        check = "{% if m.role == 'critic' %}{{ raise_exception('no critics') }}{% endif %}"
-        source = "{% for m in messages %}\n" + check + "\n{% endfor %}"
-        messages = [
-            {"role": "user", "content": "Hi"},
-            {"role": "critic", "content": "No"},
-            {"role": "user", "content": "x"},
-        ]
-        with pytest.raises(TemplateError) as raised:
-            Template(source, name="strict").render(messages)
-        assert str(raised.value).startswith(
-            "template strict, line 2, messages[1]: no critics (the template refuses"
-        )
-
-    def test_in_a_macro(self) -> None:
-        source = "{% macro show(m) %}{{ m.content + 1 }}{% endmacro %}{% for m in messages %}{{ show(m) }}{% endfor %}"
-        with pytest.raises(TemplateError, match=r"messages\[0\].*TypeError"):
-            Template(source).render([{"role": "user", "content": "Hi"}])
-
-    def test_in_a_macro_that_calls_itself(self) -> None:
-        """The outermost calls are shown, with their line: jinja2 compiles a module for each call that is."""
-        source = (
-            "{% macro show(m) %}\n{{ show(m) }}{% endmacro %}{% for m in messages %}{{ show(m) }}{% endfor %}"
-        )
-        with pytest.raises(TemplateError, match=r"line 2, messages\[0\]: maximum recursion") as raised:
-            Template(source).render([{"role": "user", "content": "Hi"}])
-        cause = raised.value.__cause__
-        assert cause is not None and len(list(traceback.walk_tb(cause.__traceback__))) < 100
-
-    def test_a_variable_that_is_not_there(self) -> None:
-        with pytest.raises(TemplateError, match=r"line 1: 'persona' is undefined \(.*pass it as a keyword"):
-            Template("{{ persona.name }}").render([{"role": "user", "content": "Hi"}])
-        assert Template("{{ persona.name }}").render([], persona={"name": "Ada"}) == "Ada"
-
-    @pytest.mark.parametrize("message", ["Hi", {"content": "Hi"}, {"role": 1}, None])
-    def test_what_is_no_message(self, message: Any) -> None:
-        with pytest.raises(
-            TemplateError, match=r"messages\[1\]: expected an object with a role, found .*give it a role"
-        ):
-            Template("").render([{"role": "user", "content": "Hi"}, message])
-
-    @pytest.mark.parametrize("content", [5, b"Hi", {"a": 1}])
-    def test_content_that_the_template_cannot_read(self, content: Any) -> None:
-        said = rf"messages\[0\]: .*\(its content: expected text or a list of parts, found {type(content).__name__}\)"
-        with pytest.raises(TemplateError, match=said):
-            Template("{% for m in messages %}{{ m.content + '.' }}{% endfor %}").render(
-                [{"role": "user", "content": content}]
-            )
-
-    @pytest.mark.parametrize("calls", [["f"], [{"function": {}}], [{"function": "f"}], [None]])
-    def test_what_is_no_call(self, calls: Any) -> None:
-        with pytest.raises(TemplateError, match=r"messages\[0\], tool_calls\[0\]: expected .*function.name"):
-            Template("").render([{"role": "assistant", "tool_calls": calls}])
-
-    def test_calls_that_are_no_list(self) -> None:
-        with pytest.raises(TemplateError, match=r"messages\[0\], tool_calls: expected a list of calls"):
-            Template("").render([{"role": "assistant", "tool_calls": {"name": "f"}}])
+    with pytest.raises(TemplateError, match=r"line 2, messages\[0\]: maximum recursion") as raised:
+        Template(source).render([HI])
+    cause = raised.value.__cause__
+    assert cause is not None and len(list(traceback.walk_tb(cause.__traceback__))) < 100
 
 
 def test_a_template_is_picklable(own_folder: Path) -> None:

@@ -202,131 +202,183 @@ def test_own_templates_write_their_formats(
     assert prompt.endswith(ends)
 
 
-CHAT = "{% for m in messages %}<|{{ m.role }}|>{{ BODY }}<|end|>\n{% endfor %}"
+CHAT = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>\n{% endfor %}"
+ASKED = "<|user|>Hi<|end|>\n"
+LAST_THOUGHT = (
+    "{% set ns = namespace(done=-1) %}{% for m in messages %}"
+    "{% if m.role == 'assistant' and not m.tool_calls %}{% set ns.done = loop.index0 %}{% endif %}{% endfor %}"
+    "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}"
+    "<think>{{ m.reasoning_content if loop.index0 >= ns.done }}</think>{% endif %}{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}{{ c.function.arguments | tojson }}</call>{% endfor %}"
+    "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+COMMAND = (
+    "{% for m in messages %}{{ ' ASSISTANT:' if m.role == 'assistant' else 'USER:' }}"
+    "{% if m.reasoning_content %}<t>{{ m.reasoning_content }}</t>{% endif %}{{ m.content }}"
+    "{{ '</s>' if m.role == 'assistant' }}{% endfor %}"
+    "{% if add_generation_prompt %} /think_on  ASSISTANT:<t>{% endif %}"
+)
+BASALT = answer("Basalt.")
 
 
-class TestCutting:
-    def test_a_header_that_is_always_written(self) -> None:
-        source = CHAT.replace("{{ BODY }}", "{{ m.content }}") + "<|assistant|>"
-        template = Template(source)
-        assert template.generation_prompt(USER) == "<|assistant|>"
-        prompt, wire = template.assistant_turn(answer("Hello"), history=USER)
-        assert (prompt, wire) == ("<|user|>Hi<|end|>\n<|assistant|>", "Hello<|end|>")
-
-    def test_instructions_behind_the_last_message(self) -> None:
-        source = (
-            CHAT.replace("{{ BODY }}", "{{ m.content }}")
-            + "<|system|>Be brief.<|end|>\n{% if add_generation_prompt %}<|assistant|>{% endif %}"
-        )
-        prompt, wire = Template(source).assistant_turn(answer("Hello"), history=USER)
-        assert prompt == "<|user|>Hi<|end|>\n<|system|>Be brief.<|end|>\n<|assistant|>"
-        assert wire == "Hello<|end|>"
-
-    def test_content_put_into_a_prefilled_opener(self) -> None:
-        source = (
-            "{% for m in messages %}<|{{ m.role }}|>{{ '<think>' if loop.last and m.role == 'assistant' }}"
-            "{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|><think>{% endif %}"
-        )
-        prompt, wire = Template(source).assistant_turn(answer("Hello"), history=USER)
-        assert (prompt, wire) == ("<|user|>Hi<|end|><|assistant|>", "Hello<|end|>")
-
-    def test_content_that_begins_like_the_prefill(self) -> None:
-        source = (
-            CHAT.replace("{{ BODY }}", "{{ m.content }}")
-            + "{% if add_generation_prompt %}<|assistant|>Here are my steps:{% endif %}"
-        )
-        prompt, wire = Template(source).assistant_turn(answer("Here we go"), history=USER)
-        assert (prompt, wire) == ("<|user|>Hi<|end|>\n<|assistant|>", "Here we go<|end|>")
-
-    def test_reasoning_that_continues_a_prefill_without_markers(self) -> None:
-        body = "{{ m.reasoning_content + '[FINAL]' if m.reasoning_content }}{{ m.content }}"
-        source = (
-            CHAT.replace("{{ BODY }}", body)
-            + "{% if add_generation_prompt %}<|assistant|>My steps:{% endif %}"
-        )
-        prompt, wire = Template(source).assistant_turn(answer("C", "R"), history=USER)
-        assert (prompt, wire) == ("<|user|>Hi<|end|>\n<|assistant|>My steps:", "R[FINAL]C<|end|>")
-
-    def test_history_that_changes_with_the_answer(self) -> None:
-        source = (
-            "{% set ns = namespace(done=-1) %}{% for m in messages %}"
-            "{% if m.role == 'assistant' and not m.tool_calls %}{% set ns.done = loop.index0 %}{% endif %}{% endfor %}"
-            "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}"
-            "<think>{{ m.reasoning_content if loop.index0 >= ns.done }}</think>{% endif %}{{ m.content }}"
-            "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}{{ c.function.arguments | tojson }}</call>"
-            "{% endfor %}"
-            "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
-        )
-        prompt, wire = Template(source).assistant_turn(answer("Hello", "R"), history=HISTORIES["tool loop"])
-        assert wire == "<think>R</think>Hello<|end|>"
-        assert prompt.endswith("<|tool|>OldResult<|end|><|assistant|>") and "OldReason" in prompt
-
-    @pytest.mark.parametrize(
-        ("message", "prefill", "wire"),
-        [(answer("Hello"), "", "Hello</s>"), (answer("Hello", "R"), "<t>", "R</t>Hello</s>")],
+def headed(prompt: str, past: str) -> str:
+    """A template whose prompt ends with a header, and whose answers begin with another."""
+    return (
+        f"{{% for m in messages %}}{{{{ {past!r} if m.role == 'assistant' else '<|user|>' }}}}{{{{ m.content }}}}"
+        f"<|end|>{{% endfor %}}{{% if add_generation_prompt %}}{{{{ {prompt!r} }}}}{{% endif %}}"
     )
-    def test_a_command_that_only_the_prompt_has_before_the_header(
-        self, message: dict[str, Any], prefill: str, wire: str
-    ) -> None:
-        source = (
-            "{% for m in messages %}{{ ' ASSISTANT:' if m.role == 'assistant' else 'USER:' }}"
-            "{% if m.reasoning_content %}<t>{{ m.reasoning_content }}</t>{% endif %}{{ m.content }}"
-            "{{ '</s>' if m.role == 'assistant' }}{% endfor %}"
-            "{% if add_generation_prompt %} /think_on  ASSISTANT:<t>{% endif %}"
-        )
-        prompt, written = Template(source).assistant_turn(message, history=USER)
-        assert (prompt, written) == ("USER:Hi /think_on  ASSISTANT:" + prefill, wire)
-
-    def test_no_marker_is_cut_in_two(self) -> None:
-        assert outside_marker("ab<|start|>", 5) == 2
-        assert outside_marker("ab<|start|>", 2) == 2
-        assert outside_marker("ab<|start|>", 11) == 11
-        assert outside_marker("ab<<start>>", 3) == 2
-        assert outside_marker("ab<<start>>", 10) == 2
-        assert trailer(Trace("<s>a</s>", ()), Trace("<s>a</s><s>b</s>", ())) == ""
-        assert trailer(None, Trace("x", ())) == ""
-
-    def test_a_template_that_refuses_the_answer(self, own_folder: Path) -> None:
-        with pytest.raises(
-            TemplateError, match=r"template llama-3-x.*messages\[1\]: this model makes one call"
-        ):
-            load(own_folder / "llama-3-x.jinja").assistant_turn(answer(f={}, g={}))
-
-    def test_the_clock_does_not_move_between_renderings(self) -> None:
-        source = "{{ strftime_now('%f') }}|" + CHAT.replace("{{ BODY }}", "{{ m.content }}")
-        prompt, wire = Template(source).assistant_turn(answer("Hello"), history=USER)
-        assert prompt.endswith("|<|user|>Hi<|end|>\n") and wire == "<|assistant|>Hello<|end|>"
 
 
-class TestThinking:
-    @pytest.mark.parametrize(
-        ("name", "on", "off"),
-        [
-            ("qwen3", {"enable_thinking": True}, {"enable_thinking": False}),
-            ("deepseek-v3-1", {"thinking": True}, {"thinking": False}),
-            ("hermes-2-pro", {}, {}),
-        ],
-    )
-    def test_switches_are_found(
-        self, own_folder: Path, name: str, on: dict[str, Any], off: dict[str, Any]
-    ) -> None:
-        template = load(own_folder / f"{name}.jinja")
-        assert template.thinking_kwargs(True) == on
-        assert template.thinking_kwargs(False) == off
-        assert template.thinking_kwargs(None) == {}
+# A template, the answer to "Hi", the prompt, the wire text.
+CUTS: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "a header that is always written": (
+        CHAT + "<|assistant|>",
+        answer("Hello"),
+        ASKED + "<|assistant|>",
+        "Hello<|end|>",
+    ),
+    "instructions after the last message": (
+        CHAT + "<|system|>Be brief.<|end|>\n{% if add_generation_prompt %}<|assistant|>{% endif %}",
+        answer("Hello"),
+        ASKED + "<|system|>Be brief.<|end|>\n<|assistant|>",
+        "Hello<|end|>",
+    ),
+    "content put into a prefilled opener": (
+        "{% for m in messages %}<|{{ m.role }}|>{{ '<think>' if loop.last and m.role == 'assistant' }}"
+        "{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|><think>{% endif %}",
+        answer("Hello"),
+        "<|user|>Hi<|end|><|assistant|>",
+        "Hello<|end|>",
+    ),
+    "content that begins like the prefill": (
+        CHAT + "{% if add_generation_prompt %}<|assistant|>Here are my steps:{% endif %}",
+        answer("Here we go"),
+        ASKED + "<|assistant|>",
+        "Here we go<|end|>",
+    ),
+    "reasoning that continues a prefill without markers": (
+        CHAT.replace("{{ m.c", "{{ m.reasoning_content + '[FINAL]' if m.reasoning_content }}{{ m.c")
+        + "{% if add_generation_prompt %}<|assistant|>My steps:{% endif %}",
+        answer("C", "R"),
+        ASKED + "<|assistant|>My steps:",
+        "R[FINAL]C<|end|>",
+    ),
+    "a command that only the prompt has before the header": (
+        COMMAND,
+        answer("Hello"),
+        "USER:Hi /think_on  ASSISTANT:",
+        "Hello</s>",
+    ),
+    "the same, with a thought": (
+        COMMAND,
+        answer("Hello", "R"),
+        "USER:Hi /think_on  ASSISTANT:<t>",
+        "R</t>Hello</s>",
+    ),
+    # The answer does not begin with a header that the prompt has already, but for white space.
+    "a blank after the header": (
+        headed("<|assistant|>\n", "<|assistant|> \n"),
+        BASALT,
+        "<|user|>Hi<|end|><|assistant|>\n",
+        "Basalt.<|end|>",
+    ),
+    "white space about the header's marker": (
+        headed("<|role|>assistant\n", "\n<|role|> assistant\n"),
+        BASALT,
+        "<|user|>Hi<|end|><|role|>assistant\n",
+        "Basalt.<|end|>",
+    ),
+    "a blank within the header": (
+        headed("<|role|> assistant:", "<|role|>assistant:"),
+        BASALT,
+        "<|user|>Hi<|end|><|role|> assistant:",
+        "Basalt.<|end|>",
+    ),
+    "a blank before a marker of the header": (
+        headed("<|assistant|></think>", "<|assistant|> </think>"),
+        BASALT,
+        "<|user|>Hi<|end|><|assistant|></think>",
+        "Basalt.<|end|>",
+    ),
+    "a blank before a marker in place of the prefill": (
+        headed("<|bot|><think>", "<|bot|> </think>"),
+        BASALT,
+        "<|user|>Hi<|end|><|bot|>",
+        "</think>Basalt.<|end|>",
+    ),
+}
 
-    def test_defaults(self, own_folder: Path) -> None:
-        assert load(own_folder / "qwen3.jinja").probe().thinking_default is True
-        assert load(own_folder / "deepseek-v3-1.jinja").probe().thinking_default is False
-        assert load(own_folder / "kimi-k2.jinja").probe().thinking_default is None
 
-    def test_a_budget_and_an_effort(self) -> None:
-        budget = Template("{{ messages[0].content }}{{ '<no>' if thinking_budget == 0 }}")
-        assert (budget.thinking_kwargs(True), budget.thinking_kwargs(False)) == ({}, {"thinking_budget": 0})
-        effort = Template("Effort: {{ reasoning_effort or 'medium' }}.{{ messages[0].content }}")
-        assert effort.thinking_kwargs(False) == {"reasoning_effort": "low"}
-        switch = Template("{{ messages[0].content }}<a>{{ '<t></t>' if reasoning_effort == 'none' }}")
-        assert switch.thinking_kwargs(False) == {"reasoning_effort": "none"}
+@pytest.mark.parametrize(("source", "message", "prompt", "wire"), CUTS.values(), ids=CUTS)
+def test_where_the_answer_begins(source: str, message: dict[str, Any], prompt: str, wire: str) -> None:
+    assert Template(source).assistant_turn(message, history=USER) == (prompt, wire)
+
+
+def test_an_answer_is_cut_out_of_a_history_that_changes_with_it() -> None:
+    prompt, wire = Template(LAST_THOUGHT).assistant_turn(answer("Hello", "R"), history=HISTORIES["tool loop"])
+    assert wire == "<think>R</think>Hello<|end|>"
+    assert prompt.endswith("<|tool|>OldResult<|end|><|assistant|>") and "OldReason" in prompt
+
+
+def test_the_clock_does_not_move_between_renderings() -> None:
+    template = Template("{{ strftime_now('%f') }}|" + CHAT)
+    prompt, wire = template.assistant_turn(answer("Hello"), history=USER)
+    assert prompt.endswith("|" + ASKED) and wire == "<|assistant|>Hello<|end|>"
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "outside"),
+    [
+        ("ab<|start|>", 5, 2),
+        ("ab<|start|>", 2, 2),
+        ("ab<|start|>", 11, 11),
+        ("ab<<start>>", 3, 2),
+        ("ab<<start>>", 10, 2),
+    ],
+)
+def test_no_marker_is_cut_in_two(text: str, at: int, outside: int) -> None:
+    assert outside_marker(text, at) == outside
+
+
+def test_words_that_no_second_rendering_proves_are_no_trailer() -> None:
+    assert trailer(Trace("<s>a</s>", ()), Trace("<s>a</s><s>b</s>", ())) == ""
+    assert trailer(None, Trace("x", ())) == ""
+
+
+def test_a_template_that_refuses_the_answer(own_folder: Path) -> None:
+    with pytest.raises(TemplateError, match=r"template llama-3-x.*messages\[1\]: this model makes one call"):
+        load(own_folder / "llama-3-x.jinja").assistant_turn(answer(f={}, g={}))
+
+
+@pytest.mark.parametrize(
+    ("name", "default", "on", "off"),
+    [
+        ("qwen3", True, {"enable_thinking": True}, {"enable_thinking": False}),
+        ("deepseek-v3-1", False, {"thinking": True}, {"thinking": False}),
+        ("hermes-2-pro", None, {}, {}),
+        ("kimi-k2", None, {}, {}),
+        # A budget, an effort that is named, and one that is a switch.
+        ("{{ messages[0].content }}{{ '<no>' if thinking_budget == 0 }}", True, {}, {"thinking_budget": 0}),
+        (
+            "Effort: {{ reasoning_effort or 'medium' }}.{{ messages[0].content }}",
+            True,
+            {},
+            {"reasoning_effort": "low"},
+        ),
+        (
+            "{{ messages[0].content }}<a>{{ '<t></t>' if reasoning_effort == 'none' }}",
+            True,
+            {},
+            {"reasoning_effort": "none"},
+        ),
+    ],
+)
+def test_switches_of_thinking_are_found(
+    own_folder: Path, name: str, default: bool | None, on: dict[str, Any], off: dict[str, Any]
+) -> None:
+    template = Template(name) if "{{" in name else load(own_folder / f"{name}.jinja")
+    assert [template.thinking_kwargs(thinking) for thinking in (True, False, None)] == [on, off, {}]
+    assert template.probe().thinking_default is default
 
 
 def cosmetic(source: str) -> str:
@@ -402,39 +454,6 @@ def test_capabilities_of_real_templates(real_template: Path) -> None:
     assert isinstance(can, Capabilities)
     for name, value in KNOWN.get(real_template.stem, {}).items():
         assert getattr(can, name) == value, name
-
-
-@pytest.mark.parametrize(
-    ("prompt", "past"),
-    [
-        ("<|assistant|>\n", "<|assistant|> \n"),
-        ("<|role|>assistant\n", "\n<|role|> assistant\n"),
-        ("<|role|> assistant:", "<|role|>assistant:"),
-        ("<|assistant|></think>", "<|assistant|> </think>"),
-    ],
-)
-def test_a_header_with_other_white_space_is_the_same_header(prompt: str, past: str) -> None:
-    """The answer does not begin with a header that the prompt has already, but for white space."""
-    source = (
-        (
-            "{% for m in messages %}{{ PAST if m.role == 'assistant' else '<|user|>' }}{{ m.content }}<|end|>"
-            "{% endfor %}"
-            "{% if add_generation_prompt %}{{ PROMPT }}{% endif %}"
-        )
-        .replace("PAST", repr(past))
-        .replace("PROMPT", repr(prompt))
-    )
-    before, wire = Template(source).assistant_turn({"role": "assistant", "content": "Basalt."})
-    assert before.rstrip().endswith(prompt.rstrip()) and wire.strip() == "Basalt.<|end|>"
-
-
-def test_a_blank_before_a_marker_in_place_of_the_prefill_is_the_headers() -> None:
-    source = (
-        "{% for m in messages %}{{ '<|bot|> </think>' if m.role == 'assistant' else '<|user|>' }}{{ m.content }}<|end|>"
-        "{% endfor %}{% if add_generation_prompt %}<|bot|><think>{% endif %}"
-    )
-    before, wire = Template(source).assistant_turn({"role": "assistant", "content": "Basalt."})
-    assert before.endswith("<|bot|>") and wire == "</think>Basalt.<|end|>"
 
 
 def test_what_stands_between_two_messages_is_of_the_first_one() -> None:
