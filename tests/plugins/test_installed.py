@@ -89,18 +89,10 @@ def failure(call: str) -> str:
     return f"try: {call}\nexcept chatparsers.ChatParsersError as e: result = [type(e).__name__, str(e)]"
 
 
-def test_a_format_of_a_plugin_is_found_by_name_and_alias(site: Site) -> None:
-    result, warned = site.run(
-        "result = [chatparsers.get_format(n).title for n in ('acme-brackets', 'acme', 'Acme_Brackets')]",
-        "acme-formats",
-    )
-    assert result == ["Acme"] * 3
-    assert warned == []
-
-
-def test_a_format_of_a_plugin_is_listed_with_its_origin_and_not_imported(site: Site) -> None:
-    result, _ = site.run(LIST, "acme-formats")
-    assert result == ACME
+def test_a_format_of_a_plugin_is_found_and_listed_with_its_origin(site: Site) -> None:
+    assert site.run(LIST, "acme-formats") == (ACME, [])
+    code = "result = [chatparsers.get_format(n).title for n in ('acme-brackets', 'acme', 'Acme_Brackets')]"
+    assert site.run(code, "acme-formats") == (["Acme"] * 3, [])
     code = (
         "infos = {f.name: f for f in chatparsers.list_formats()}\nresult = infos['acme-brackets'].load().url"
     )
@@ -131,17 +123,37 @@ def test_a_plugin_names_its_models(site: Site) -> None:
 
 
 @pytest.mark.nightly
-def test_a_reference_to_nothing_names_its_origin(site: Site) -> None:
-    (kind, text), _ = site.run(failure("chatparsers.get_format('acme-typo')"), "acme-formats")
-    assert kind == "DefinitionError"
-    assert "acme-formats 1.0" in text and "acme_formats:FROMAT" in text
-
-
-@pytest.mark.nightly
-def test_a_misspelt_name_suggests_the_format_of_a_plugin(site: Site) -> None:
-    (kind, text), _ = site.run(failure("chatparsers.get_format('acme-bracket')"), "acme-formats")
-    assert kind == "UnknownFormat"
-    assert "did you mean acme-brackets" in text
+@pytest.mark.parametrize(
+    ("name", "installed", "kind", "words"),
+    [
+        pytest.param(
+            "acme-typo",
+            ["acme-formats"],
+            "DefinitionError",
+            ["acme-formats 1.0", "acme_formats:FROMAT"],
+            id="a reference to nothing names its origin",
+        ),
+        pytest.param(
+            "acme-bracket",
+            ["acme-formats"],
+            "UnknownFormat",
+            ["did you mean acme-brackets"],
+            id="a misspelt name",
+        ),
+        pytest.param(
+            "acme-brackets",
+            ["acme-formats", "rival-formats"],
+            "AmbiguousFormat",
+            ["acme-formats 1.0", "rival-formats 2.1", "CHATPARSERS_PLUGINS"],
+            id="two plugins with one name",
+        ),
+    ],
+)
+def test_a_format_that_cannot_be_had(
+    site: Site, name: str, installed: list[str], kind: str, words: list[str]
+) -> None:
+    (found, text), _ = site.run(failure(f"chatparsers.get_format({name!r})"), *installed)
+    assert found == kind and all(word in text for word in words), text
 
 
 @pytest.mark.nightly
@@ -168,39 +180,20 @@ def test_a_built_in_name_neither_loads_nor_meets_plugins(site: Site) -> None:
 
 @pytest.mark.nightly
 def test_distributions_with_one_entry_point_name_both_load(site: Site) -> None:
-    result, warned = site.run(LIST, "acme-formats", "rival-formats")
-    assert warned == []
-    assert result == [
-        ACME[0],
-        ["acme-brackets", "rival-formats 2.1"],
-        ACME[1],
-        ["rival-plain", "rival-formats 2.1"],
-    ]
-    assert (
-        site.run("result = chatparsers.get_format('rival-plain').title", "acme-formats", "rival-formats")[0]
-        == "Rival"
+    both = ("acme-formats", "rival-formats")
+    rival = "rival-formats 2.1"
+    assert site.run(LIST, *both) == (
+        [ACME[0], ["acme-brackets", rival], ACME[1], ["rival-plain", rival]],
+        [],
     )
-
-
-@pytest.mark.nightly
-def test_two_plugins_with_one_format_name_clash_on_look_up_of_it(site: Site) -> None:
-    (kind, text), _ = site.run(
-        failure("chatparsers.get_format('acme-brackets')"), "acme-formats", "rival-formats"
-    )
-    assert kind == "AmbiguousFormat"
-    assert "acme-formats 1.0" in text and "rival-formats 2.1" in text and "CHATPARSERS_PLUGINS" in text
-
-
-@pytest.mark.nightly
-def test_registering_with_replace_settles_a_clash(site: Site) -> None:
-    code = (
+    assert site.run("result = chatparsers.get_format('rival-plain').title", *both)[0] == "Rival"
+    code = (  # registering with replace settles a clash
         "mine = next(f for f in chatparsers.list_formats() if f.origin == 'acme-formats 1.0')\n"
         "chatparsers.register(mine.load(), replace=True)\n"
         "result = [chatparsers.get_format('acme-brackets').title,\n"
         "          [(f.name, f.origin) for f in chatparsers.list_formats() if f.name == 'acme-brackets']]"
     )
-    result, _ = site.run(code, "acme-formats", "rival-formats")
-    assert result == ["Acme", [["acme-brackets", "register()"]]]
+    assert site.run(code, *both)[0] == ["Acme", [["acme-brackets", "register()"]]]
 
 
 @pytest.mark.parametrize(
@@ -221,13 +214,13 @@ def test_the_environment_chooses_among_plugins(site: Site, setting: str, expecte
 
 @pytest.mark.nightly
 def test_a_denied_plugin_is_not_imported(site: Site) -> None:
-    code = "import sys\nchatparsers.list_formats()\n"
-    code += "result = sorted({'acme_formats', 'broken_formats'} & set(sys.modules))"
-    assert site.run(code, "broken-formats", "acme-formats", plugins="-broken-formats") == (
-        ["acme_formats"],
-        [],
-    )
-    assert site.run(code, "broken-formats", "acme-formats", plugins="none") == ([], [])
+    """The built-in formats come through the same hook, and cannot be denied."""
+    code = "import sys\nfrom chatparsers.plugins import plugins\nchatparsers.list_formats()\n"
+    code += "own = [ref.name for origin, ref in plugins().formats() if origin == 'chatparsers']\n"
+    code += "result = ['hermes-2-pro' in own, *sorted({'acme_formats', 'broken_formats'} & set(sys.modules))]"
+    both = ("broken-formats", "acme-formats")
+    assert site.run(code, *both, plugins="-broken-formats") == ([True, "acme_formats"], [])
+    assert site.run(code, *both, plugins="none") == ([True], [])
 
 
 @pytest.mark.nightly
@@ -236,16 +229,6 @@ def test_allowing_what_is_not_installed_warns(site: Site) -> None:
     assert result == []
     assert len(warned) == 1
     assert "allows 'acme-format', which is not installed: did you mean acme-formats" in warned[0]
-
-
-@pytest.mark.nightly
-def test_the_built_in_formats_come_through_the_hook(site: Site) -> None:
-    code = (
-        "from chatparsers.plugins import plugins\n"
-        "result = [ref.name for origin, ref in plugins().formats() if origin == 'chatparsers']"
-    )
-    result, _ = site.run(code, plugins="none")
-    assert "hermes-2-pro" in result
 
 
 needs_detection = pytest.mark.skipif(

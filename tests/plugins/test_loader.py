@@ -82,13 +82,6 @@ def test_unreadable_metadata_warns_and_the_rest_load(module: ModuleType) -> None
     assert list(plugins.detect("a")) == [("good 1", "A")]
 
 
-def test_a_plugin_that_exits_at_import_warns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "exiting_formats.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.warns(PluginWarning, match="plugin exiting 1 cannot be loaded: SystemExit: 3"):
-        assert loaded(Made("exiting", group("it = exiting_formats"))).names == ["chatparsers:builtin"]
-
-
 def test_a_hook_with_other_parameters_warns_and_leaves_nothing_behind(module: ModuleType) -> None:
     def chatparsers_detect(template: str, model: str) -> str:
         return model
@@ -127,15 +120,22 @@ def test_the_marker_allows_another_name_for_a_function(module: ModuleType) -> No
     assert ("marked 1", FormatRef("mine", "made_up_formats:FORMAT")) in plugins.formats()
 
 
-def test_formats_that_fail_halfway_are_kept_as_far_as_they_came(module: ModuleType) -> None:
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1, "expected FormatRefs: KeyError: 'two'"), (10**9, "more than 1000 formats are not taken")],
+    ids=["they fail halfway", "they have no end"],
+)
+def test_formats_are_kept_as_far_as_they_came(module: ModuleType, number: int, said: str) -> None:
     def chatparsers_register_formats() -> Iterator[FormatRef]:
-        yield FormatRef("one", "made_up_formats:ONE")
+        for _ in range(number):
+            yield FormatRef("one", "made_up_formats:ONE")
         raise KeyError("two")
 
     module.chatparsers_register_formats = chatparsers_register_formats
-    with pytest.warns(PluginWarning, match="expected FormatRefs: KeyError: 'two'"):
+    with pytest.warns(PluginWarning, match=said):
         plugins = loaded(Made("half", group("it = made_up_formats")))
-    assert [ref.name for origin, ref in plugins.formats() if origin == "half 1"] == ["one"]
+    names = [ref.name for origin, ref in plugins.formats() if origin == "half 1"]
+    assert names == ["one"] * min(number, 1000)
 
 
 @pytest.mark.parametrize(
@@ -169,16 +169,6 @@ def test_a_reference_of_wrong_types_is_left_out(
     assert [ref.name for origin, ref in plugins.formats() if origin == "half 1"] == ["two"]
 
 
-def test_formats_without_an_end_are_cut(module: ModuleType) -> None:
-    def chatparsers_register_formats() -> Iterator[FormatRef]:
-        while True:
-            yield FormatRef("one", "made_up_formats:ONE")
-
-    module.chatparsers_register_formats = chatparsers_register_formats
-    with pytest.warns(PluginWarning, match="more than 1000 formats are not taken"):
-        assert len(loaded(Made("endless", group("it = made_up_formats"))).formats()) < 1_100
-
-
 class Odd(BaseException):
     """It is neither an error nor an exit."""
 
@@ -201,12 +191,18 @@ def test_whatever_a_plugin_raises_stays_in_it(module: ModuleType, problem: BaseE
         assert list(plugins.detect("")) == [("good 1", "good")]
 
 
-def test_ctrl_c_is_passed_on_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_plugin_that_exits_at_import_warns_and_ctrl_c_is_passed_on_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Otherwise a plugin that raises it at import would end every call of every user."""
-    (tmp_path / "interrupting_formats.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    for kind in ("SystemExit", "KeyboardInterrupt"):
+        path = tmp_path / f"{kind.lower()}_formats.py"
+        path.write_text(f"raise {kind}(3)\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("chatparsers.plugins._interrupted", set())
-    made = Made("interrupting", group("it = interrupting_formats"))
+    with pytest.warns(PluginWarning, match="plugin exiting 1 cannot be loaded: SystemExit: 3"):
+        assert loaded(Made("exiting", group("it = systemexit_formats"))).names == ["chatparsers:builtin"]
+    made = Made("interrupting", group("it = keyboardinterrupt_formats"))
     with pytest.raises(KeyboardInterrupt):
         loaded(made)
     with pytest.warns(PluginWarning, match="plugin interrupting 1 is left out: it was interrupted"):
@@ -216,23 +212,22 @@ def test_ctrl_c_is_passed_on_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 @pytest.mark.parametrize(
     "code", ["import sys; sys.exit(2)", "raise BaseException('no')", "def f(): f()\nf()"]
 )
-def test_a_format_whose_module_exits_is_an_error_of_its_definition(
+def test_a_format_that_exits_is_an_error_of_its_definition(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str
 ) -> None:
+    """As its module is imported, or as it is built."""
     (tmp_path / "leaving_formats.py").write_text(code + "\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(
-        chatparsers.DefinitionError, match="format 'gone' cannot be loaded from 'leaving_formats:F'"
-    ):
+    said = "format 'gone' cannot be loaded from 'leaving_formats:F'"
+    with pytest.raises(chatparsers.DefinitionError, match=said):
         FormatRef("gone", "leaving_formats:F").load()
 
-
-def test_a_build_that_exits_is_an_error_of_its_definition() -> None:
     def build(p: object) -> Node:
-        raise SystemExit(1)
+        exec(code)
+        raise AssertionError
 
     format = Format(name="leaving", title="t", url="https://example.org", build=build)
-    with pytest.raises(chatparsers.DefinitionError, match="format 'leaving': build failed: SystemExit: 1"):
+    with pytest.raises(chatparsers.DefinitionError, match="format 'leaving': build failed: "):
         format.bind().parse("x")
 
 

@@ -106,6 +106,15 @@ def real(request: pytest.FixtureRequest) -> Tokenizer:
     return load_real(request.config, request.param)
 
 
+@pytest.fixture(scope="session", params=["byte_level", "byte_fallback", *REAL])
+def any_tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    """The small ones and the real ones."""
+    if request.param in REAL:
+        return load_real(request.config, request.param)
+    tokenizer: Tokenizer = request.getfixturevalue(request.param)
+    return tokenizer
+
+
 @pytest.fixture(scope="session")
 def qwen3(request: pytest.FixtureRequest) -> Tokenizer:
     return load_real(request.config, "qwen3")

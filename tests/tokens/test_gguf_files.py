@@ -78,8 +78,12 @@ def test_templates_names_and_tokens(tmp_path: Path, byte_level: Tokenizer) -> No
     assert special.bos is not None and special.bos.text == "<|endoftext|>"
 
 
-def test_a_byte_level_vocabulary_spells_the_same(tmp_path: Path, byte_level: Tokenizer, text: str) -> None:
-    check(read_tokenizer(write_byte_level(tmp_path / "model.gguf", byte_level)), byte_level, text)
+def test_a_byte_level_vocabulary_spells_the_same(
+    tmp_path: Path, byte_level: Tokenizer, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_byte_level(tmp_path / "model.gguf", byte_level)
+    monkeypatch.setitem(sys.modules, "gguf", None)  # the package is not needed
+    check(read_tokenizer(path), byte_level, text)
 
 
 def check(built: Tokenizer, original: Tokenizer, text: str) -> None:
@@ -142,21 +146,18 @@ def test_an_embedded_tokenizer_is_taken_as_it_is(tmp_path: Path, byte_level: Tok
 
 
 def test_a_file_without_a_vocabulary(tmp_path: Path) -> None:
-    path = write(tmp_path / "small.gguf", lambda writer: writer.add_chat_template("{{ a }}"))
+    def fill(writer: Any) -> None:
+        writer.add_chat_template("{{ a }}")
+        writer.add_eos_token_id(7)
+        writer.add_bos_token_id(2**32 - 1)  # minus one: none
+
+    path = write(tmp_path / "small.gguf", fill)
     model = read_model(path)
-    assert (model.templates, model.eos_ids, model.tokenizer) == ({"default": "{{ a }}"}, (), None)
+    assert (model.templates, model.tokenizer) == ({"default": "{{ a }}"}, None)
+    assert (model.eos_ids, model.eos_token, model.bos_token, model.special_ids) == ((7,), None, None, {})
     assert model.names == ("llama", "small")
     with pytest.raises(LoadError, match=r"small\.gguf: no tokenizer there"):
         read_tokenizer(path)
-
-
-def test_ids_without_a_vocabulary_and_ids_of_minus_one(tmp_path: Path) -> None:
-    def fill(writer: Any) -> None:
-        writer.add_eos_token_id(7)
-        writer.add_bos_token_id(2**32 - 1)
-
-    model = read_model(write(tmp_path / "small.gguf", fill))
-    assert (model.eos_ids, model.eos_token, model.bos_token, model.special_ids) == ((7,), None, None, {})
 
 
 def add_tokens(writer: Any, *, model: str = "gpt2", **changes: Any) -> None:
@@ -213,27 +214,36 @@ def test_broken_fields_are_named(tmp_path: Path, fill: Callable[[Any], None], me
         read_tokenizer(write(tmp_path / "broken.gguf", fill))
 
 
-@pytest.mark.parametrize("keep", [0, 3, 40, 200])
-def test_a_file_cut_short(tmp_path: Path, byte_level: Tokenizer, keep: int) -> None:
-    path = write_byte_level(tmp_path / "cut.gguf", byte_level)
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(LoadError, match=r"cut\.gguf: not a GGUF file, or cut short: .*download it again"):
-        read_model(path)
+CUT = r"not a GGUF file, or cut short: .*download it again"
 
 
-def test_a_file_of_another_kind(tmp_path: Path) -> None:
-    path = tmp_path / "page.gguf"
-    path.write_text("<html>" * 50, encoding="utf-8")
-    with pytest.raises(LoadError, match=r"page\.gguf: not a GGUF file"):
-        read_model(path)
-
-
-def test_the_gguf_package_is_not_needed(
-    tmp_path: Path, byte_level: Tokenizer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        *(
+            pytest.param(lambda data, keep=keep: data[:keep], CUT, id=f"{keep} bytes")
+            for keep in (0, 3, 40, 200)
+        ),
+        pytest.param(lambda data: b"<html>" * 50, "not a GGUF file", id="another kind"),
+        pytest.param(
+            lambda data: b"GGUF" + (1).to_bytes(4, "little") + bytes(40),
+            r"its version is 1, expected 2 or 3",
+            id="from before the first release",
+        ),
+        pytest.param(
+            lambda data: data.replace(b"{{ a }}", b"{{ \xff }}"),
+            r'"tokenizer\.chat_template": expected UTF-8, found a broken byte at 3',
+            id="a text that is not UTF-8",
+        ),
+    ],
+)
+def test_a_broken_file_is_an_error_at_once(
+    tmp_path: Path, byte_level: Tokenizer, spoil: Callable[[bytes], bytes], said: str
 ) -> None:
     path = write_byte_level(tmp_path / "model.gguf", byte_level)
-    monkeypatch.setitem(sys.modules, "gguf", None)
-    assert read_tokenizer(path).get_vocab() == byte_level.get_vocab()
+    path.write_bytes(spoil(path.read_bytes()))
+    with pytest.raises(LoadError, match=r"model\.gguf: .*" + said):
+        read_model(path)
 
 
 def test_values_of_every_type_and_both_byte_orders(tmp_path: Path) -> None:
@@ -264,22 +274,6 @@ def test_values_of_every_type_and_both_byte_orders(tmp_path: Path) -> None:
             metadata.number("x.bool")
         with pytest.raises(LoadError, match=r'"x\.numbers\[0\]": expected a text, found a number'):
             metadata.texts("x.numbers")
-
-
-def test_a_text_that_is_not_utf8(tmp_path: Path) -> None:
-    path = write(tmp_path / "model.gguf", lambda writer: writer.add_chat_template("qwertz"))
-    path.write_bytes(path.read_bytes().replace(b"qwertz", b"qwer\xff\xff"))
-    with pytest.raises(
-        LoadError, match=r'"tokenizer\.chat_template": expected UTF-8, found a broken byte at 4'
-    ):
-        read_model(path)
-
-
-def test_a_version_from_before_the_first_release(tmp_path: Path) -> None:
-    path = tmp_path / "old.gguf"
-    path.write_bytes(b"GGUF" + (1).to_bytes(4, "little") + bytes(40))
-    with pytest.raises(LoadError, match=r"its version is 1, expected 2 or 3"):
-        read_model(path)
 
 
 def test_without_the_tokenizers_package(

@@ -54,22 +54,11 @@ def test_a_whole_folder(tmp_path: Path, byte_level: Tokenizer) -> None:
         "additional_special_tokens": ["<|im_start|>", "<think>"],
     }
     assert model.special_ids == {"pad_token_id": 4}
+    assert SpecialTokens.from_tokenizer(byte_level, model.special_config).eos_ids >= {4, 9}
     assert model.names == ("Qwen9-1B", "qwen9", "Qwen9ForCausalLM")
     assert isinstance(model.tokenizer, Tokenizer)
     assert model.tokenizer is model.tokenizer
     assert model.tokenizer.get_vocab() == byte_level.get_vocab()
-
-
-def test_the_special_config_is_what_special_tokens_takes(tmp_path: Path, byte_level: Tokenizer) -> None:
-    end, text = (byte_level.token_to_id(token) for token in ("<|im_end|>", "<|endoftext|>"))
-    folder = write(
-        tmp_path,
-        tokenizer_config={"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"},
-        generation_config={"eos_token_id": [text]},
-    )
-    special = SpecialTokens.from_tokenizer(byte_level, read_model(folder).special_config)
-    assert [token.id for token in special.eos] == [end, text]
-    assert special.pad is not None and special.pad.id == text
 
 
 @pytest.mark.parametrize(
@@ -111,11 +100,27 @@ def test_named_templates(tmp_path: Path, value: object) -> None:
     assert model.templates == {"default": "one", "tool_use": "two"}
 
 
-def test_a_model_without_a_template_or_a_tokenizer(tmp_path: Path) -> None:
-    model = read_model(write(tmp_path, tokenizer_config={"eos_token": "</s>"}))
-    assert model.templates == {}
-    assert model.tokenizer is None
-    assert model.special_config == {"eos_token": "</s>"}
+@pytest.mark.parametrize(
+    ("files", "eos", "others"),
+    [
+        pytest.param({"config": {"eos_token_id": 3}}, (3,), {}, id="config"),
+        pytest.param(
+            {"config": {"text_config": {"eos_token_id": [1, 106], "bos_token_id": 2}}},
+            (1, 106),
+            {"bos_token_id": 2},
+            id="nested in a text config",
+        ),
+        pytest.param(
+            {"generation_config": {"eos_token_id": 5, "pad_token_id": -1}}, (5,), {}, id="minus one is none"
+        ),
+        pytest.param({"tokenizer_config": {"eos_token": "</s>"}}, (), {}, id="none"),
+    ],
+)
+def test_ids_in_the_configs(
+    tmp_path: Path, files: dict[str, Any], eos: tuple[int, ...], others: dict[str, int]
+) -> None:
+    model = read_model(write(tmp_path, **files))
+    assert (model.eos_ids, model.special_ids, model.templates, model.tokenizer) == (eos, others, {}, None)
 
 
 def test_a_jinja_file_stands_alone(tmp_path: Path) -> None:
@@ -123,22 +128,6 @@ def test_a_jinja_file_stands_alone(tmp_path: Path) -> None:
     file = tmp_path / "Qwen3.jinja"
     file.write_text("{{ x }}\n é", encoding="utf-8")
     assert read_model(file) == ModelFiles(file, {"default": "{{ x }}\n é"}, names=("Qwen3",))
-
-
-def test_ids_nested_in_a_text_config(tmp_path: Path) -> None:
-    model = read_model(write(tmp_path, config={"text_config": {"eos_token_id": [1, 106], "bos_token_id": 2}}))
-    assert model.eos_ids == (1, 106)
-    assert model.special_ids == {"bos_token_id": 2}
-
-
-def test_an_id_of_minus_one_is_none(tmp_path: Path) -> None:
-    model = read_model(write(tmp_path, generation_config={"eos_token_id": 5, "pad_token_id": -1}))
-    assert (model.eos_ids, model.special_ids) == ((5,), {})
-
-
-def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer_config.json").write_text("\ufeff{}", encoding="utf-8")
-    assert read_model(tmp_path).templates == {}
 
 
 def test_a_tokenizer_by_any_path(tmp_path: Path, byte_level: Tokenizer) -> None:
@@ -149,41 +138,35 @@ def test_a_tokenizer_by_any_path(tmp_path: Path, byte_level: Tokenizer) -> None:
         assert read_tokenizer(path).get_vocab() == byte_level.get_vocab()
 
 
+TOKENIZER_CONFIG = "tokenizer_config.json"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         (
-            "tokenizer_config.json",
+            TOKENIZER_CONFIG,
             "{oops",
             r"tokenizer_config\.json: not JSON at line 1, column 2.*download it again",
         ),
-        ("tokenizer_config.json", "[]", r"tokenizer_config\.json: expected a JSON object, found list"),
+        (TOKENIZER_CONFIG, "[]", r"tokenizer_config\.json: expected a JSON object, found list"),
         (
-            "tokenizer_config.json",
+            TOKENIZER_CONFIG,
             '{"chat_template": 3}',
             r'field "chat_template": expected a template text or a list',
         ),
         (
-            "tokenizer_config.json",
+            TOKENIZER_CONFIG,
             '{"chat_template": ["x"]}',
             r'field "chat_template\[0\]": expected an object .* str',
         ),
         (
-            "tokenizer_config.json",
+            TOKENIZER_CONFIG,
             '{"chat_template": [{"name": "a"}]}',
             r'field "chat_template\[0\]\.template": expected a text, found nothing',
         ),
-        (
-            "tokenizer_config.json",
-            '{"eos_token": 2}',
-            r'field "eos_token": expected a text.* found int 2; correct',
-        ),
-        ("tokenizer_config.json", '{"bos_token": {"text": "<s>"}}', None),
-        (
-            "tokenizer_config.json",
-            '{"extra_special_tokens": 2}',
-            r'field "extra_special_tokens": expected a list',
-        ),
+        (TOKENIZER_CONFIG, '{"eos_token": 2}', r'field "eos_token": expected a text.* found int 2; correct'),
+        (TOKENIZER_CONFIG, '{"extra_special_tokens": 2}', r'field "extra_special_tokens": expected a list'),
         ("special_tokens_map.json", '{"pad_token": []}', r'special_tokens_map\.json: field "pad_token"'),
         (
             "generation_config.json",
@@ -197,44 +180,37 @@ def test_a_tokenizer_by_any_path(tmp_path: Path, byte_level: Tokenizer) -> None:
         ),
         ("config.json", '{"eos_token_id": 1.5}', r'config\.json: field "eos_token_id".*found float 1\.5'),
         ("chat_template.json", "{}", r'chat_template\.json: field "chat_template" is missing'),
+        ("chat_template.jinja", b"ab\xff", r"chat_template\.jinja: not UTF-8 at byte 2; save it as UTF-8"),
+        ("notes.txt", "", r"holds no model files; expected at least one of tokenizer_config\.json"),
     ],
 )
-def test_broken_files_are_named(tmp_path: Path, name: str, content: str, message: str | None) -> None:
-    (tmp_path / name).write_text(content, encoding="utf-8")
-    if message is None:
-        assert read_model(tmp_path).bos_token is None
-    else:
-        with pytest.raises(LoadError, match=message):
-            read_model(tmp_path)
-
-
-def test_text_that_is_not_utf8(tmp_path: Path) -> None:
-    (tmp_path / "chat_template.jinja").write_bytes(b"ab\xff")
-    with pytest.raises(LoadError, match=r"chat_template\.jinja: not UTF-8 at byte 2; save it as UTF-8"):
+def test_broken_files_are_named(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(LoadError, match=message):
         read_model(tmp_path)
 
 
-def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(LoadError, match=r"nowhere: no such file; expected a model folder"):
-        read_model(tmp_path / "nowhere")
-    with pytest.raises(LoadError, match=r"expected a model folder.*, found an empty text"):
-        read_model("")
+def test_what_is_no_error(tmp_path: Path) -> None:
+    config = '\ufeff{"bos_token": {"text": "<s>"}}'  # a byte order mark, and a token without a content
+    (tmp_path / TOKENIZER_CONFIG).write_text(config, encoding="utf-8")
+    assert (read_model(tmp_path).templates, read_model(tmp_path).bos_token) == ({}, None)
 
 
-def test_a_folder_without_model_files(tmp_path: Path) -> None:
-    with pytest.raises(
-        LoadError, match=r"holds no model files; expected at least one of tokenizer_config\.json"
-    ):
-        read_model(tmp_path)
-
-
-def test_a_file_of_another_kind(tmp_path: Path) -> None:
-    file = tmp_path / "model.safetensors"
-    file.write_bytes(b"")
-    with pytest.raises(
-        LoadError, match=r"model\.safetensors: not a model file by its name; expected a folder"
-    ):
-        read_model(file)
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("nowhere", r"nowhere: no such file; expected a model folder"),
+        ("", r"expected a model folder.*, found an empty text"),
+        ("model.safetensors", r"model\.safetensors: not a model file by its name; expected a folder"),
+    ],
+)
+def test_a_path_that_is_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.safetensors").write_bytes(b"")
+    with pytest.raises(LoadError, match=message):
+        read_model(path)
 
 
 def test_a_broken_tokenizer_is_found_when_it_is_used(tmp_path: Path) -> None:
@@ -268,8 +244,9 @@ def test_without_the_tokenizers_package(tmp_path: Path, monkeypatch: pytest.Monk
 def test_reading_a_model_imports_no_tokenizers(tmp_path: Path) -> None:
     write(tmp_path, tokenizer={}, tokenizer_config={"chat_template": "x"})
     script = (
-        "import sys; from chatparsers.tokens import read_model\n"
-        "assert read_model(sys.argv[1]).templates\n"
-        "assert not {'tokenizers', 'gguf'} & set(sys.modules)\n"
+        "import sys, chatparsers.tokens as t\n"
+        "t.Detokenizer, t.SpecialTokens, t.Vocabulary\n"
+        "assert t.read_model(sys.argv[1]).templates\n"
+        "assert not {'tokenizers', 'gguf', 'numpy'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)

@@ -18,48 +18,46 @@ def id_of(tokenizer: Tokenizer, token: str) -> int:
     return found
 
 
-CONFIGS: list[dict[str, Any]] = [
-    {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"},
-    {"eos_token": {"content": "<|im_end|>", "special": True}, "pad_token": {"content": "<|endoftext|>"}},
+END, TEXT = "<|im_end|>", "<|endoftext|>"
+# A model's configs, and the texts of the tokens that they name: the ends, the beginning, the padding. A text in
+# ``*_token_id`` stands for its id.
+CONFIGS: list[tuple[dict[str, Any] | None, tuple[str, ...], str | None, str | None]] = [
+    ({"eos_token": END, "pad_token": TEXT}, (END,), None, TEXT),
+    ({"eos_token": {"content": END, "special": True}, "pad_token": {"content": TEXT}}, (END,), None, TEXT),
+    ({"eos_token_id": [END, TEXT], "bos_token_id": TEXT}, (END, TEXT), TEXT, None),
+    ({"eos_token_id": END}, (END,), None, None),
+    ({"eos_token": END, "eos_token_id": [TEXT, END]}, (END, TEXT), None, None),  # each is named once
+    (None, (END, TEXT), None, None),  # the usual names
+    ({"eos_token": "<no such token>"}, (), None, None),
+    ({"eos_token": ""}, (), None, None),
+    ({"eos_token_id": []}, (), None, None),
 ]
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-def test_the_config_of_the_tokenizer_names_the_tokens(byte_level: Tokenizer, config: dict[str, Any]) -> None:
-    special = SpecialTokens.from_tokenizer(byte_level, config)
-    assert [token.text for token in special.eos] == ["<|im_end|>"]
-    assert special.pad is not None and special.pad.text == "<|endoftext|>"
-    assert special.bos is None
+@pytest.mark.parametrize(("config", "eos", "bos", "pad"), CONFIGS)
+def test_the_configs_name_the_tokens(
+    byte_level: Tokenizer,
+    config: dict[str, Any] | None,
+    eos: tuple[str, ...],
+    bos: str | None,
+    pad: str | None,
+) -> None:
+    def ids(value: Any) -> Any:
+        return (
+            [id_of(byte_level, one) for one in value] if isinstance(value, list) else id_of(byte_level, value)
+        )
+
+    given = config and {key: ids(value) if key.endswith("_id") else value for key, value in config.items()}
+    special = SpecialTokens.from_tokenizer(byte_level, given)
+    assert tuple(token.text for token in special.eos) == eos
+    assert special.eos_ids == {id_of(byte_level, text) for text in eos}
+    assert [token and token.text for token in (special.bos, special.pad)] == [bos, pad] or config is None
 
 
-def test_the_config_of_generation_names_ids(byte_level: Tokenizer) -> None:
-    end, text = id_of(byte_level, "<|im_end|>"), id_of(byte_level, "<|endoftext|>")
-    special = SpecialTokens.from_tokenizer(byte_level, {"eos_token_id": [end, text], "bos_token_id": text})
-    assert [token.id for token in special.eos] == [end, text]
-    assert special.eos_ids == {end, text}
-    assert special.bos is not None and special.bos.id == text
-    assert SpecialTokens.from_tokenizer(byte_level, {"eos_token_id": end}).eos_ids == {end}
-
-
-def test_both_configs_together_name_each_token_once(byte_level: Tokenizer) -> None:
-    end, text = id_of(byte_level, "<|im_end|>"), id_of(byte_level, "<|endoftext|>")
-    config = {"eos_token": "<|im_end|>", "eos_token_id": [text, end]}
-    assert [token.id for token in SpecialTokens.from_tokenizer(byte_level, config).eos] == [end, text]
-
-
-def test_without_a_config_the_usual_names_are_found(byte_level: Tokenizer, byte_fallback: Tokenizer) -> None:
-    special = SpecialTokens.from_tokenizer(byte_level)
-    assert [token.text for token in special.eos] == ["<|im_end|>", "<|endoftext|>"]
+def test_without_a_config_the_usual_names_are_found(byte_fallback: Tokenizer) -> None:
     special = SpecialTokens.from_tokenizer(byte_fallback)
     assert special.bos is not None and special.bos.text == "<s>"
     assert [token.text for token in special.eos] == ["</s>"]
-
-
-@pytest.mark.parametrize(
-    "config", [{"eos_token": "<no such token>"}, {"eos_token": ""}, {"eos_token_id": []}]
-)
-def test_a_name_without_a_token_is_no_token(byte_level: Tokenizer, config: dict[str, Any]) -> None:
-    assert SpecialTokens.from_tokenizer(byte_level, config).eos == ()
 
 
 def test_an_ordinary_id_may_end_a_turn(byte_level: Tokenizer) -> None:
@@ -89,14 +87,9 @@ def test_added_tokens_by_id_and_by_text(byte_level: Tokenizer) -> None:
     think = special.by_text["<think>"]
     assert special.by_id[think.id] == think
     assert set(special.by_id) == set(byte_level.get_added_tokens_decoder())
-
-
-def test_a_marker_is_one_id_or_a_sequence(byte_level: Tokenizer) -> None:
-    special = SpecialTokens.from_tokenizer(byte_level)
-    assert special.ids_of("<think>") == (id_of(byte_level, "<think>"),)
-    ids = special.ids_of("<tool_call>")
-    assert len(ids) > 1
-    assert byte_level.decode(list(ids)) == "<tool_call>"
+    assert special.ids_of("<think>") == (think.id,)
+    ids = special.ids_of("<tool_call>")  # a marker of several tokens
+    assert len(ids) > 1 and byte_level.decode(list(ids)) == "<tool_call>"
 
 
 def test_the_ids_that_end_a_turn(byte_level: Tokenizer) -> None:
