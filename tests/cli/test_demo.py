@@ -11,7 +11,7 @@ import chatparsers
 from chatparsers.cli import demo
 from chatparsers.cli.demos import Sample, samples, tools
 
-from .conftest import Run, refused
+from .conftest import Run
 
 SAMPLES = samples()
 
@@ -91,13 +91,3 @@ def test_speed_sets_the_pause(run: Run, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(demo.time, "sleep", slept.append)
     assert run("demo", "generic", "--speed", 200).status == 0
     assert len(slept) > 5 and set(slept) == {1 / 200}
-
-
-def test_bad_requests(run: Run) -> None:
-    refused(
-        run("demo", "hermes-3-pro"),
-        "no sample output is bundled for 'hermes-3-pro': did you mean hermes-2-pro",
-    )
-    refused(run("demo", "content-only"), "no sample output is bundled for 'content-only'")
-    refused(run("demo", "--speed", "fast"), "--speed", "'fast'")
-    refused(run("demo", "--speed", "-1"))

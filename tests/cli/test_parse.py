@@ -175,46 +175,6 @@ def test_strict(run: Run, tools: Path) -> None:
     refused(run(*options, "--strict", stdin=broken), "at character", "expected")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("tools.json", None, ["no such file"]),
-        ("tools.json", "[{", ["expected JSON", "line 1, column"]),
-        ("tools.json", b"\x00\xff\xfe", ["expected UTF-8 text, found byte 0xff at offset 1"]),
-        ("tools.json", "[" * 100_000, ["expected JSON"]),
-        ("tools.json", {"functions": []}, ["expected a list of tools", "found an object"]),
-        ("tools.json", 7, ["expected a list of tools", "found a number"]),
-        ("tools.json", [1], ["tools[0]: expected an object, found int"]),
-        ("tools.json", [{"type": "function"}], ["tools[0].function.name: expected a name"]),
-        ("tools.json", [*TOOLS, *TOOLS], ["tools[1].function.name", "twice"]),
-    ],
-)
-def test_bad_tools(run: Run, tmp_path: Path, name: str, value: object, words: list[str]) -> None:
-    file = tmp_path / name if value is None else put(tmp_path / name, value)
-    refused(run("parse", "--format", "hermes-2-pro", "--tools", file, stdin="x"), *words)
-
-
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        (["parse"], ["which format?", "--format", "--template"]),
-        (["parse", "--format", "hermes-2-por"], ["did you mean hermes-2-pro"]),
-        (["parse", "--format", ""], ["no format is named ''"]),
-        (["parse", "--format", "generic", "/no/such/file"], ["/no/such/file: no such file"]),
-        (["parse", "--format", "generic", "\0"], ["no such file"]),
-        (["parse", "--format", "generic", "."], [".: expected a file, found a folder"]),
-        (["parse", "--format", "generic", "--pieces", "0"], ["--pieces: invalid", "'0'"]),
-        (["parse", "--format", "generic", "--reasoning", "both"], ["invalid choice: 'both'"]),
-        (["parse", "--format", "generic", "--tool-choice", "required"], ["tool_choice"]),
-        (["parse", "--format", "generic", "--no-such-option"], ["--no-such-option", "--help"]),
-        (["parse", "--template", "/no/such.jinja"], ["/no/such.jinja: no such file"]),
-        (["parse", "--format", "generic", "--response-format", "/no/such"], ["/no/such: no such file"]),
-    ],
-)
-def test_bad_arguments(run: Run, argv: list[str], words: list[str]) -> None:
-    refused(run(*argv, stdin="x"), *words)
-
-
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
 def test_rubbish_is_refused(run: Run, spawn: Run, stream: list[str]) -> None:
     rubbish = bytes(range(256)) * 3
