@@ -24,6 +24,7 @@ from .draw import Draw
 _TESTS = Path(__file__).parent
 for _folder in (
     "browser",
+    "common",
     "core",
     "data",
     "doctor",

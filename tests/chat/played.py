@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from dialogues import TOOLS, as_read, conversation, request_of
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from making import bytewise
 
 import chatparsers
 from chatparsers import Chat, Kind, Rollout, Turn
@@ -27,16 +27,6 @@ NOW = datetime(2025, 1, 1)
 
 class Violation(AssertionError):
     """A promise that did not hold."""
-
-
-def bytewise(*special: str) -> Tokenizer:
-    """One token for each byte, with these special tokens."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={char: id for id, char in enumerate(alphabet)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in special])
-    return tokenizer
 
 
 @lru_cache(maxsize=4)

@@ -9,24 +9,15 @@ from random import Random
 from typing import Any
 
 import pytest
+from making import tool
 
 import chatparsers
 from chatparsers import LoadError, RequestError, TemplateError, UnknownFormat
 from chatparsers.chat.record import RoleMarkers
 
 OWN = Path(__file__).parent.parent / "templates_own"
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "The weather.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-    },
-}
-OTHER = {
-    "type": "function",
-    "function": {"name": "get_time", "description": "", "parameters": {"type": "object"}},
-}
+TOOL = tool("get_weather", {"city": {"type": "string"}}, ["city"], description="The weather.")
+OTHER = tool("get_time", description="")
 USER = {"role": "user", "content": "Weather in Oslo?"}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from played import bytewise
+from making import bytewise
 
 import chatparsers
 from chatparsers import RequestError, Rollout

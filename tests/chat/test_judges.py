@@ -21,6 +21,7 @@ import jinja2
 import jinja2.ext
 import jinja2.sandbox
 import pytest
+from making import tool
 
 import chatparsers
 from chatparsers import Chat
@@ -40,17 +41,7 @@ PAIRS = (
     else []
 )
 TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "The weather.",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string", "description": "Where."}},
-            },
-        },
-    }
+    tool("get_weather", {"city": {"type": "string", "description": "Where."}}, description="The weather.")
 ]
 ASK = {"role": "user", "content": "Is it cold in Oslo?"}
 CALL: dict[str, Any] = {

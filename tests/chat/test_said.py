@@ -18,7 +18,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from dialogues import TOOLS, as_read, conversation, request_of
-from played import bytewise, chat_of
+from making import bytewise
+from played import chat_of
 
 import chatparsers
 from chatparsers.errors import ChatParsersError

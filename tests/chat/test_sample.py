@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from making import bytewise
 
 import chatparsers
 from chatparsers import Chat, Kind, RequestError, Sample
@@ -33,15 +33,6 @@ CALL: dict[str, Any] = {
 RESULT = {"role": "tool", "tool_call_id": "c1", "content": "4 degrees"}
 ANSWER = {"role": "assistant", "content": "Rather.", "reasoning_content": "4 is cold."}
 AGENT = [QUESTION, CALL, RESULT, ANSWER]
-
-
-def bytewise(*special: str) -> Tokenizer:
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={char: id for id, char in enumerate(alphabet)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in special])
-    return tokenizer
 
 
 def qwen3() -> Chat:

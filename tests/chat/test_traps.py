@@ -22,7 +22,8 @@ from chatparsers.templates.jinja.limits import Limits
 sys.path.insert(0, str(Path(__file__).parent))
 
 from dialogues import TOOLS, request_of
-from played import bytewise, chat_of
+from making import bytewise
+from played import chat_of
 
 OWN = Path(__file__).parents[1] / "templates_own"
 ASK = {"role": "user", "content": "Is it cold?"}

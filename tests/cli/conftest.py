@@ -12,22 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from making import tool
 
 from chatparsers.cli.main import main
 
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["city"],
-            },
-        },
-    }
-]
+TOOLS = [tool("get_weather", {"city": {"type": "string"}, "days": {"type": "integer"}}, ["city"])]
 
 
 class Ran(NamedTuple):

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from making import tool
 
 from chatparsers import Format, get_format, list_formats
 
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}},
-                "required": ["city"],
-            },
-        },
-    }
-]
+TOOLS = [tool("get_weather", {"city": {"type": "string"}}, ["city"])]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -5,20 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from making import bytewise
 
 import chatparsers
 
 TOOL_FORMATS = [info.name for info in chatparsers.list_formats() if info.name != "content-only"]
-
-
-def tokenizer_of(format: chatparsers.Format) -> Tokenizer:
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE({letter: id for id, letter in enumerate(letters)}, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_tokens(list(format.preserved_tokens))
-    return tokenizer
 
 
 @pytest.mark.one_in(1, quick=64)
@@ -30,7 +21,7 @@ def test_markers_in_a_json_answer_are_text(name: str) -> None:
     asked = {"response_format": {"type": "json_object"}, "thinking": False}
     written = format.render({"role": "assistant", "content": answer})
     by_text = format.bind(**asked)
-    tokenizer = tokenizer_of(format)
+    tokenizer = bytewise(added=format.preserved_tokens)
     by_ids = format.bind(**asked, tokenizer=tokenizer)
     ids = tokenizer.encode(written).ids
     for message in (by_text.parse(written), by_ids.parse(ids)):

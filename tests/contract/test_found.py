@@ -6,17 +6,16 @@ import json
 from typing import Any
 
 import pytest
+from making import bytewise
 
 from chatparsers import Turn, get_format
 from chatparsers.testing import TOOLS
 from chatparsers.values import json as scanner
 
-from ..ids.conftest import byte_tokenizer
-
 
 def of_ids(name: str, text: str, **more: Any) -> Any:
     format = get_format(name)
-    tokenizer = byte_tokenizer((*format.preserved_tokens, *format.stops))
+    tokenizer = bytewise(*(*format.preserved_tokens, *format.stops))
     turn: Turn = format.bind(tools=TOOLS, tokenizer=tokenizer, **more)
     return turn.parse(tokenizer.encode(text, add_special_tokens=False).ids)
 

@@ -7,7 +7,8 @@ import re
 from typing import Any, NamedTuple
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from making import bytewise
+from tokenizers import Tokenizer
 
 import chatparsers
 from chatparsers import Format
@@ -219,12 +220,8 @@ def test_an_unwanted_call_is_no_event_and_no_content() -> None:
 
 
 def tokenizer_of(format: chatparsers.Format, special: bool) -> Tokenizer:
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE({letter: id for id, letter in enumerate(letters)}, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_tokens([AddedToken(text, special=special) for text in format.preserved_tokens])
-    return tokenizer
+    markers = format.preserved_tokens
+    return bytewise(*markers) if special else bytewise(added=markers)
 
 
 @pytest.mark.parametrize("schema", [{"type": "string"}, {}], ids=str)

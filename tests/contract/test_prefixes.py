@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from making import bytewise
 
 from chatparsers import Message, Turn, get_format
 from chatparsers.core.definition.idioms import Options
@@ -20,8 +21,6 @@ from chatparsers.core.definition.tree import walk
 from chatparsers.core.format import Format
 from chatparsers.testing import load_cases
 from chatparsers.testing.cases import bound
-
-from ..ids.conftest import byte_tokenizer
 
 _NEEDLE = Path(__file__).parents[1] / "needle"
 
@@ -107,7 +106,7 @@ def test_no_prefix_has_what_the_turn_has_not(format: Format) -> None:
 def test_no_prefix_of_ids_has_what_the_turn_has_not(name: str) -> None:
     """Checks the same with markers that are single tokens."""
     format = get_format(name)
-    tokenizer = byte_tokenizer((*format.preserved_tokens, *format.stops))
+    tokenizer = bytewise(*(*format.preserved_tokens, *format.stops))
     problems = []
     for title, case in cases(format):
         if not any(character >= "\ud800" and character <= "\udfff" for character in case["text"]):

@@ -16,13 +16,12 @@ from weakref import WeakKeyDictionary
 
 import numpy
 import pytest
+from making import bytewise
 
 import chatparsers
 from chatparsers import Message, OutputError, RequestError, Stream, Turn, get_format
 from chatparsers.schema import tools as tools_module
 from chatparsers.testing import TOOLS
-
-from ..ids.conftest import byte_tokenizer
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 SPECIAL = ("<tool_call>", "</tool_call>", "<|im_end|>")
@@ -30,7 +29,7 @@ hermes = get_format("hermes-2-pro")
 
 
 def of_ids() -> tuple[Turn, list[int]]:
-    tokenizer = byte_tokenizer(SPECIAL)
+    tokenizer = bytewise(*SPECIAL)
     turn = hermes.bind(tools=TOOLS, tokenizer=tokenizer)
     return turn, tokenizer.encode("Hi " + CALL, add_special_tokens=False).ids
 

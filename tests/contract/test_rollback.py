@@ -10,13 +10,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from making import bytewise
 
 from chatparsers import Event, Message, RequestError, Stream, Turn, get_format
 from chatparsers.core.format import Format
 from chatparsers.testing import load_cases
 from chatparsers.testing.cases import bound
-
-from ..ids.conftest import byte_tokenizer
 
 _CASES = Path(__file__).parents[1] / "needle" / "cases"
 _KEPT = 24
@@ -26,7 +25,7 @@ _LONGEST = 700
 def answers(format: Format, random: Random, number: int) -> list[tuple[Turn, list[int]]]:
     """Answers as ids with their turns: texts of models, whole and with noise in them."""
     markers = tuple(text for text in (*format.preserved_tokens, *format.stops) if text.strip() == text)
-    tokenizer = byte_tokenizer(markers)
+    tokenizer = bytewise(*markers)
     cases = [case for _, case in load_cases(_CASES / format.name) if len(case["text"]) <= _LONGEST]
     found = []
     for case in random.sample(cases, min(number, len(cases))):
@@ -153,7 +152,7 @@ def _begins(found: Any, whole: Any) -> bool:
 
 def test_a_fork_and_a_way_back_cost_the_same_at_any_length() -> None:
     """Counts what is copied: no list or array of a long answer is."""
-    turn = get_format("qwen3").bind(tokenizer=byte_tokenizer())
+    turn = get_format("qwen3").bind(tokenizer=bytewise())
     stream = turn.stream(rollback=4)
     stream.feed(turn.tokenizer.encode("word " * 5_000).ids)
     stream.fork()
@@ -168,7 +167,7 @@ def test_a_fork_and_a_way_back_cost_the_same_at_any_length() -> None:
 
 
 def test_what_cannot_be_taken_back() -> None:
-    turn = get_format("qwen3").bind(tokenizer=byte_tokenizer(("<think>", "</think>", "<|im_end|>")))
+    turn = get_format("qwen3").bind(tokenizer=bytewise("<think>", "</think>", "<|im_end|>"))
     stream = turn.stream(rollback=2)
     stream.feed(turn.tokenizer.encode("<think>abc").ids)
     for n in (3, -1, True, 1.0):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from making import bytewise, tool
 
 from chatparsers import Message, RequestError, Turn
 from chatparsers.core.definition import nodes as n
@@ -24,19 +25,11 @@ from chatparsers.testing import check_cuts, check_prefixes
 from chatparsers.testing.chunkings import characters, random_cuts
 from chatparsers.values import Raw
 
-from ..ids.conftest import byte_tokenizer
-
 TEXT = {"type": "string"}
 PROPERTIES = {"a": TEXT, "b": TEXT, "n": {"type": "integer"}, "l": {"type": "array", "items": TEXT}}
 TOOLS = [
-    {
-        "type": "function",
-        "function": {"name": "f", "parameters": {"type": "object", "properties": PROPERTIES}},
-    },
-    {
-        "type": "function",
-        "function": {"name": "g", "parameters": {"type": "object", "properties": {"c": TEXT}}},
-    },
+    tool("f", PROPERTIES),
+    tool("g", {"c": TEXT}),
 ]
 SPACE = ("", "", "\n", " ", "\n\n", "  ", "\t")
 OTHERS = (
@@ -110,13 +103,11 @@ def spelt(format: Format, text: str, given: dict[str, Any]) -> list[int] | None:
     except RequestError:
         return None
     pieces = re.split("(<qq[0-9]>)", shown)
-    tokenizer = byte_tokenizer(tuple(dict.fromkeys((*format.preserved_tokens, *format.stops))))
+    tokenizer = bytewise(*dict.fromkeys((*format.preserved_tokens, *format.stops)))
     for written in (str, lambda one: json.dumps(one, ensure_ascii=False)[1:-1]):
         words = {mark: written(given[key]) for key, mark in zip(keys, marks, strict=True)}
         if "".join([words.get(piece, piece) for piece in pieces]) == text:
-            spell = [
-                (byte_tokenizer(), words[piece]) if piece in words else (tokenizer, piece) for piece in pieces
-            ]
+            spell = [(bytewise(), words[piece]) if piece in words else (tokenizer, piece) for piece in pieces]
             return [id for one, piece in spell for id in one.encode(piece, add_special_tokens=False).ids]
     return None
 
@@ -131,7 +122,7 @@ def readings(
     yield "in pieces", in_pieces(turn, text, chance, 12)
     ids = spelt(format, text, given)
     if ids is not None and "l" not in given:
-        tokenizer = byte_tokenizer(tuple(dict.fromkeys((*format.preserved_tokens, *format.stops))))
+        tokenizer = bytewise(*dict.fromkeys((*format.preserved_tokens, *format.stops)))
         turn = format.bind(tools=TOOLS, id_seed="x", tokenizer=tokenizer)
         yield "ids", turn.parse(ids)
         yield "ids in pieces", in_pieces(turn, ids, chance, 5)

@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from making import tool
+
 from chatparsers import CallArguments, CallEnd, CallStart, Content, Event, Message, Reasoning, Turn
 from chatparsers.core import Builder, Format, Node
 from chatparsers.grammar import ir
@@ -14,13 +16,7 @@ from chatparsers.grammar.reading.place import At
 from chatparsers.grammar.reading.read import Reader, Request, read
 from chatparsers.grammar.target import Target
 
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "t",
-        "parameters": {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]},
-    },
-}
+TOOL = tool("t", {"a": {"type": "boolean"}}, ["a"])
 NO_ARGUMENTS = {"type": "function", "function": {"name": "t"}}
 
 

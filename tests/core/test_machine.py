@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from making import tool
 
 from chatparsers import Format, Message, RequestError, get_format, list_formats
 from chatparsers.core import Builder, Node
@@ -144,16 +145,7 @@ def plain(compiled: Program, left_out: int) -> Program:
 
 
 TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-            },
-        },
-    }
+    tool(name, {"city": {"type": "string"}, "days": {"type": "integer"}})
     for name in ("get_weather", "no_arguments")
 ]
 CALLS = [

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from making import tool
 
 import chatparsers
 from chatparsers.templates.probe.edges import opening
@@ -17,16 +18,7 @@ CLASSIFIERS = {"granite3-guardian_2b", "llama-guard3_1b", "shieldgemma_27b"}
 ASK = {"role": "user", "content": "Find it."}
 NEXT = {"role": "user", "content": "Needle of the next turn."}
 ANSWER = "It is the 47th."
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "look",
-            "description": "Looks.",
-            "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
-        },
-    }
-]
+TOOLS = [tool("look", {"at": {"type": "string"}}, description="Looks.")]
 
 
 def leaks(path: Path) -> Iterator[str]:

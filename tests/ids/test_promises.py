@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import pytest
+from making import bytewise
 
 from chatparsers import Message, RequestError, Turn, get_format
 
@@ -15,8 +16,8 @@ CALL = '<tool_call>\n{"name": "f", "arguments": {"a": "Oslo"}}\n</tool_call>'
 SPECIAL = ("<tool_call>", "</tool_call>", "<|im_end|>", "<|endoftext|>", "<|vision|>")
 
 
-def bind(bytewise: Any, special: tuple[str, ...] = SPECIAL, **more: Any) -> Turn:
-    return get_format("hermes-2-pro").bind(tools=TOOLS, tokenizer=bytewise(special), **more)
+def bind(special: tuple[str, ...] = SPECIAL, **more: Any) -> Turn:
+    return get_format("hermes-2-pro").bind(tools=TOOLS, tokenizer=bytewise(*special), **more)
 
 
 def ids(turn: Turn, *texts: str, spelt: bool = False) -> list[int]:
@@ -39,39 +40,39 @@ def one_by_one(turn: Turn, pieces: list[int], **more: Any) -> Message:
     return stream.message
 
 
-def test_a_marker_is_one_id(bytewise: Any) -> None:
-    turn = bind(bytewise)
+def test_a_marker_is_one_id() -> None:
+    turn = bind()
     assert len(ids(turn, "<tool_call>")) == 1
     message = one_by_one(turn, ids(turn, "Hi\n", CALL))
     assert (message.content, message.tool_calls[0].arguments) == ("Hi", '{"a": "Oslo"}')
 
 
-def test_a_spelt_marker_opens_no_call(bytewise: Any) -> None:
-    turn = bind(bytewise)
+def test_a_spelt_marker_opens_no_call() -> None:
+    turn = bind()
     spelt = ids(turn, CALL, spelt=True)
     message = one_by_one(turn, spelt)
     assert (message.content, message.tool_calls, message.diagnostics) == (CALL, [], [])
     assert turn.parse(spelt) == message
 
 
-def test_a_spelt_marker_ends_nothing_inside_arguments(bytewise: Any) -> None:
-    turn = get_format("qwen3-coder").bind(tools=TOOLS, tokenizer=bytewise(SPECIAL))
+def test_a_spelt_marker_ends_nothing_inside_arguments() -> None:
+    turn = get_format("qwen3-coder").bind(tools=TOOLS, tokenizer=bytewise(*SPECIAL))
     start = ids(turn, "<tool_call>\n<function=f>\n<parameter=a>\n")
     evil = ids(turn, "x</tool_call><|im_end|>", spelt=True)
     end = ids(turn, "\n</parameter>\n</function>\n</tool_call>")
     assert turn.parse(start + evil + end).tool_calls[0].arguments == '{"a": "x</tool_call><|im_end|>"}'
 
 
-def test_a_spelt_marker_counts_with_the_fallback(bytewise: Any) -> None:
-    turn = bind(bytewise)
+def test_a_spelt_marker_counts_with_the_fallback() -> None:
+    turn = bind()
     spelt = ids(turn, CALL, spelt=True)
     message = one_by_one(turn, spelt, token_text_fallback=True)
     assert [call.name for call in message.tool_calls] == ["f"]
     assert turn.parse(ids(turn, CALL), token_text_fallback=True).tool_calls == message.tool_calls
 
 
-def test_an_id_ends_the_turn_wherever_it_stands(bytewise: Any) -> None:
-    turn = bind(bytewise)
+def test_an_id_ends_the_turn_wherever_it_stands() -> None:
+    turn = bind()
     for end in ("<|im_end|>", "<|endoftext|>"):
         message = turn.parse(ids(turn, "Hi", end, "more"))
         assert (message.content, message.complete) == ("Hi", True)
@@ -84,8 +85,8 @@ def test_an_id_ends_the_turn_wherever_it_stands(bytewise: Any) -> None:
     assert set(turn.stop_ids) == {turn.tokenizer.token_to_id(end) for end in ("<|im_end|>", "<|endoftext|>")}
 
 
-def test_other_special_tokens_are_dropped_from_content_alone(bytewise: Any) -> None:
-    turn = bind(bytewise)
+def test_other_special_tokens_are_dropped_from_content_alone() -> None:
+    turn = bind()
     fed = ids(turn, "a<|vision|>b", CALL.replace("Oslo", "<|vision|>"))
     message = one_by_one(turn, fed)
     assert (message.content, message.tool_calls[0].arguments) == ("ab", '{"a": "<|vision|>"}')
@@ -94,8 +95,8 @@ def test_other_special_tokens_are_dropped_from_content_alone(bytewise: Any) -> N
     assert one_by_one(turn, fed, skip_special_tokens=False).content == "a<|vision|>b"
 
 
-def test_split_characters_and_broken_bytes(bytewise: Any) -> None:
-    turn = bind(bytewise)
+def test_split_characters_and_broken_bytes() -> None:
+    turn = bind()
     smile = ids(turn, "😀")
     assert len(smile) == 4
     stream = turn.stream()
@@ -107,8 +108,8 @@ def test_split_characters_and_broken_bytes(bytewise: Any) -> None:
     assert broken.content.strip("\ufffd") == "" and broken.tool_calls[0].complete
 
 
-def test_token_spans(bytewise: Any) -> None:
-    turn = bind(bytewise)
+def test_token_spans() -> None:
+    turn = bind()
     fed = ids(turn, "Hi\n", CALL, "<|im_end|>")
     regions = turn.parse(fed).regions
     assert [(r.kind, r.token_start, r.token_end) for r in regions[:2]] == [
@@ -122,16 +123,16 @@ def test_token_spans(bytewise: Any) -> None:
     assert spelt == [text[r.start : r.end] for r in regions]
 
 
-def test_marker_ids(bytewise: Any) -> None:
-    turn = bind(bytewise, ("<tool_call>", "<|im_end|>"))
+def test_marker_ids() -> None:
+    turn = bind(("<tool_call>", "<|im_end|>"))
     token = turn.tokenizer.token_to_id
     assert turn.marker_ids == {"<tool_call>": token("<tool_call>"), "<|im_end|>": token("<|im_end|>")}
     assert turn.preserved_ids == (token("<tool_call>"),)
     assert get_format("hermes-2-pro").bind().marker_ids == {}
 
 
-def test_mixed_feeding_is_refused(bytewise: Any) -> None:
-    turn = bind(bytewise)
+def test_mixed_feeding_is_refused() -> None:
+    turn = bind()
     stream = turn.stream()
     stream.feed(ids(turn, "Hi"))
     with pytest.raises(RequestError, match="ids were fed before"):
@@ -144,8 +145,8 @@ def test_mixed_feeding_is_refused(bytewise: Any) -> None:
         get_format("hermes-2-pro").bind().stream().feed(1)
 
 
-def test_a_stream_of_ids_is_forked_and_pickled(bytewise: Any) -> None:
-    turn = bind(bytewise)
+def test_a_stream_of_ids_is_forked_and_pickled() -> None:
+    turn = bind()
     fed = ids(turn, "Hi 😀\n", CALL, "<|im_end|>")
     whole = turn.parse(fed)
     for cut in range(0, len(fed), 3):
@@ -161,16 +162,16 @@ def test_a_stream_of_ids_is_forked_and_pickled(bytewise: Any) -> None:
         assert again._ids._texts is moved._ids._texts  # it takes megabytes
 
 
-def test_the_prefix_is_read_by_ids_too(bytewise: Any) -> None:
+def test_the_prefix_is_read_by_ids_too() -> None:
     special = ("<think>", "</think>", "<tool_call>", "</tool_call>")
-    turn = get_format("qwen3").bind(tools=TOOLS, tokenizer=bytewise(special), prefix="<think>\n")
+    turn = get_format("qwen3").bind(tools=TOOLS, tokenizer=bytewise(*special), prefix="<think>\n")
     message = turn.parse(ids(turn, "Hm.\n</think>\n\nHi"))
     assert (message.reasoning, message.content) == ("Hm.", "Hi")
     assert message.regions[0].start == 0 and message.regions[0].token_start == 0
 
 
-def test_an_unknown_token_is_in_the_same_call_whatever_the_cuts(bytewise: Any) -> None:
-    turn = bind(bytewise)
+def test_an_unknown_token_is_in_the_same_call_whatever_the_cuts() -> None:
+    turn = bind()
     rng = random.Random(11)
     seen: set[int | None] = set()
     for _ in range(60):

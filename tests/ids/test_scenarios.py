@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from making import bytewise
 from tokenizers import AddedToken, Tokenizer
 
 from chatparsers import Message, Turn, get_format, list_formats
@@ -109,7 +110,7 @@ def with_markers(tokenizer: Tokenizer, name: str) -> Tokenizer:
 class TestFormat:
     """The tests of a format run one after another, so that its scenarios are rendered once."""
 
-    def test_bytes(self, name: str, bytewise: Any, amount: Callable[..., int]) -> None:
+    def test_bytes(self, name: str, amount: Callable[..., int]) -> None:
         """With special markers, and with bytes alone: usually each case with one of the two."""
         both, turn = amount(0, 1, 1), len(name) % 2
         assert run(name, with_markers(bytewise(), name), lambda number: both or number % 2 == turn)
@@ -146,7 +147,7 @@ def first_tokens(tokenizer: Tokenizer) -> Tokenizer:
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.parent.name)
-def test_tokens_in_a_broken_call(path: Path, bytewise: Any) -> None:
+def test_tokens_in_a_broken_call(path: Path) -> None:
     """A special token of the arguments does not end the broken call, so nothing of the call is content."""
     case, name = json.loads(path.read_text(encoding="utf-8")), path.parent.name
     tokenizer = with_markers(bytewise(), name)

@@ -6,27 +6,16 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from making import tool
+
 from chatparsers import Format, list_formats
 from chatparsers.errors import ChatParsersError
 from chatparsers.interop import WrittenTemplate
 
 NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["city"],
-            },
-        },
-    },
-    {
-        "type": "function",
-        "function": {"name": "get_time", "parameters": {"type": "object", "properties": {}}},
-    },
+    tool("get_weather", {"city": {"type": "string"}, "days": {"type": "integer"}}, ["city"]),
+    tool("get_time", {}),
 ]
 CALL = ("get_weather", {"city": "Oslo & 'Rome'", "days": 3})
 Said = tuple[str, str, list[Any]]

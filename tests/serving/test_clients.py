@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from making import bytewise
 
 from chatparsers import (
     CallArguments,
@@ -289,14 +290,9 @@ def test_numbers_are_as_the_model_wrote_them() -> None:
 
 
 def test_usage_counts_the_tokens_of_regions() -> None:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
     from chatparsers import get_format
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={char: id for id, char in enumerate(alphabet)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer = bytewise()
     text = "<think>\nHmm.\n</think>\n\nHi."
     turn = get_format("qwen3").bind(tokenizer=tokenizer)
     message = turn.parse(tokenizer.encode(text).ids)

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from making import bytewise
 
 import chatparsers
 from chatparsers import Chat, TemplateError
@@ -46,15 +46,6 @@ REAL = {
     "o200k_harmony": "gpt-oss",
     "deepseek-v3x": "deepseek-v3-1",
 }
-
-
-def bytewise(*special: str) -> Tokenizer:
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={char: id for id, char in enumerate(alphabet)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in special])
-    return tokenizer
 
 
 def grow(chat: Chat, shape: Shape) -> bool:

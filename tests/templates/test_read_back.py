@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from conversations import SHAPES, Shape, load_chat
-from test_conversation import bytewise
+from making import bytewise
 
 import chatparsers
 from chatparsers import Chat, TemplateError

@@ -13,22 +13,14 @@ from typing import Any
 import jinja2
 import pytest
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from making import tool
 
 from chatparsers.errors import TemplateError
 from chatparsers.templates import Template
 
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "The weather.",
-        "parameters": {
-            "type": "object",
-            "properties": {"city": {"type": "string", "description": "Where"}},
-            "required": ["city"],
-        },
-    },
-}
+TOOL = tool(
+    "get_weather", {"city": {"type": "string", "description": "Where"}}, ["city"], description="The weather."
+)
 CALL = {
     "id": "call00000",
     "type": "function",

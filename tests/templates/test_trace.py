@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from making import tool
 
 import chatparsers
 from chatparsers.chat.request import Request
@@ -23,21 +24,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 from conversations import load_chat
 
 TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "The weather.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "city": {"type": "string", "description": "Where."},
-                    "days": {"type": "integer"},
-                },
-                "required": ["city"],
-            },
+    tool(
+        "get_weather",
+        {
+            "city": {"type": "string", "description": "Where."},
+            "days": {"type": "integer"},
         },
-    }
+        ["city"],
+        description="The weather.",
+    )
 ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from making import tool
 
 import chatparsers
 from chatparsers import get_format
@@ -20,14 +21,7 @@ from chatparsers.templates.trace import Trace
 
 USER = [{"role": "user", "content": "Hi"}]
 TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": "d",
-            "parameters": {"type": "object", "properties": {"city": {"type": "string", "description": "c"}}},
-        },
-    }
+    tool(name, {"city": {"type": "string", "description": "c"}}, description="d")
     for name in ("get_weather", "ping")
 ]
 

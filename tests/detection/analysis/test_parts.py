@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from making import tool
 
 from chatparsers import get_format
 from chatparsers.detection.analysis.accepted import accepts
@@ -57,21 +58,15 @@ def test_a_tag_of_several_markers_is_not_cut() -> None:
 
 
 TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "f",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "a": {"type": "string", "maxLength": 5},
-                    "b": {"type": "array", "items": {"type": "integer"}},
-                    "c": {"enum": ["x", "y"]},
-                },
-                "required": ["a"],
-            },
+    tool(
+        "f",
+        {
+            "a": {"type": "string", "maxLength": 5},
+            "b": {"type": "array", "items": {"type": "integer"}},
+            "c": {"enum": ["x", "y"]},
         },
-    }
+        ["a"],
+    )
 ]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from making import tool
 
 from chatparsers import get_format
 from chatparsers.cli.main import main
@@ -26,17 +27,7 @@ from .synthetic import STYLES, choose, write
 
 OWN = sorted((Path(__file__).parents[2] / "templates_own").glob("*.jinja"))
 TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "parameters": {
-                "type": "object",
-                "properties": {"beryl": {"type": "string"}, "n": {"type": ["integer", "null"]}},
-                "required": ["beryl"],
-            },
-        },
-    }
+    tool(name, {"beryl": {"type": "string"}, "n": {"type": ["integer", "null"]}}, ["beryl"])
     for name in ("find_quartz", "hold_marble")
 ]
 

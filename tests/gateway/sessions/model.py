@@ -15,7 +15,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "chat"))
 
-from played import bytewise, wire_of
+from making import bytewise
+from played import wire_of
 
 import chatparsers
 from chatparsers.chat.chat import Chat

@@ -1,0 +1,38 @@
+"""What tests of many folders make: a tool in OpenAI's form, and a tokenizer of single bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+
+def tool(
+    name: str,
+    properties: Mapping[str, Any] | None = None,
+    required: Iterable[str] | None = None,
+    *,
+    description: str | None = None,
+) -> dict[str, Any]:
+    """A tool in OpenAI's form; what is not given is not in it."""
+    parameters: dict[str, Any] = {"type": "object"}
+    if properties is not None:
+        parameters["properties"] = properties
+    if required is not None:
+        parameters["required"] = required
+    function: dict[str, Any] = {"name": name}
+    if description is not None:
+        function["description"] = description
+    return {"type": "function", "function": {**function, "parameters": parameters}}
+
+
+def bytewise(*special: str, added: Iterable[str] = ()) -> Tokenizer:
+    """One token for each byte, with these special tokens, and others that are added and not special."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({letter: id for id, letter in enumerate(letters)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in special])
+    tokenizer.add_tokens(list(added))
+    return tokenizer
