@@ -14,6 +14,7 @@ from collections.abc import Callable
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from threading import Thread
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -203,3 +204,48 @@ def test_no_module_imports_what_the_types_hide() -> None:
             base = package[: len(package) - len(dots) + 1] if dots else ()
             barred = hidden.get(".".join((*base, *filter(None, [name]))), set())
             assert barred.isdisjoint(re.findall(r"\w+", names)), module
+
+
+PLAIN = {
+    "core/parser/alphabet": "an id is one character, as a value with markers is read",
+    "core/parser/compile": "the names of a header: once for a call",
+    "core/parser/past": "one line, for a list that grows",
+    "core/parser/white": "white space before a marker",
+    "schema/document": "the types of an argument: once for a call",
+    "values/__init__": "the syntax of a value: once for a value",
+    "values/closers": "where a raw value ends: once for a value",
+    "values/elements": "nested elements, which one format has",
+    "values/unquoted": "values without their quotes",
+}
+"""What runs while a stream reads a call and is not compiled, and why not."""
+
+
+@pytest.mark.pure
+def test_what_runs_while_a_stream_reads_has_types_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new module of the core without its file in ``compiled/types`` would be compiled by nobody."""
+    monkeypatch.setattr("chatparsers.core.parser.steps._UNUSUAL", 0)  # usual steps are made at once
+    found: set[str] = set()
+    package = ROOT / "chatparsers"
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(package):
+            found.add(path.relative_to(package).with_suffix("").as_posix())
+
+    function = {"name": "get_weather", "arguments": '{"city": "Oslo", "days": 3}'}
+    message = {"role": "assistant", "content": "", "tool_calls": [{"id": "a12345678", "function": function}]}
+    for format in (info.load() for info in chatparsers.list_formats()):
+        if not format.features.tools:
+            continue
+        text, turn = format.render(message, TOOLS), format.bind(tools=TOOLS)
+        for again in (False, True):  # first, what is made once for a format or its tools
+            stream = turn.stream()
+            sys.setprofile(note if again else None)
+            try:
+                for character in text:
+                    stream.feed(character)
+            finally:
+                sys.setprofile(None)
+    assert "core/parser/machine" in found
+    typed = {file.relative_to(TYPES).with_suffix("").as_posix() for file in types()}
+    assert found - typed <= PLAIN.keys(), "write compiled/types/….pxd for it, or a reason into PLAIN"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import Detection, TemplateError, detect, load
+from chatparsers import TemplateError, detect, load
 from chatparsers.detection.shown import CONTENT_ONLY
 from chatparsers.registry import get_format
 from chatparsers.templates.jinja.environment import environment
@@ -167,37 +167,33 @@ def test_real_templates(name: str, real_templates: list[Path]) -> None:
     check(path, FAMILIES[name]["format"])
 
 
-def test_every_real_template_has_its_family(real_templates: list[Path]) -> None:
-    known = {path.name for path in real_templates} & set(FAMILIES)
-    if not known:
-        pytest.skip("another collection of templates")
-    unknown = {path.name for path in real_templates} - set(FAMILIES)
-    for path in real_templates:
-        if path.name in unknown:
-            assert isinstance(detect(path.read_text(encoding="utf-8")), Detection)
+PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}$CALLS$</{{ m.role }}>{% endfor %}<assistant>"
+STRANGE = (
+    "{% for c in m.tool_calls or [] %}@@{{ c.function.name | upper }}@@"
+    "{{ c.function.arguments | tojson }}@@{% endfor %}"
+)
 
 
-def test_content_only_says_so() -> None:
-    found = detect(
-        "{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% endfor %}<assistant>"
-    )
-    assert (found.name, found.score) == (CONTENT_ONLY, 1.0)
-    assert "neither tools nor calls" in found.evidence[0]
-
-
-def test_no_format_explains_it() -> None:
-    source = (
-        "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<{{ m.role }}>{{ m.content }}"
-        "{% for c in m.tool_calls or [] %}@@{{ c.function.name | upper }}@@{{ c.function.arguments | tojson }}@@"
-        "{% endfor %}</{{ m.role }}>{% endfor %}<assistant>"
-    )
+@pytest.mark.parametrize(
+    ("source", "name", "score", "said"),
+    [
+        pytest.param(
+            PLAIN.replace("$CALLS$", ""), CONTENT_ONLY, 1.0, "neither tools nor calls", id="no calls"
+        ),
+        pytest.param(
+            "{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN.replace("$CALLS$", STRANGE),
+            None,
+            0.0,
+            "",
+            id="calls that no format explains",
+        ),
+        pytest.param("A page about {{ 'templates' }}.", None, 0.0, "", id="no messages"),
+    ],
+)
+def test_a_template_of_no_family(source: str, name: str | None, score: float, said: str) -> None:
     found = detect(source)
-    assert (found.name, found.score, bool(found)) == (None, 0.0, False)
-    assert found.evidence
-
-
-def test_a_text_that_renders_no_messages() -> None:
-    assert detect("A page about {{ 'templates' }}.").name is None
+    assert (found.name, found.score, bool(found)) == (name, score, name is not None)
+    assert said in found.evidence[0]
 
 
 def test_a_model_is_read_once(tmp_path: Path) -> None:

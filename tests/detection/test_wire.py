@@ -62,6 +62,11 @@ def test_calls_of_one_family_under_the_headers_of_another() -> None:
     assert (message.content, [c.name for c in message.tool_calls]) == ("Hm.", ["f"])
 
 
+def test_calls_that_the_template_prints_as_plain_text_are_read_as_it_prints_them() -> None:
+    found = detect(NAMED_TWICE.replace("$CALL$", "{{ m.tool_calls | tojson if loop.first }}"))
+    assert (found.name, found.score) == ("auto:json-native", 1.0)
+
+
 @pytest.mark.parametrize(
     "calls",
     [
@@ -109,20 +114,15 @@ def test_reasoning_that_the_template_shows_is_declared_by_the_format() -> None:
         ("laguna", {"glm-4-7", "spark-2-5"}),
         ("bielik-3", {"qwen3", "reka-edge", "smollm3"}),
         ("nanbeige", {"qwen3-coder"}),
+        ("ling-3", set()),  # of one family alone: nothing is said of others
     ],
 )
 def test_a_template_of_two_families_names_its_own_and_says_the_other(name: str, alike: set[str]) -> None:
     found = detect((OWN / f"{name}.jinja").read_text(encoding="utf-8"))
-    (line,) = (
-        line for line in found.evidence if line.startswith("written alike, up to the end of the turn: ")
-    )
-    assert found.name == name
-    assert alike <= set(line.partition(": ")[2].split(", ")) and name not in line
-
-
-def test_a_wire_of_one_family_alone_says_nothing_of_others() -> None:
-    found = detect((OWN / "ling-3.jinja").read_text(encoding="utf-8"))
-    assert found.name == "ling-3" and not any("alike" in line for line in found.evidence)
+    begin = "written alike, up to the end of the turn: "
+    lines = [line.removeprefix(begin) for line in found.evidence if line.startswith(begin)]
+    assert found.name == name and len(lines) == bool(alike)
+    assert alike <= {other for line in lines for other in line.split(", ")} and name not in " ".join(lines)
 
 
 @pytest.mark.parametrize("end", ["</think>", "[/THINK]", "<|END_THINKING|>"])
@@ -250,11 +250,6 @@ def test_a_template_that_names_each_key_twice_keeps_its_calls() -> None:
         line.startswith("not proved: special characters: ") and "<use name=" in line
         for line in found.evidence
     )
-
-
-def test_calls_that_the_template_prints_as_plain_text_are_read_as_it_prints_them() -> None:
-    found = detect(NAMED_TWICE.replace("$CALL$", "{{ m.tool_calls | tojson if loop.first }}"))
-    assert (found.name, found.score) == ("auto:json-native", 1.0)
 
 
 CHATML = (

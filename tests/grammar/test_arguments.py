@@ -16,6 +16,7 @@ from toy import toy_tokenizer
 import chatparsers
 
 INTEGER, STRING = {"type": "integer"}, {"type": "string"}
+MAP_OF_TWO = {"type": "object", "additionalProperties": INTEGER, "minProperties": 2}
 A, B = {"properties": {"a": INTEGER}, "required": ["a"]}, {"properties": {"b": STRING}, "required": ["b"]}
 
 SHAPES: dict[str, tuple[Any, list[dict[str, Any]], list[dict[str, Any]]]] = {
@@ -133,6 +134,13 @@ def test_shapes(name: str, shape: str) -> None:
         ),
         ({"properties": {"a": INTEGER}, "additionalProperties": INTEGER, "maxProperties": 1}, "maxProperties"),
         ({"properties": {"a": {"type": "number", "multipleOf": 1e-320}}}, "multipleOf"),
+        ({"properties": {"a": {"type": "array", "items": INTEGER, "uniqueItems": True}}}, "uniqueItems"),
+        ({"properties": {"a": MAP_OF_TWO}}, "minProperties"),
+        # Of listed values: those that depend on what no grammar knows stay, and it is said.
+        ({"properties": {"a": {"enum": ["abc", "x"], "pattern": "(?i)abc"}}}, "pattern"),
+        ({"properties": {"a": {"const": "abc", "format": "hostname"}}}, "format"),
+        ({"properties": {"a": {"enum": [{"b": 1}], "patternProperties": {"^(?=x)": INTEGER}}}}, "patternProperties"),
+        ({"properties": {"a": {"enum": ["ab", 3], "not": {"pattern": "(?i)abc"}}}}, "not"),
         ({"patternProperties": dict.fromkeys(["^a", "^b", "^c", "^d", "^e"], INTEGER)}, "patternProperties"),
         ({"properties": dict.fromkeys(map(str, range(40)), INTEGER), "maxProperties": 3}, "maxProperties"),
         ({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}}, "$ref"),

@@ -201,20 +201,19 @@ def test_common_core_of_gbnf(name: str) -> None:
         assert not re.findall(r"\\(?![nrt\"\\\]\[\-uU])", re.sub(r"\\\\", "", body)), body
 
 
-def test_weakened_is_reported() -> None:
-    odd = tool("f", {"a": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}}, ["a"])
-    grammar = chatparsers.get_format("hermes-2-pro").bind(tools=[odd]).grammar()
-    assert [(w.path, w.keyword) for w in grammar.weakened] == [
-        ("$.tools.f.parameters.properties.a", "uniqueItems")
-    ]
+def test_nothing_is_weakened_of_usual_tools() -> None:
+    """`test_what_is_weakened_is_said` has what is."""
     for name in TOOL_FORMATS:
         assert chatparsers.get_format(name).bind(tools=MANY[:10]).grammar().weakened == ()
 
 
-def test_members_that_may_be_there_twice_are_not_counted() -> None:
-    schema = {"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 2}
-    grammar = chatparsers.get_format("hermes-2-pro").bind(tools=[tool("f", {"a": schema}, [])]).grammar()
-    assert [weak.keyword for weak in grammar.weakened] == ["minProperties"]
+def test_invalid_schema_is_an_error_with_its_path() -> None:
+    bad = tool("f", {"a": {"type": "integr"}}, [])
+    for name in ("hermes-2-pro", "qwen3-coder"):
+        with pytest.raises(
+            SchemaError, match=r"\$\.tools\.f\.parameters\.properties\.a\.type: expected one of"
+        ):
+            chatparsers.get_format(name).bind(tools=[bad]).grammar()
 
 
 @pytest.mark.parametrize("name", TOOL_FORMATS)
@@ -243,15 +242,6 @@ def test_what_tools_have_in_common_is_written_once(name: str, dialect: str) -> N
     tools = [tool(name, {"place": dict(place)}, ["place"]) for name in ("go", "stay")]
     grammar = chatparsers.get_format(name).bind(tools=tools, tool_choice="required").grammar(dialect)
     assert str(grammar).count("Oslo") == 1
-
-
-def test_invalid_schema_is_an_error_with_its_path() -> None:
-    bad = tool("f", {"a": {"type": "integr"}}, [])
-    for name in ("hermes-2-pro", "qwen3-coder"):
-        with pytest.raises(
-            SchemaError, match=r"\$\.tools\.f\.parameters\.properties\.a\.type: expected one of"
-        ):
-            chatparsers.get_format(name).bind(tools=[bad]).grammar()
 
 
 @pytest.mark.parametrize(
@@ -323,9 +313,11 @@ def test_reasoning_holds_nothing_that_ends_the_turn(dialect: str) -> None:
         assert begin < status.at < begin + len(marker)
 
 
-def test_unknown_dialect() -> None:
-    with pytest.raises(RequestError, match="did you mean gbnf"):
-        chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER).grammar("gbfn")
+@pytest.mark.parametrize("dialect", [5, None, [], "gbfn"])
+def test_unknown_dialect(dialect: Any) -> None:
+    said = "did you mean gbnf" if dialect == "gbfn" else "dialect: expected"
+    with pytest.raises(RequestError, match=said):
+        chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER).grammar(dialect)
 
 
 def test_additional_properties_option() -> None:

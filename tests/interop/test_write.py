@@ -89,22 +89,33 @@ def test_what_cannot_be_written_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "closer"), [("mistral-nemo", "</s>"), ("phi-4-mini", r"<\|end\|>|<\|endoftext\|>")]
+    ("name", "field", "pattern"),
+    [
+        pytest.param("mistral-nemo", "close_pattern", r"\s*(?:</s>|$)", id="a list, by the end of the turn"),
+        pytest.param(
+            "phi-4-mini",
+            "close_pattern",
+            r"\s*(?:<\|end\|>|<\|endoftext\|>|$)",
+            id="a list, by one of two ends",
+        ),
+        pytest.param(
+            "magistral",
+            "close_pattern",
+            r"(?=\s*\[TOOL_CALLS\])|\s*(?:</s>|$)",
+            id="a call, by the next",
+        ),
+        pytest.param(
+            "kimi-k2",
+            "open_pattern",
+            r"(?P<id>functions\.(?P<name>[^\s:]+):\d+)",
+            id="an id in the header is read",
+        ),
+    ],
 )
-def test_a_list_without_a_closer_is_closed_by_the_end_of_the_turn(name: str, closer: str) -> None:
-    written = write_response_template(get_format(name), "<|assistant|>")
-    assert written.spec["fields"]["tool_calls"]["close_pattern"] == rf"\s*(?:{closer}|$)"
-
-
-def test_a_call_without_a_closer_is_closed_by_the_next() -> None:
-    calls = write_response_template(get_format("magistral"), "[/INST]").spec["fields"]["tool_calls"]
-    assert calls["close_pattern"] == r"(?=\s*\[TOOL_CALLS\])|\s*(?:</s>|$)"
-
-
-def test_an_id_in_the_header_is_read() -> None:
-    calls = write_response_template(get_format("kimi-k2"), "<|im_middle|>").spec["fields"]["tool_calls"]
-    assert r"(?P<id>functions\.(?P<name>[^\s:]+):\d+)" in calls["open_pattern"]
-    assert calls["transform"]["id"] == "{id}"
+def test_where_a_call_begins_and_ends(name: str, field: str, pattern: str) -> None:
+    calls = write_response_template(get_format(name), "<|assistant|>").spec["fields"]["tool_calls"]
+    assert calls[field] == pattern if field == "close_pattern" else pattern in calls[field]
+    assert ("id" in calls["transform"]) == (name in ("kimi-k2", "mistral-nemo"))
 
 
 def test_servers_and_transformers_name_the_thought_in_two_ways() -> None:
