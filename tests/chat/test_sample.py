@@ -78,10 +78,94 @@ def test_a_dropped_thought_makes_an_answer_context() -> None:
     assert counted.left_out == {} and spelt(chat, counted).count("<|im_end|>") == 3
 
 
-def test_the_prompts_empty_thought_is_not_counted() -> None:
-    chat = qwen3()
-    sample = chat.encode([QUESTION, {"role": "assistant", "content": "No."}], thinking=False)
-    assert spelt(chat, sample) == "No.<|im_end|>"
+def said(content: str, **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, **more}
+
+
+BESIDE = {**CALL, "content": "Let me see", "reasoning_content": ""}
+ENDS_WITH_ITS_ID = [{**CALL["tool_calls"][0], "id": "Xy9Xy9Xy9"}]
+ASSISTANTS = [{"role": "system", "content": "You are an assistant"}, {"role": "user", "content": "assistant"}]
+NEMO_CALL = '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "%s"}]<EOS>'
+# A template of ours, the messages, the switch of thinking, what counts of all answers, what is left out.
+COUNTED: dict[str, tuple[str, list[Any], bool | None, str, dict[int, str]]] = {
+    "the prompt's empty thought does not count": (
+        "qwen3",
+        [QUESTION, said("No.")],
+        False,
+        "No.<|im_end|>",
+        {},
+    ),
+    "words that other messages end with": (
+        "qwen3",
+        [*ASSISTANTS, said("assistant", reasoning_content="assistant")],
+        None,
+        "<think>\nassistant\n</think>\n\nassistant<|im_end|>",
+        {},
+    ),
+    "a dropped thought whose words stand in the answer": (
+        "qwen3",
+        [
+            QUESTION,
+            said("It is 4.", reasoning_content="4"),
+            QUESTION,
+            said("It is 4.", reasoning_content="4"),
+        ],
+        None,
+        "<think>\n4\n</think>\n\nIt is 4.<|im_end|>",
+        {1: "thought"},
+    ),
+    "an answer after a result that ends with its id": (
+        "mistral-nemo",
+        [
+            QUESTION,
+            said("", tool_calls=ENDS_WITH_ITS_ID),
+            {**RESULT, "tool_call_id": "Xy9Xy9Xy9"},
+            said("Rather."),
+            QUESTION,
+            said("Rather."),
+        ],
+        None,
+        NEMO_CALL % "Xy9Xy9Xy9" + "Rather.<EOS>" * 2,
+        {},
+    ),
+    "words that begin as the prompt ends": (  # in `Here are my reasoning steps:`
+        "apriel-1-6",
+        [QUESTION, said("Here we go"), QUESTION, said("Hi")],
+        None,
+        "Here we go\n<|end|>Hi\n<|end|>",
+        {},
+    ),
+    "a history without the prompt's switch": (  # prompts end in `/think_on ASSISTANT:`, histories lack `/think_on`
+        "longcat",
+        [QUESTION, said("It is cold.", reasoning_content="So it is"), QUESTION],
+        True,
+        "So it is\n</longcat_think>\nIt is cold.</longcat_s>",
+        {},
+    ),
+    "an answer that is written as two turns": (
+        "mistral-nemo",
+        [QUESTION, BESIDE, RESULT, said("Cold.")],
+        None,
+        "Let me see" + NEMO_CALL % "call00000" + "Cold.<EOS>",
+        {},
+    ),
+    "an answer as two turns, with the name in the header": (
+        "mistral-small-3-2",
+        [QUESTION, BESIDE, RESULT, said("Cold.")],
+        None,
+        'Let me see[TOOL_CALLS]get_weather[CALL_ID]c1[ARGS]{"city": "Oslo"}<EOS>Cold.<EOS>',
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COUNTED)
+def test_what_counts_of_all_answers(case: str) -> None:
+    name, messages, thinking, counted, left_out = COUNTED[case]
+    chat = chat_of(OWN / f"{name}.jinja")
+    tools = TOOLS if any("tool_calls" in message for message in messages) else None
+    sample = chat.encode(messages, tools=tools, thinking=thinking)
+    assert (spelt(chat, sample), sample.left_out) == (counted, left_out)
 
 
 def test_which_answers_count() -> None:
@@ -175,16 +259,6 @@ def test_a_conversation_keeps_the_ids_that_were_sampled() -> None:
     assert given == conversation.ids
 
 
-def test_words_that_another_message_ends_with_are_not_mistaken() -> None:
-    chat = qwen3()
-    messages = [
-        {"role": "system", "content": "You are an assistant"},
-        {"role": "user", "content": "assistant"},
-        {"role": "assistant", "content": "assistant", "reasoning_content": "assistant"},
-    ]
-    assert spelt(chat, chat.encode(messages)) == "<think>\nassistant\n</think>\n\nassistant<|im_end|>"
-
-
 @pytest.mark.parametrize("name", ["qwen3", "gemma-4"])
 def test_calls_of_one_tool_have_each_a_name(name: str) -> None:
     chat = chat_of(OWN / f"{name}.jinja")
@@ -202,25 +276,6 @@ def test_calls_of_one_tool_have_each_a_name(name: str) -> None:
     )
     names = [id for id, kind in zip(sample.ids, sample.kinds, strict=True) if kind == Kind.CALL]
     assert chat.tokenizer.decode(names) == "get_weather" * 2
-
-
-def test_an_answer_behind_a_result_that_ends_with_its_id_is_found() -> None:
-    chat = chat_of(OWN / "mistral-nemo.jinja")
-    call = {**CALL["tool_calls"][0], "id": "Xy9Xy9Xy9"}
-    asked = {"role": "assistant", "content": "", "tool_calls": [call]}
-    told = {**RESULT, "tool_call_id": "Xy9Xy9Xy9"}
-    answer = {"role": "assistant", "content": "Rather."}
-    sample = chat.encode([QUESTION, asked, told, answer, QUESTION, answer], tools=TOOLS)
-    assert not sample.left_out and spelt(chat, sample).count("Rather.") == 2
-
-
-def test_words_that_begin_as_the_prompt_ends_are_the_answers() -> None:
-    """Apriel's prompt ends in ``Here are my reasoning steps:``."""
-    chat = chat_of(OWN / "apriel-1-6.jinja")
-    messages = [QUESTION, {"role": "assistant", "content": "Here we go"}, QUESTION]
-    assert spelt(chat, chat.encode([*messages, {"role": "assistant", "content": "Hi"}])).startswith(
-        "Here we go"
-    )
 
 
 def test_a_text_that_the_template_moved_is_no_other_answers() -> None:
@@ -253,20 +308,6 @@ def test_an_empty_result_is_no_answer() -> None:
         assert "[" not in words and not sample.left_out
 
 
-def test_a_dropped_thought_is_missed_though_its_words_stand_in_the_answer() -> None:
-    chat = chat_of(OWN / "qwen3.jinja")
-    answer = {"role": "assistant", "content": "The result is 4.", "reasoning_content": "4"}
-    assert chat.encode([QUESTION, answer, QUESTION, answer]).left_out == {1: "thought"}
-
-
-def test_an_answer_is_found_where_a_history_lacks_the_prompts_switch() -> None:
-    """LongCat's prompts end in ``/think_on ASSISTANT:``, its histories have ``ASSISTANT:`` alone."""
-    chat = chat_of(OWN / "longcat.jinja")
-    answer = {"role": "assistant", "content": "It is cold.", "reasoning_content": "So it is"}
-    sample = chat.encode([QUESTION, answer, QUESTION], thinking=True)
-    assert not sample.left_out and spelt(chat, sample).startswith("So it is\n</longcat_think>\nIt is cold.")
-
-
 def test_a_short_system_text_is_where_the_template_writes_it() -> None:
     source = (
         "<|system|>\nKnowledge: December 2023\n\n{{ messages[0].content }}<|end|>{% for m in messages[1:] %}"
@@ -277,15 +318,6 @@ def test_a_short_system_text_is_where_the_template_writes_it() -> None:
         [{"role": "system", "content": "2"}, QUESTION, {"role": "assistant", "content": "Yes"}]
     )
     assert sample.kinds.index(Kind.SYSTEM) == sample.text.index("\n\n2<|end|>") + 2
-
-
-@pytest.mark.parametrize("name", ["mistral-nemo", "mistral-small-3-2"])
-def test_an_answer_that_is_written_as_two_turns_counts_both(name: str) -> None:
-    chat = chat_of(OWN / f"{name}.jinja")
-    asked = {**CALL, "content": "Let me see", "reasoning_content": ""}
-    sample = chat.encode([QUESTION, asked, RESULT, {"role": "assistant", "content": "Cold."}], tools=TOOLS)
-    counted = spelt(chat, sample)
-    assert not sample.left_out and all(text in counted for text in ("Let me see", "Oslo", "Cold."))
 
 
 COHERE2 = (
