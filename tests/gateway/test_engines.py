@@ -137,7 +137,8 @@ def test_structural_tags_and_ids(
     server = serve(create_app(model.chat, made))
     found = ask(server, tool_choice="required", max_tokens=50)
     assert found["usage"]["prompt_tokens_details"] == {"cached_tokens": 2}
-    body = engine.requests[-1][1]
+    probe, body = next(body for _, body in engine.requests if "prompt" in body), engine.requests[-1][1]
+    assert isinstance(probe["prompt"][0], int)  # it is probed as it is asked
     tag = (
         body["structured_outputs"]["structural_tag"] if kind is VLLM else json.dumps(body["response_format"])
     )

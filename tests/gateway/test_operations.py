@@ -116,6 +116,7 @@ def test_the_models_are_those_that_a_request_may_name(gateway: Callable[..., Any
         assert httpx2.post(url + URL, json={**ASK, "model": name}).json()["model"] == name
         shown = httpx2.get(f"{url}/v1/models/{name}").json()
         assert shown["id"] == name
+    assert httpx2.get(f"{url}/v1/models/{'x' * 2000}").status_code == 404
     listed = httpx2.get(f"{url}/v1/models").json()["data"]
     assert [model["id"] for model in listed] == ["mine"]
     made = datetime.fromisoformat(listed[0]["created_at"].replace("Z", "+00:00")).timestamp()
