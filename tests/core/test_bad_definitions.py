@@ -741,21 +741,23 @@ def test_a_slip_is_told_with_its_mend(build: Build, text: str) -> None:
     assert re.sub(r" \(\w+\.py, line \d+\)", "", told(build)) == text
 
 
-@pytest.mark.parametrize("option", ["stops", "markers", "aliases"])
-def test_a_text_where_a_tuple_is_due(option: str) -> None:
-    """Each of its characters would be a stop."""
-    with pytest.raises(
-        DefinitionError, match=rf"^format 'acme': {option}: .* the text '<over>'; write \('<over>',\)$"
-    ):
-        Format("acme", "Acme", "https://example.org", lambda p: p.body(), **{option: "<over>"})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("given", [("",), ["</s>"], None, (1,)])
-def test_what_is_no_tuple_of_texts(given: Any) -> None:
-    with pytest.raises(
-        DefinitionError, match=r"^format 'acme': stops: expected a tuple of texts that are not empty"
-    ):
-        Format("acme", "Acme", "https://example.org", lambda p: p.body(), stops=given)
+@pytest.mark.parametrize(
+    ("option", "given", "said"),
+    [
+        # Each of its characters would be a stop.
+        *(
+            (option, "<over>", r".* the text '<over>'; write \('<over>',\)$")
+            for option in ("stops", "markers", "aliases")
+        ),
+        *(
+            ("stops", given, "expected a tuple of texts that are not empty")
+            for given in (("",), ["</s>"], None, (1,))
+        ),
+    ],
+)
+def test_what_is_no_tuple_of_texts(option: str, given: Any, said: str) -> None:
+    with pytest.raises(DefinitionError, match=rf"^format 'acme': {option}: {said}"):
+        Format("acme", "Acme", "https://example.org", lambda p: p.body(), **{option: given})
 
 
 def test_what_an_author_s_code_raises_is_told_with_the_format() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import pytest
@@ -72,32 +72,149 @@ def test_the_prefix_decides_about_reasoning(name: str, dialect: str) -> None:
         ), opener
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_prefix_may_end_inside_the_closer_of_a_value(dialect: str) -> None:
-    """The rest of the closer ends the value, and other text shows that it was none."""
-    before, rest = (
-        "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</para",
-        "\n</function>\n</tool_call>",
-    )
-    turn = chatparsers.get_format("qwen3-coder").bind(tools=[WEATHER], prefix=before, tool_choice="required")
+class Judged(NamedTuple):
+    """A request, and which texts its grammar takes as whole answers, which only as beginnings, and which not."""
+
+    name: str
+    request: dict[str, Any]
+    whole: tuple[str, ...] = ()
+    begun: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def object_call(city: str = "Oslo") -> str:
+    return f'{{"name": "get_weather", "arguments": {{"city": "{city}"}}}}'
+
+
+HERMES = f"<tool_call>\n{object_call()}\n</tool_call>"
+VALUE, CODER_END = (
+    "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n",
+    "\n</function>\n</tool_call>",
+)
+CODER = f"{VALUE}</parameter>{CODER_END}"
+TWO_VALUES = [tool("f", {name: {"type": "string", "minLength": 1} for name in "ab"}, ["a"])]
+VALUE_B = "<parameter=b>\nx\n</parameter>\n"
+PLUS = 'Action:\n```json\n[\n    {"tool_name": "get_weather", "parameters": {"city": "Oslo"}}\n]```'
+GLM = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>"
+HARMONY = (
+    '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>'
+)
+PREAMBLE = f"<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant{HARMONY}"
+THINKING, THOUGHT = {"prefix": "<think>\n"}, "Hm.\n</think>\n\n"
+REQUIRED = {"tool_choice": "required"}
+WANTED = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "a",
+        "schema": {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]},
+    },
+}
+JUDGED: dict[str, Judged] = {
+    # A prefix may end inside the closer of a value: its rest ends the value, and other text shows that it was none.
+    "a prefix inside a closer": Judged(
+        "qwen3-coder",
+        {**REQUIRED, "prefix": f"{VALUE}</para"},
+        (f"meter>{CODER_END}", f"de\n</parameter>{CODER_END}"),
+        (),
+        (CODER_END,),
+    ),
+    # Its lengths would also hold for all the text up to a later one.
+    "a value in a prefix ends at its first closer": Judged(
+        "qwen3-coder",
+        {
+            **REQUIRED,
+            "tools": TWO_VALUES,
+            "prefix": f"<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n{VALUE_B}",
+        },
+        (CODER_END[1:],),
+        (),
+        (VALUE_B + CODER_END[1:], f"</parameter>\n{CODER_END[1:]}"),
+    ),
+    **{
+        f"white space after a call may be absent, {mode}": Judged(
+            "command-r-plus", {"tool_choice": mode}, (PLUS, f"{PLUS}\n")
+        )
+        for mode in ("auto", "required")
+    },
+    # A newline before the opener, as GLM-4.5's template writes it, is not the beginning of free text.
+    "white space before reasoning is no text": Judged(
+        "glm-4-5",
+        {},
+        (f"\n<think>Hm</think>\n{GLM}", f"<think>Hm</think>\n{GLM}", "\nHi", f"\n{GLM}"),
+    ),
+    "a preamble in the channel of calls": Judged(
+        "gpt-oss", {"prefix": "<|start|>assistant"}, (PREAMBLE, HARMONY)
+    ),
+    # The marker that ends the message does not begin another call.
+    **{
+        f"{name} ends with its one call": Judged(
+            name,
+            {},
+            ("Hi.", call, f"{call}<|message_sep|>", f"Hi.{call}", f"Hi.{call}<|message_sep|>"),
+            (),
+            (call + call, f"{call}<|message_sep|>{call}", f"{call} Hi."),
+        )
+        for name, call in (
+            ("gigachat-3", f"<|message_sep|>\n\nfunction call<|role_sep|>\n{object_call()}"),
+            ("gigachat-3-1", f"<|function_call|>{object_call()}"),
+        )
+    },
+    "a named tool, once": Judged(
+        "hermes-2-pro",
+        {"tools": [WEATHER, tool("now", {}, [])], "tool_choice": "get_weather"},
+        (HERMES,),
+        (),
+        (f"{HERMES}\n{HERMES}", '<tool_call>\n{"name": "now'),
+    ),
+    "several calls": Judged("hermes-2-pro", REQUIRED, (HERMES, f"{HERMES}\n{HERMES}")),
+    "no parallel calls": Judged(
+        "hermes-2-pro",
+        {**REQUIRED, "parallel_tool_calls": False},
+        (HERMES, f"{HERMES}\n"),
+        (),
+        (HERMES + HERMES, f"{HERMES}\n{HERMES}", f"{HERMES}Hi", f"{HERMES}\nHi"),
+    ),
+    # A call in open reasoning is a draft: the thought must still be closed, and the call be made.
+    "the prompt opened the reasoning": Judged(
+        "qwen3-coder", {**REQUIRED, **THINKING}, (THOUGHT + CODER,), (f"Hm. {CODER}", "Hm.")
+    ),
+    "the prompt closed the reasoning": Judged(
+        "qwen3-coder", {**REQUIRED, "prefix": "<think>\n\n</think>\n\n"}, (CODER,), (), ("<think>",)
+    ),
+    "reasoning may come": Judged("qwen3-coder", REQUIRED, (f"<think>\n{THOUGHT}{CODER}", CODER)),
+    "no reasoning": Judged("qwen3-coder", {**REQUIRED, "thinking": False}, (CODER,), (), ("<think>",)),
+    # The format's own answers are not the schema's.
+    "an answer that begins like a call": Judged(
+        "generic",
+        {"response_format": WANTED},
+        ('{"answer": "Oslo"}', '{"tool_call": {"name": "get_weather", "arguments": {"city": "Oslo"}}}'),
+        (),
+        ('{"response": "Oslo"}',),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "dialect"),
+    [  # GBNF has the calls alone where calls may come: it begins at the first
+        (case, dialect)
+        for case, judged in JUDGED.items()
+        for dialect in (
+            ALL_DIALECTS if {"tool_choice", "response_format"} & judged.request.keys() else DIALECTS
+        )
+        if (dialect, judged.request.get("tool_choice")) != ("gbnf", "auto")
+    ],
+)
+def test_what_the_grammar_of_a_request_takes(case: str, dialect: str) -> None:
+    """And what it takes as a whole answer is read as one."""
+    name, request, whole, begun, refused = JUDGED[case]
+    turn = chatparsers.get_format(name).bind(**{"tools": [WEATHER], **request})
     judged = judge(turn, dialect)
-    for text in (f"meter>{rest}", f"de\n</parameter>{rest}"):
+    for text in whole:
         assert judged.status(text) == FULL, text
-        assert turn.parse(text).tool_calls[0].complete
-    assert judged.status(rest) != FULL
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_value_in_a_prefix_ends_at_its_first_closer(dialect: str) -> None:
-    """Its lengths would also hold for all the text up to a later one."""
-    tools = [tool("f", {name: {"type": "string", "minLength": 1} for name in "ab"}, ["a"])]
-    values = "".join(f"<parameter={name}>\nx\n</parameter>\n" for name in "ab")
-    before, rest = f"<tool_call>\n<function=f>\n{values}", "</function>\n</tool_call>"
-    turn = chatparsers.get_format("qwen3-coder").bind(tools=tools, prefix=before, tool_choice="required")
-    judged = judge(turn, dialect)
-    assert judged.status(rest) == FULL
-    for text in (f"<parameter=b>\nx\n</parameter>\n{rest}", f"</parameter>\n{rest}"):
-        assert judged.status(text) != FULL, text
+        assert turn.parse(text).complete, text
+    assert [judged.status(text) for text in begun] == [PREFIX] * len(begun)
+    assert [judged.status(text).kind for text in refused] == ["rejected"] * len(refused)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -158,16 +275,6 @@ def test_text_up_to_a_marker_is_counted_as_far_as_the_engine_bears(name: str, le
     assert told == ["maxLength"] * (length > 24)
 
 
-@pytest.mark.parametrize("mode", ["auto", "required"])
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_white_space_behind_a_call_may_be_absent(dialect: str, mode: str) -> None:
-    format = chatparsers.get_format("command-r-plus")
-    call = {"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
-    text = format.render({"role": "assistant", "tool_calls": [call]}).rstrip()
-    checker = judge(format.bind(tools=[WEATHER], tool_choice=mode), dialect)
-    assert [checker.status(one) for one in (text, f"{text}\n")] == [FULL, FULL]
-
-
 @pytest.mark.parametrize("name", ["qwen3", "llama-3-x", "deepseek-v3-1"])
 def test_markers_as_text_beside_their_tokens(name: str) -> None:
     """llguidance takes no special token for its text: by text, a call could never begin."""
@@ -176,45 +283,6 @@ def test_markers_as_text_beside_their_tokens(name: str) -> None:
     assert turn.grammar("lark").by_id
     with pytest.warns(UserWarning, match="as one token"):
         turn.grammar("lark", token_references=False)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_white_space_before_reasoning_is_no_text(dialect: str) -> None:
-    """A newline before the opener, as GLM-4.5's template writes it, is not the beginning of free text."""
-    checker = judge(chatparsers.get_format("glm-4-5").bind(tools=[WEATHER]), dialect)
-    call = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>"
-    texts = [f"{space}<think>Hm</think>\n{call}" for space in ("\n", "")]
-    assert [checker.status(text) for text in (*texts, "\nHi", f"\n{call}")] == [FULL] * 4
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_preamble_in_the_channel_of_calls(dialect: str) -> None:
-    turn = chatparsers.get_format("gpt-oss").bind(tools=[WEATHER], prefix="<|start|>assistant")
-    call = (
-        '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>'
-    )
-    text = f"<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant{call}"
-    message = turn.parse(text, strict=True)
-    assert (message.content, len(message.tool_calls)) == ("Let me look.", 1)
-    assert [judge(turn, dialect).status(one) for one in (text, call)] == [FULL] * 2
-
-
-ONE_CALL = {
-    "gigachat-3": "<|message_sep|>\n\nfunction call<|role_sep|>\n",
-    "gigachat-3-1": "<|function_call|>",
-}
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", ONE_CALL)
-def test_a_format_of_one_call_ends_with_it(name: str, dialect: str) -> None:
-    """The marker that ends the message does not begin another call."""
-    call = ONE_CALL[name] + '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
-    end = "<|message_sep|>"
-    checker = judge(chatparsers.get_format(name).bind(tools=[WEATHER]), dialect)
-    taken = ["Hi.", call, call + end, f"Hi.{call}", f"Hi.{call}{end}"]
-    assert [checker.status(text) for text in taken] == [FULL] * len(taken)
-    assert all(checker.status(call + more).kind == "rejected" for more in (call, f"{end}{call}", " Hi."))
 
 
 @EACH_FORMAT

@@ -64,40 +64,6 @@ def test_refused_at_the_right_character(
     assert checker.status(wrong) == Status("rejected", wrong.index(at))
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_reasoning_as_the_prompt_left_it(dialect: str) -> None:
-    thought = "Hm.\n</think>\n\n"
-    assert judge("qwen3-coder", dialect, prefix="<think>\n").status(thought + CODER) == FULL
-    # A call in open reasoning is a draft: the thought must still be closed, and the call be made.
-    assert judge("qwen3-coder", dialect, prefix="<think>\n").status("Hm. " + CODER) == PREFIX
-    assert judge("qwen3-coder", dialect, prefix="<think>\n").status("Hm.") == PREFIX
-    assert judge("qwen3-coder", dialect, prefix="<think>\n\n</think>\n\n").status(CODER) == FULL
-    assert (
-        judge("qwen3-coder", dialect, prefix="<think>\n\n</think>\n\n").status("<think>").kind == "rejected"
-    )
-    assert judge("qwen3-coder", dialect).status("<think>\n" + thought + CODER) == FULL
-    assert judge("qwen3-coder", dialect).status(CODER) == FULL
-    assert judge("qwen3-coder", dialect, thinking=False).status("<think>").kind == "rejected"
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_named_and_parallel(dialect: str) -> None:
-    named = judge(
-        "hermes-2-pro",
-        dialect,
-        tools=TOOLS,
-        tool_choice={"type": "function", "function": {"name": "get_weather"}},
-    )
-    assert named.status(HERMES) == FULL
-    assert named.status(f"{HERMES}\n{HERMES}").kind == "rejected"
-    assert named.status('<tool_call>\n{"name": "now').kind == "rejected"
-    assert judge("hermes-2-pro", dialect).status(f"{HERMES}\n{HERMES}") == FULL
-    single = judge("hermes-2-pro", dialect, parallel_tool_calls=False)
-    assert single.status(HERMES + "\n") == FULL
-    for more in (HERMES, "\n" + HERMES, "Hi", "\nHi"):
-        assert single.status(HERMES + more).kind == "rejected"
-
-
 def test_triggers() -> None:
     auto = chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER).grammar()
     assert auto.lazy
@@ -221,18 +187,6 @@ def test_listed_values_may_be_empty(name: str) -> None:
     listed = tool("f", {"a": {"enum": ["", "b"]}}, ["a"])
     for dialect in DIALECTS:
         judge(name, dialect, tools=[listed])
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_answer_that_begins_like_a_call(dialect: str) -> None:
-    properties = {"answer": {"type": "string"}}
-    schema = {"type": "object", "properties": properties, "required": ["answer"]}
-    wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
-    checker = judge("generic", dialect, tool_choice="auto", response_format=wanted)
-    assert checker.status('{"answer": "Oslo"}') == FULL
-    assert checker.status('{"tool_call": {"name": "get_weather", "arguments": {"city": "Oslo"}}}') == FULL
-    # The format's own answers are not the schema's.
-    assert checker.status('{"response": "Oslo"}').kind == "rejected"
 
 
 @pytest.mark.parametrize("dialect", ["gbnf", "lark"])

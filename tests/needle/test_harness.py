@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,26 +106,40 @@ def test_events_out_of_order_are_told(events: list[Event], told: str) -> None:
         Deltas().add(events)
 
 
-def test_deltas_that_are_not_the_message_are_told() -> None:
+def of_regions(*spans: tuple[int, int]) -> Callable[[], None]:
+    return lambda: check_conservation(
+        Message(text="abcd", regions=[Region("content", *span) for span in spans])
+    )
+
+
+def of_deltas(content: str) -> None:
     deltas = Deltas()
     deltas.add([Content("a"), Content("b")])
-    deltas.check(Message(content="ab"))
-    with pytest.raises(AssertionError, match="the content is not the deltas"):
-        deltas.check(Message(content="a"))
+    deltas.check(Message(content=content))
+
+
+def of_arguments(complete: bool) -> None:
+    check_message(Message(tool_calls=[ToolCall(0, "i", "f", "{", complete)]))
 
 
 @pytest.mark.parametrize(
-    "regions", [[], [(0, 2)], [(0, 2), (3, 4)], [(0, 3), (2, 4)], [(0, 4), (4, 4)], [(1, 4)]]
+    ("check", "told"),
+    [
+        pytest.param(lambda: of_deltas("a"), "the content is not the deltas", id="deltas of another message"),
+        pytest.param(of_regions(), "character", id="no regions"),
+        pytest.param(of_regions((0, 2)), "character", id="regions end too soon"),
+        pytest.param(of_regions((0, 2), (3, 4)), "character", id="a gap"),
+        pytest.param(of_regions((0, 3), (2, 4)), "character", id="regions overlap"),
+        pytest.param(of_regions((0, 4), (4, 4)), "character", id="an empty region"),
+        pytest.param(of_regions((1, 4)), "character", id="regions begin too late"),
+        pytest.param(lambda: of_arguments(True), "Expecting", id="arguments that are no JSON"),
+    ],
 )
-def test_a_text_that_is_not_all_in_regions_is_told(regions: list[tuple[int, int]]) -> None:
-    with pytest.raises(AssertionError, match="character"):
-        check_conservation(Message(text="abcd", regions=[Region("content", *span) for span in regions]))
-
-
-def test_arguments_that_are_no_json_are_told() -> None:
-    with pytest.raises(ValueError):
-        check_message(Message(tool_calls=[ToolCall(0, "i", "f", "{", True)]))
-    check_message(Message(tool_calls=[ToolCall(0, "i", "f", "{", False)]))
+def test_a_message_that_breaks_a_promise_is_told(check: Callable[[], None], told: str) -> None:
+    with pytest.raises((AssertionError, ValueError), match=told):
+        check()
+    of_deltas("ab")
+    of_arguments(False)
 
 
 def test_two_messages_are_compared_field_by_field() -> None:

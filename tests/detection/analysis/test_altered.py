@@ -257,23 +257,17 @@ def test_calls_that_are_shown_only_behind_reasoning(call: str, opened: bool) -> 
     assert str(ARGUMENTS["thing"]) in chat.prepare(past, tools=TOOLS).prompt
 
 
-@pytest.mark.parametrize("marks", [("⟦do ", "⟧", "⟦/do⟧"), ("«", "»", "«end»")], ids="".join)
-def test_a_name_ends_at_the_sign_behind_it(marks: tuple[str, str, str]) -> None:
-    """Whatever the brackets of the template are, also between ordinary words."""
-    before, behind, closer = marks
-    call = f"{before}{{{{ c.function.name }}}}{behind}{{{{ c.function.arguments | tojson }}}}{closer}"
-    source = BLANK.replace("$CALL$", call)
-    found = analyse(Template(source))
-    assert found.format is not None and found.format.features.tools, found.levels
-    turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
-    message = turn.parse(f'{before}f{behind}{{"a": 1}}{closer}</s>')
-    assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": 1}')]
+SHAPES = {
+    "brackets of its own": "⟦do {0}⟧{1}⟦/do⟧",
+    "quotes for brackets": "«{0}»{1}«end»",
+    "the name in the closer": "[{0}]{1}[/{0}]",
+    "the name as a value in both tags": "<fn={0}>{1}</fn={0}>",
+    "the name in both tags, arguments in tags": "<tool:{0}><arg:a>1</arg:a></tool:{0}>",
+}
 
 
-@pytest.mark.parametrize(
-    "call", ["[{0}]{1}[/{0}]", "<fn={0}>{1}</fn={0}>", "<tool:{0}><arg:a>1</arg:a></tool:{0}>"]
-)
-def test_a_call_may_end_with_the_tools_name(call: str) -> None:
+@pytest.mark.parametrize("call", SHAPES.values(), ids=SHAPES)
+def test_a_name_ends_at_the_sign_after_it_and_may_be_in_the_closer(call: str) -> None:
     arguments = "{{ c.function.arguments | tojson }}"
     if "arg:" in call:
         each = "<arg:{{ k }}>{{ v if v is string else v | tojson }}</arg:{{ k }}>"

@@ -176,6 +176,7 @@ def test_a_restart_goes_on_with_the_same_ids(gateway: Callable[..., Gateway]) ->
     with (made.folder / "s.jsonl").open("ab") as file:
         file.write(b'{"t": "answer", "cut')  # a kill in the middle of a line
     made.restart()
+    assert made.get("/ready").status_code == 200  # as an engine is that cannot be asked
     assert made.get("/sessions/s/samples?twins=keep").text == before.text
     later = made.talk()
     reply = later.ask(items)
