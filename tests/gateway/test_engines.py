@@ -209,12 +209,37 @@ def test_an_engine_that_cannot_be_made_to_write_a_token(
         assert warning.startswith("it is not known whether the engine keeps control tokens such as '<|")
 
 
-def test_ollama_says_what_is_wrong(upstream: Callable[[Any], Upstream]) -> None:
-    model = tiny_model("qwen3")
-    with pytest.raises(EngineError, match=r"name one with --upstream-model: qwen3:8b, gemma3:1b"):
-        started(Ollama(upstream(Ollamas()).url), model)
-    with pytest.raises(EngineError, match="takes the reasoning out of the text"):
-        started(Ollama(upstream(Ollamas(thinking="Hm")).url, model="m"), model)
+async def deaf(path: str, body: dict[str, Any], wire: Wire) -> None:
+    await wire.head()
+    await wire.send(sse({"choices": [{"index": 0, "text": "Hm", "finish_reason": "length"}]}))
+    await wire.end()
+
+
+@pytest.mark.parametrize(
+    ("script", "engine", "said"),
+    [
+        (Ollamas(), Ollama, r"name one with --upstream-model: qwen3:8b, gemma3:1b"),
+        (
+            Ollamas(thinking="Hm"),
+            lambda url: Ollama(url, model="m"),
+            "takes the reasoning out of the text",
+        ),
+        (None, LlamaServer, "the engine does not answer"),
+    ],
+    ids=["a server of many models", "a server that hides thoughts", "no server"],
+)
+def test_an_engine_that_cannot_serve_is_refused_at_the_start(
+    script: Any, engine: Any, said: str, upstream: Callable[[Any], Upstream]
+) -> None:
+    url = "http://127.0.0.1:9" if script is None else upstream(script).url
+    with pytest.raises(EngineError, match=said) as caught:
+        started(engine(url), tiny_model("qwen3"))
+    assert script is not None or caught.value.where == url
+
+
+def test_an_engine_that_cannot_be_probed_is_said_so(upstream: Callable[[Any], Upstream]) -> None:
+    _, warning, _ = started(OpenAICompletions(upstream(deaf).url, model="m"), tiny_model("gpt-oss"))
+    assert "not known whether the engine keeps control tokens" in warning
 
 
 def started(engine: Any, model: TinyModel) -> list[str]:
@@ -239,22 +264,6 @@ def test_an_engine_that_drops_control_tokens_is_refused(upstream: Callable[[Any]
             started(kind(url), model)
     # With ids it does not matter what is in the text.
     assert started(VLLM(upstream(Completions([], model, gives_ids=True, drops=True)).url), model) == []
-
-
-def test_an_engine_that_cannot_be_probed_is_said_so(upstream: Callable[[Any], Upstream]) -> None:
-    async def deaf(path: str, body: dict[str, Any], wire: Wire) -> None:
-        await wire.head()
-        await wire.send(sse({"choices": [{"index": 0, "text": "Hm", "finish_reason": "length"}]}))
-        await wire.end()
-
-    _, warning, _ = started(OpenAICompletions(upstream(deaf).url, model="m"), tiny_model("gpt-oss"))
-    assert "not known whether the engine keeps control tokens" in warning
-
-
-def test_no_engine_at_all() -> None:
-    with pytest.raises(EngineError, match="the engine does not answer") as caught:
-        started(LlamaServer("http://127.0.0.1:9"), tiny_model("qwen3"))
-    assert caught.value.where == "http://127.0.0.1:9"
 
 
 def test_markers_spelt_as_text_are_text_where_ids_come(
