@@ -276,7 +276,7 @@ def size_of(lang: Lang, limit: int, budget: Budget | None = None) -> int:
             return 0
         if not (texts or limited):
             return len(table)
-        made = _finish(table, accepting, classes, merged=False)
+        made = _finish(table, accepting, classes)
         assert made is not None
         found = made
     size = len(found.edges) + (1 + sum(map(len, texts)) if texts else 0)
@@ -391,7 +391,7 @@ def _finish(table: list[list[int]], accepting: set[int], classes: Classes, merge
     if 0 not in live:
         return None
     table = [[then if then in live else -1 for then in row] for row in table]
-    group = _merged(table, live, accepting) if merged else range(len(table))
+    group = _merged(table, live, accepting)
     order: dict[int, int] = {}
     chosen: list[int] = []
     todo = [0]
