@@ -36,25 +36,11 @@ def test_importing_the_package_imports_no_jinja2() -> None:
         "messages.clear()",
         "messages[0].update({'role': 'system'})",
         "messages.sort()",
-        "'é'.encode()",
-        "('\t' * 2).expandtabs(9)",
-        "'x'.translate({120: 'y'})",
-        "(5).to_bytes(2, 'big')",
-        "1.5.fromhex('1')",
-        "raw.decode()",
     ],
 )
 def test_the_sandbox_refuses(expression: str) -> None:
     with pytest.raises(TemplateError, match=r"template <template>, line 2.*sandbox"):
-        render("\n{{ " + expression + " }}", raw=b"x")
-
-
-@pytest.mark.parametrize("name", ["pprint", "striptags", "urlize", "wordwrap", "xmlattr"])
-def test_filters_for_web_pages_are_not_there(name: str) -> None:
-    with pytest.raises(TemplateError, match=f"line 2: No filter named '{name}'"):
-        Template("\n{{ messages | " + name + " }}")
-    with pytest.raises(TemplateError, match="'lipsum' is undefined"):
-        render("{{ lipsum(3) }}")
+        render("\n{{ " + expression + " }}")
 
 
 def test_a_template_changes_copies_alone() -> None:

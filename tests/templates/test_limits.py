@@ -27,6 +27,8 @@ for block in (Path(__file__).parent / "hostile.txt").read_text(encoding="utf-8")
 
 KEEPING = [
     "append endless",
+    "encode",
+    "expandtabs",
     "generators kept",
     "kept slices",
     "kept strings",

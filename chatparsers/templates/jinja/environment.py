@@ -4,7 +4,7 @@ As in transformers: an immutable sandbox, ``trim_blocks``, ``lstrip_blocks``, lo
 %}``, the filter ``tojson`` and the functions ``raise_exception`` and ``strftime_now``. In addition, because
 templates in use need them: the filter ``from_json``, ``tojson`` of iterables and of exact numbers,
 ``list.append`` and ``list.pop``. The last two are safe because a template sees only copies of the caller's
-data (see ``messages.own``). What `guards.ABSENT` lists is not there. ``limits`` says how much a template may do.
+data (see ``messages.own``). ``limits`` says how much a template may do.
 
 Source: ``transformers.utils.chat_template_utils._compile_jinja_template``.
 """

@@ -18,11 +18,11 @@ from jinja2 import tests as jinja_tests
 from jinja2.exceptions import FilterArgumentError
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
-from jinja2.utils import _PassArg
+from jinja2.utils import _PassArg, generate_lorem_ipsum
 
 from .exact import from_json
 from .failure import Exhausted
-from .limits import Borrowed, Meter, current, digits
+from .limits import Borrowed, Meter, current, digits, entries
 
 _Guard = Callable[..., Any]
 
@@ -44,8 +44,8 @@ def _plain(name: str) -> Callable[..., Any]:
 # Filters
 
 
-def _linear(name: str, grow: int = 2, cost: int = 0) -> _Guard:
-    """A filter whose result is at most ``grow`` times its arguments; ``cost`` more units a character."""
+def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False) -> _Guard:
+    """A filter whose result is at most ``grow`` times its arguments; ``cost`` more units a character, or its square."""
     call = _plain(name)
 
     @pass_context
@@ -60,7 +60,7 @@ def _linear(name: str, grow: int = 2, cost: int = 0) -> _Guard:
             size += meter.size(args) + meter.size(kwargs)
         if grow * size > meter.left:
             meter.afford(grow * size)
-        meter.left -= (size >> 3) + cost * size
+        meter.left -= (size >> 3) + cost * size + (size * size >> 6 if square else 0)
         result = call(context, value, *args, **kwargs)
         return meter.made(meter.carried(result, value) if meter.traces else result)
 
@@ -179,7 +179,7 @@ def _replace(context: Context, s: Any, old: Any, new: Any, count: Any = None) ->
 
 
 def _replaced(meter: Meter, text: Any, old: Any, new: Any, count: Any = None) -> None:
-    if not any(hasattr(value, "__html__") for value in (text, old, new)):
+    if type(text) is bytes or not any(hasattr(value, "__html__") for value in (text, old, new)):
         meter.search(len(text), len(old))
         times: int = text.count(old)
         if isinstance(count, int) and count >= 0:
@@ -209,6 +209,25 @@ def _indent(context: Context, s: Any, width: Any = 4, first: bool = False, blank
     wide = max(width, 0) if isinstance(width, int) else meter.size(width)
     meter.afford(meter.size(s) + lines * (wide + 16))
     return meter.made(meter.carried(_plain("indent")(context, s, width, first, blank), s))
+
+
+@pass_context
+def _wordwrap(context: Context, s: Any, width: Any = 79, *args: Any, **kwargs: Any) -> Any:
+    meter = current()
+    size = meter.size(s)
+    meter.spend(8 * size + (size * size >> 6))
+    lines = (2 * size // width if isinstance(width, int) and width > 0 else size) + size
+    meter.afford(lines * (meter.size(args) + meter.size(kwargs)))
+    return meter.made(meter.carried(_plain("wordwrap")(context, s, width, *args, **kwargs), s))
+
+
+@pass_context
+def _urlize(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
+    meter = current()
+    size = meter.size(value)
+    meter.spend(8 * size + (size * size >> 6))
+    meter.afford(size * (80 + meter.size(args) + meter.size(kwargs)))
+    return meter.made(meter.carried(_plain("urlize")(context, value, *args, **kwargs), value))
 
 
 @pass_context
@@ -284,17 +303,12 @@ def _from_json(context: Context, text: Any) -> Any:
     return meter.read(from_json(text), text)
 
 
-ABSENT = frozenset(
-    {"pprint", "striptags", "urlize", "wordwrap", "xmlattr"}
-    | {"encode", "expandtabs", "from_bytes", "fromhex", "maketrans", "to_bytes", "translate"}
-)
-"""The filters, and the methods of texts and numbers, that the sandbox has not: they are for web pages and bytes, and no
-chat template needs them."""
 FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _linear(name) for name in ("abs", "filesizeformat", "float", "lower", "reverse", "string")},
     **{name: _linear(name, 3) for name in ("capitalize", "trim", "truncate", "upper")},
     **{name: _linear(name, 6) for name in ("e", "escape", "forceescape")},
-    **{name: _linear(name, 12, cost=4) for name in ("title", "urlencode", "wordcount")},
+    **{name: _linear(name, 12, cost=4) for name in ("title", "urlencode", "wordcount", "xmlattr")},
+    **{name: _linear(name, 6, cost=4, square=True) for name in ("pprint", "striptags")},
     "list": _list,
     **{name: _streamed(name) for name in ("map", "reject", "rejectattr", "select", "selectattr")},
     **{name: _ordered(name) for name in ("groupby", "max", "min", "sort")},
@@ -314,6 +328,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "sum": _sum,
     "tojson": _tojson,
     "unique": _unique,
+    "urlize": _urlize,
+    "wordwrap": _wordwrap,
 }
 
 
@@ -370,6 +386,17 @@ TESTS: dict[str, Callable[..., Any]] = {
 }
 
 
+# Functions
+
+
+def _lipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
+    current().spend(200 + 40 * abs(n) * (abs(min) + abs(max) + 2))
+    return generate_lorem_ipsum(n, html, min, max)
+
+
+GLOBALS: dict[str, Callable[..., Any]] = {"lipsum": _lipsum}
+
+
 class Formatter:
     """``str.format`` or ``str.format_map`` of one text, in the sandbox and within limits."""
 
@@ -419,7 +446,7 @@ class _EscapedFields(_Fields, SandboxedEscapeFormatter):
 def method(meter: Meter, bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a method of one of Python's own types."""
     owner, name = bound.__self__, bound.__name__
-    if isinstance(owner, str):
+    if isinstance(owner, (str, bytes)):
         if meter.traces:
             owner = meter.lifted(owner, *args, *kwargs.values())
             bound = getattr(owner, name)
@@ -440,10 +467,18 @@ def method(meter: Meter, bound: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return meter.made(bound(*args, **kwargs))
     if name == "fromkeys" and args:
         return meter.made(bound(meter.keys(args[0]), *args[1:]))
-    size = meter.size(args) + meter.size(kwargs)
-    meter.spend(
-        size * (256 if isinstance(owner, date) else 16)
-    )  # a date's pattern of one letter is a whole date
+    if name == "to_bytes":
+        _width(meter, args[0] if args else kwargs.get("length"))
+    elif name in ("from_bytes", "fromhex", "maketrans"):
+        size = meter.size(args) + meter.size(kwargs)
+        if name == "from_bytes" and size > digits():
+            raise Exhausted(f"the template makes a number of {size} bytes")
+        meter.spend(25 * size)
+    else:
+        size = meter.size(args) + meter.size(kwargs)
+        meter.spend(
+            size * (256 if isinstance(owner, date) else 16)
+        )  # a date's pattern of one letter is a whole date
     return meter.made(bound(*args, **kwargs))
 
 
@@ -467,7 +502,7 @@ def _text_method(
         meter.search(length, sought, name in _BACKWARD)
     elif name in _SPLITS:
         sep: Any = kwargs.get("sep", first)
-        if sep and isinstance(sep, str):
+        if sep and isinstance(sep, str) is isinstance(owner, str):
             meter.search(length, len(sep), name == "rsplit")
             pieces = owner.count(sep) + 1
         else:
@@ -486,6 +521,14 @@ def _text_method(
         return meter.made(meter.joined(bound(items, *args[1:], **kwargs), owner, items))
     elif name == "replace":
         _replaced(meter, owner, *args, **kwargs)
+    elif name == "expandtabs":
+        wide = kwargs.get("tabsize", first)
+        tabs = owner.count("\t" if isinstance(owner, str) else b"\t")
+        meter.afford(length + tabs * (max(wide, 0) if isinstance(wide, int) else 8))
+    elif name == "translate":
+        longest = max((len(item) for item in entries(first) or () if isinstance(item, str)), default=1)
+        meter.afford(length * longest)
+        meter.spend(2 * length)
     else:
         meter.afford(4 * length)
         meter.spend((length >> 3) + meter.size(args))

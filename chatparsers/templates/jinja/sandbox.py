@@ -4,8 +4,7 @@
 
 - The compiler writes a payment at the head of each body that may run again (`Compiler.blockvisit`), by the weight of
   the body, and lets the account do the operators, comparisons, slices and the output.
-- `Sandbox.call` pays for methods of texts, lists and the like; `guards` has the filters and tests, and says which of
-  jinja's and Python's are not there.
+- `Sandbox.call` pays for methods of texts, lists and the like; `guards` has the filters, tests and functions.
 - While a template is compiled, a constant is not computed if the result may be larger than its source.
 
 This module imports jinja2, so it is imported when the first template is compiled.
@@ -29,7 +28,7 @@ from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, modifies_known_mutable
 from jinja2.utils import Namespace
 
-from .guards import ABSENT, FILTERS, TESTS, Formatter, method
+from .guards import FILTERS, GLOBALS, TESTS, Formatter, method
 from .limits import current
 from .traced import Traced
 
@@ -41,7 +40,7 @@ _SAFE = {
     (type(made), name)
     for made in _EMPTY
     for name in dir(made)
-    if not name.startswith(("_", "format")) and name not in ABSENT and not modifies_known_mutable(made, name)
+    if not name.startswith(("_", "format")) and not modifies_known_mutable(made, name)
 }
 _SAFE |= {(LoopContext, name) for name in dir(LoopContext) if not name.startswith("_")}
 _SAFE |= {(Traced, name) for kind, name in _SAFE if kind is str}
@@ -328,10 +327,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
             optimized=False,
             extensions=[Generation, LoopControlExtension],
         )
-        self.filters = {name: made for name, made in self.filters.items() if name not in ABSENT} | FILTERS
+        self.filters.update(FILTERS)
         self.tests.update(TESTS)
-        self.globals["raise_exception"] = raise_exception
-        del self.globals["lipsum"]
+        self.globals.update(GLOBALS, raise_exception=raise_exception)
 
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:
@@ -350,9 +348,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if type(obj) is list and attr in _LIST_METHODS:
             return True
-        if isinstance(obj, (Decimal, bytes)) or (attr in ABSENT and isinstance(obj, (str, int, float))):
-            return False
-        return super().is_safe_attribute(obj, attr, value)
+        return not isinstance(obj, Decimal) and super().is_safe_attribute(obj, attr, value)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         # jinja2's rules, with a shorter way for what nearly every look-up is.
