@@ -75,14 +75,15 @@ def _read(item: Any, at: str) -> str:
         if item in _SETS:
             return _SETS[item]
         if len(item) == 1:
-            return _spelt(item)
+            return spelt_char(item)
         if len(item) == 3 and item[1] == "-" and item[0] <= item[2]:
-            return f"{_spelt(item[0])}-{_spelt(item[2])}"
+            return f"{spelt_char(item[0])}-{spelt_char(item[2])}"
     expected = "a character, a range such as 'a-z', or a set"
     refuse(
         at, expected, item, did_you_mean(str(item), _SETS) if isinstance(item, str) else "write it as text"
     )
 
 
-def _spelt(char: str) -> str:
+def spelt_char(char: str) -> str:
+    """A character as it is in a class."""
     return _SPELT.get(char, "\\" + char if char in _MARKED else char)

@@ -16,6 +16,7 @@ from ..core.definition import nodes as n
 from ..core.definition.check import check, check_model
 from ..core.definition.idioms import Builder, Options
 from ..core.definition.nodes import Node
+from ..core.definition.wrong import check_characters
 from ..errors import DefinitionError, did_you_mean
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from .kinds import BY_KEY, USE
@@ -128,21 +129,14 @@ def _check_size(data: Data) -> None:
                     if not isinstance(key, str):
                         refuse(at, "keys that are texts", key)
                     size += len(key)
-                    _check_characters(key, at)
+                    check_characters(at, key)
             left.append((iter(value.values() if isinstance(value, dict) else value), at))
         elif isinstance(value, str):
-            _check_characters(value, at)
+            check_characters(at, value)
         elif value is not None and not isinstance(value, (bool, int, float)):
             raise DefinitionError(
                 f"{at}: expected JSON, found {type(value).__name__}; write texts, lists and objects"
             )
-
-
-def _check_characters(text: str, at: str) -> None:
-    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-        raise DefinitionError(
-            f"{at}: a lone surrogate is no character; write the character that it is a half of"
-        )
 
 
 class _Scope:
@@ -222,13 +216,11 @@ def _kind(data: Data, at: str) -> str:
         refuse(at, "a node: a text, an array or an object", data)
     found: list[str] = [key for key in data if key in BY_KEY]
     if len(found) != 1:
-        mend = f"its kinds are told by {' and '.join(map(repr, found))}; keep one" if found else _near(data)
+        mend = f"its kinds are told by {' and '.join(map(repr, found))}; keep one"
+        if not found:
+            mend = did_you_mean(next(iter(data), ""), (*BY_KEY, USE))
         refuse(at, "a node, an object with one key that tells its kind", data, mend)
     return found[0]
-
-
-def _near(data: dict[str, Data]) -> str:
-    return did_you_mean(next(iter(data), ""), (*BY_KEY, USE))
 
 
 class _Reader:

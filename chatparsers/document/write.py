@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from ..core.definition import nodes as n
-from ..core.definition.features import Definition
 from ..core.definition.idioms import Builder, Options, escaped
 from ..core.definition.nodes import Node, Nodelike, Tag, as_node
 from ..core.definition.wrong import author_line, described, wrong
+from ..core.format import Format
 from ..errors import DefinitionError
 from ..schema.tools import Argument, Tool
 from .kinds import IF_TOOLS, OPTIONAL, ROWS, IfTools
@@ -95,22 +95,7 @@ class _Recorder(Builder):
         return IfTools(as_node(node), None if otherwise is None else as_node(otherwise))
 
 
-class _Format(Definition, Protocol):
-    """A format, as far as a document says it."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def url(self) -> str: ...
-    @property
-    def aliases(self) -> tuple[str, ...]: ...
-    @property
-    def models(self) -> tuple[str, ...]: ...
-    @property
-    def markers(self) -> tuple[str, ...]: ...
-
-
-def to_data(format: _Format) -> dict[str, Any]:
+def to_data(format: Format) -> dict[str, Any]:
     """The document of ``format``. Raises `DefinitionError` for a function that data cannot say."""
     try:
         writer = _Writer()

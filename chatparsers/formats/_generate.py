@@ -13,11 +13,13 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 from importlib import import_module
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
 from ..core.definition import nodes as n
 from ..core.definition.idioms import Options
@@ -55,18 +57,6 @@ THOUGHTS: tuple[tuple[str, str], ...] = (
 '''
 
 
-class Entry(NamedTuple):
-    """One line of the catalog: the fields of a `FormatRef`."""
-
-    name: str
-    target: str
-    title: str
-    url: str
-    aliases: tuple[str, ...]
-    markers: tuple[str, ...]
-    models: tuple[str, ...] = ()
-
-
 class HostNames(TypedDict):
     """The names of parsers in other servers.
 
@@ -80,13 +70,13 @@ class HostNames(TypedDict):
 
 
 def collect(
-    modules: Iterable[str], known: Sequence[Entry] = (), package: str = _PACKAGE
-) -> tuple[list[Entry], list[str]]:
+    modules: Iterable[str], known: Sequence[FormatRef] = (), package: str = _PACKAGE
+) -> tuple[list[FormatRef], list[str]]:
     """The entries of these modules of ``package``, sorted by name, and a list of problems.
 
     A broken module keeps its entries from ``known``.
     """
-    entries: list[Entry] = []
+    entries: list[FormatRef] = []
     problems: list[str] = []
     for module in sorted(modules):
         try:
@@ -94,8 +84,8 @@ def collect(
         except Exception as error:
             problems.append(f"{module}.py: {type(error).__name__}: {error}")
             entries += [entry for entry in known if entry.target.partition(":")[0] == f"{package}.{module}"]
-    entries.sort()
-    owner: dict[str, Entry] = {}
+    entries.sort(key=attrgetter("name", "target"))
+    owner: dict[str, FormatRef] = {}
     for entry in entries:
         for name in dict.fromkeys((entry.name, *entry.aliases)):
             other = owner.setdefault(name, entry)
@@ -104,7 +94,7 @@ def collect(
     return entries, problems
 
 
-def _read(module: str) -> list[Entry]:
+def _read(module: str) -> list[FormatRef]:
     loaded = import_module(module)
     attribute = "FORMATS" if hasattr(loaded, "FORMATS") else "FORMAT"
     found = getattr(loaded, attribute, None)
@@ -125,13 +115,13 @@ def _read(module: str) -> list[Entry]:
         format.tree(Options(tools=True))  # raises what is wrong with the definition
         target = f"{module}:{attribute}"
         texts = tuple(format.aliases), tuple(format.markers), tuple(format.models)
-        entries.append(Entry(format.name, target, format.title, format.url, *texts))
+        entries.append(FormatRef(format.name, target, format.title, format.url, *texts))
     return entries
 
 
-def catalog_text(entries: Iterable[Entry]) -> str:
+def catalog_text(entries: Iterable[FormatRef]) -> str:
     """The source of ``_catalog.py``: one line for each format."""
-    return _OPENING + "".join(f"    {_source(tuple(entry))},\n" for entry in entries) + ")\n"
+    return _OPENING + "".join(f"    {_source(astuple(entry))},\n" for entry in entries) + ")\n"
 
 
 def _source(value: str | tuple[object, ...]) -> str:
@@ -231,7 +221,7 @@ def page_text(text: str, table: str, marks: str = "formats") -> str:
     return f"{before}{begin}\n{table}{end}{after}" if end else text
 
 
-def host_table(hosts: HostNames, entries: Iterable[Entry]) -> str:
+def host_table(hosts: HostNames, entries: Iterable[FormatRef]) -> str:
     """The names that hosts have for their parsers, as a Markdown table with our formats."""
     known = {name: entry.name for entry in entries for name in (*entry.aliases, entry.name)}
     shown: dict[str, list[str]] = {}
@@ -252,14 +242,14 @@ def host_table(hosts: HostNames, entries: Iterable[Entry]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _known(path: Path) -> list[Entry]:
+def _known(path: Path) -> list[FormatRef]:
     """The entries of the present catalog; empty if it is missing or broken."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         values = [
             node.value for node in tree.body if isinstance(node, ast.AnnAssign) and node.value is not None
         ]
-        return [Entry(*entry) for entry in ast.literal_eval(values[-1])]
+        return [FormatRef(*entry) for entry in ast.literal_eval(values[-1])]
     except (OSError, SyntaxError, ValueError, TypeError, IndexError):
         return []
 
@@ -275,14 +265,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     entries, problems = collect(modules, _known(catalog))
     wanted = {catalog: catalog_text(entries)}
     if not problems:
-        pairs = thoughts(FormatRef(*entry).load() for entry in entries)
+        pairs = thoughts(entry.load() for entry in entries)
         wanted[_HERE.parent / "core" / "definition" / "thoughts.py"] = thoughts_text(pairs)
     docs = _HERE.parent.parent / "docs"
     page, names = docs / "models.md", docs / "_host_names.json"
     if page.is_file() and not problems:
-        text = page_text(
-            page.read_text(encoding="utf-8"), table(FormatRef(*entry).load() for entry in entries)
-        )
+        text = page_text(page.read_text(encoding="utf-8"), table(entry.load() for entry in entries))
         if names.is_file():
             hosts: HostNames = json.loads(names.read_text(encoding="utf-8"))
             text = page_text(text, host_table(hosts, entries), "hosts")

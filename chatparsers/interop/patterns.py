@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NoReturn, TypeAlias
 
+from ..document.classes import spelt_char
 from ..errors import DefinitionError
 
 if sys.version_info >= (3, 11):
@@ -191,7 +192,7 @@ def _run(op: Any, value: Any, least: int, most: int | None, place: str) -> Run:
     if op is _op.ANY:
         return Run(ANY, least, most)
     if op is _op.NOT_LITERAL:
-        return Run("^" + _escaped(value), least, most)
+        return Run("^" + spelt_char(chr(value)), least, most)
     others = [_OTHERS[str(item)] for kind, item in value if kind is _op.CATEGORY and str(item) in _OTHERS]
     if others:
         return Run(_outside(others, value, place), least, most)
@@ -200,9 +201,9 @@ def _run(op: Any, value: Any, least: int, most: int | None, place: str) -> Run:
         if kind is _op.NEGATE:
             chars += "^"
         elif kind is _op.LITERAL:
-            chars += _escaped(item)
+            chars += spelt_char(chr(item))
         elif kind is _op.RANGE:
-            chars += f"{_escaped(item[0])}-{_escaped(item[1])}"
+            chars += "-".join(spelt_char(chr(one)) for one in item)
         elif str(item) in _CATEGORIES:
             chars += _CATEGORIES[str(item)]
         else:
@@ -221,14 +222,6 @@ def _outside(others: list[str], value: Any, place: str) -> str:
     if other in [_CATEGORIES.get(str(item)) for _, item in value] and "NEGATE" not in kinds:
         return ANY
     refuse(place, "the class has a negated category beside others, which has no counterpart in a format")
-
-
-_LETTERS = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-
-
-def _escaped(code: int) -> str:
-    character = chr(code)
-    return _LETTERS.get(character, "\\" + character if character in "\\]^-[" else character)
 
 
 def texts(parts: Parts, place: str) -> tuple[str, ...]:

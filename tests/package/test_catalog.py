@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 
 from chatparsers import get_format
-from chatparsers.formats import _catalog, _generate
-from chatparsers.formats._generate import Entry, catalog_text, collect, main, page_text, table
+from chatparsers.formats import FormatRef, _catalog, _generate
+from chatparsers.formats._generate import catalog_text, collect, main, page_text, table
 
 HEADER = """\
 from chatparsers.core.format import Format
@@ -50,7 +51,7 @@ def test_the_catalog_is_sorted_one_line_each() -> None:
     assert names == sorted(set(names))
     text = Path(_catalog.__file__).read_text(encoding="utf-8")
     assert text.count('\n    ("') == len(names)
-    assert text == catalog_text(Entry(*entry) for entry in _catalog.FORMATS)
+    assert text == catalog_text(FormatRef(*entry) for entry in _catalog.FORMATS)
 
 
 def test_every_format_module_is_in_the_catalog() -> None:
@@ -74,12 +75,12 @@ def test_collecting(package: Callable[..., str]) -> None:
     assert entries[1].aliases == ("bee",) and entries[1].markers == ("<｜x｜>", '"')
     written = ast.parse(catalog_text(entries)).body[-1]
     assert isinstance(written, ast.AnnAssign) and written.value is not None
-    assert ast.literal_eval(written.value) == tuple(tuple(entry) for entry in entries)
+    assert ast.literal_eval(written.value) == tuple(astuple(entry) for entry in entries)
 
 
 def test_a_broken_module_keeps_its_lines_and_hinders_no_other(package: Callable[..., str]) -> None:
     name = package(good="FORMAT = made('good')", broken="FORMAT = made(")
-    before = Entry("broken", f"{name}.broken:FORMAT", "Title", "https://example.org", (), ())
+    before = FormatRef("broken", f"{name}.broken:FORMAT", "Title", "https://example.org", (), ())
     entries, problems = collect(["good", "broken"], [before], package=name)
     assert [entry.name for entry in entries] == ["broken", "good"]
     assert entries[0] is before

@@ -12,6 +12,7 @@ a complete call are a JSON object.
 from __future__ import annotations
 
 import re
+from graphlib import CycleError, TopologicalSorter
 
 from ...schema.tools import ANY_TOOL, Tool
 from .nodes import Body, Node, Sequence, Tag, Tagged
@@ -72,22 +73,14 @@ class _Checker:
 
     def left_recursion(self) -> None:
         """Refuses a rule that calls itself before it reads a character."""
-        lefts = {name: dict.fromkeys(self.reading.lefts(node)) for name, node in self.reading.rules.items()}
-        done: set[str] = set()
-
-        def follow(name: str, path: tuple[str, ...]) -> None:
-            if name in path:
-                way = " → ".join((*path[path.index(name) :], name))
-                what = f"it calls itself before it reads a character ({way})"
-                mend = "put what it always begins with first, or use p.many()"
-                wrong(f"p.rule({name!r})", what, mend)
-            if name not in done:
-                for other in lefts[name]:
-                    follow(other, (*path, name))
-                done.add(name)
-
-        for name in lefts:
-            follow(name, ())
+        lefts = {name: [*self.reading.lefts(node)] for name, node in self.reading.rules.items()}
+        try:
+            TopologicalSorter(lefts).prepare()
+        except CycleError as error:
+            name, *_ = way = error.args[1][::-1]
+            what = f"it calls itself before it reads a character ({' → '.join(way)})"
+            mend = "put what it always begins with first, or use p.many()"
+            wrong(f"p.rule({name!r})", what, mend)
 
     # calls
 

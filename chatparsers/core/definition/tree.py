@@ -7,6 +7,7 @@ tree differ, ``generated`` is False for the parser's and True for the grammar's.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
+from operator import methodcaller
 
 from ...errors import DefinitionError
 from .nodes import Inner, Node
@@ -41,7 +42,11 @@ def walk(node: Node, generated: bool = False) -> Iterator[Node]:
         left += reversed(children(node, generated))
 
 
-def once(node: Node, parts: Callable[[Node], tuple[Node, ...]] = children) -> Iterator[Node]:
+_parsed: Callable[[Node], tuple[Node, ...]] = methodcaller("parts", False)
+"""As `children`, in the parser's reading, with one call less: programs ask for all nodes of a tree a dozen times."""
+
+
+def once(node: Node, parts: Callable[[Node], tuple[Node, ...]] = _parsed) -> Iterator[Node]:
     """What `walk` gives, but a node that is in several places only at the first: a definition with many
     alternatives may hold a hundred nodes in two thousand places. ``parts``: the nodes directly below a node."""
     left = [node]

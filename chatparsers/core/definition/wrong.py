@@ -48,7 +48,7 @@ def described(node: _Shown) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def check_characters(node: _Shown, *texts: str) -> None:
+def check_characters(node: _Shown | str, *texts: str) -> None:
     """Raises `DefinitionError` for a lone surrogate: in the parser's text, it stands for a special token."""
     for text in texts:
         if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):

@@ -6,17 +6,17 @@ import re
 from dataclasses import dataclass
 
 from ..wrong import check_characters, check_regex, check_texts, matches_any, wrong
-from .node import ALWAYS, NEVER, SOMETIMES, Leaf, Needed, Reader, Rules, Silent
+from .node import ALWAYS, NEVER, SOMETIMES, Leaf, Needed, Node, Reader, Rules, Silent
 
 
-def check_bounds(node: Chars | object, least: int, most: int | None) -> None:
+def check_bounds(node: Node, least: int, most: int | None) -> None:
     """Raises `DefinitionError` if nothing can come ``least`` to ``most`` times."""
     if least < 0 or (most is not None and (most < least or not most)):
         what = f"it cannot come {least} to {most} times"
-        wrong(node, what, "give a least that is 0 or more, and a larger most")  # type: ignore[arg-type]
+        wrong(node, what, "give a least that is 0 or more, and a larger most")
     if max(least, most or 0) > _MOST:
         what = f"it comes up to {max(least, most or 0)} times, and {_MOST} is the most that is counted"
-        wrong(node, what, "leave the most out: None is no bound")  # type: ignore[arg-type]
+        wrong(node, what, "leave the most out: None is no bound")
 
 
 _MOST = 1000
