@@ -35,7 +35,24 @@ _word = re.compile(rf"([-+.\w]{{1,64}}){_WS}").match
 _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
 
-class StringPatterns:
+class _Patterns:
+    """Patterns, each compiled when it is first asked for: a call that is whole needs two or three of them."""
+
+    _kind = "search"
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self._texts = texts
+
+    def __getattr__(self, name: str) -> Callable[..., re.Match[str] | None]:
+        text = self.__dict__.get("_texts", {}).get(name)
+        if text is None:
+            raise AttributeError(name)
+        found: Callable[..., re.Match[str] | None] = getattr(re.compile(text), self._kind)
+        setattr(self, name, found)
+        return found
+
+
+class StringPatterns(_Patterns):
     """The patterns for one pair of markers: ``quote`` is around strings, each of ``closers`` is a form of the
     marker that ends a call, ``openers`` begin one, ``sign`` follows the value's key, ``names`` are those of the
     tool's arguments. ``stops`` finds any marker, ``opens`` the next call. A match of the others has the groups
@@ -71,7 +88,7 @@ class StringPatterns:
         special = re.escape("".join(sorted(firsts | set("}]" if closers or openers else ""))))
         comma, is_key = (",", f"(?:(?<!,)|{other}|{begun})") if names else ("", "")
         quote = re.escape(quote)
-        self._texts = {
+        texts = {
             "next": rf",{_WS}({named}){_WS}{sign}{_WS}\Z",
             "next_begun": "," + begun if names else "(?!)",
             "plain": rf'[{special}{comma}"\\\x00-\x1f]{is_key}',
@@ -83,15 +100,7 @@ class StringPatterns:
             "quoted": rf"'(?={_WS}(?:{quote}|{_SPACED_KEY}|[{shut}]))|{over}",
             "quoted_item": rf"'(?={_WS}(?:{quote}|[,\]]))|{over}",
         }
-
-    def __getattr__(self, name: str) -> Callable[..., re.Match[str] | None]:
-        """A pattern is compiled when it is first asked for: a call that is whole needs one or two."""
-        text = self.__dict__.get("_texts", {}).get(name)
-        if text is None:
-            raise AttributeError(name)
-        found = re.compile(text).search
-        setattr(self, name, found)
-        return found
+        super().__init__(texts)
 
     def __reduce__(self) -> tuple[object, ...]:
         return string_patterns, self.given
@@ -117,9 +126,11 @@ def string_patterns(
     return StringPatterns(quote, closers, openers, sign, names)
 
 
-class Behind:
+class Behind(_Patterns):
     """What may follow a string in the bracket ``open``: ``whole`` matches it, ``begun`` its beginning at the end
     of the text."""
+
+    _kind = "match"
 
     def __init__(self, quote: str, closers: tuple[str, ...], open: str) -> None:
         begins = [quote, '"']
@@ -136,12 +147,9 @@ class Behind:
             rf"(?:{_beginnings(begins)}|{name}{_WS}|-)?" if open != "[" else rf"(?:{_beginnings(begins)}|-)?"
         )
         wide = rf"[ \t\r\n]{{0,{_WIDE}}}"
-        self.whole = re.compile(
-            rf"{wide}(?:{re.escape(shut)}|,{wide}(?:{item}|{re.escape(shut)})|{_either(closers)})|{key}"
-        ).match
-        self.begun = re.compile(
-            rf"(?:{wide}(?:,{wide}{item_begun}|{_beginnings(closers)})?|{key_begun})\Z"
-        ).match
+        whole = rf"{wide}(?:{re.escape(shut)}|,{wide}(?:{item}|{re.escape(shut)})|{_either(closers)})|{key}"
+        begun = rf"(?:{wide}(?:,{wide}{item_begun}|{_beginnings(closers)})?|{key_begun})\Z"
+        super().__init__({"whole": whole, "begun": begun})
 
 
 def _begun(name: str) -> str:
