@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from graphlib import CycleError, TopologicalSorter
 
-from ...schema.tools import ANY_TOOL, Tool
+from ...schema.tools import ANY_TOOL
 from .nodes import Body, Node, Sequence, Tag, Tagged
 from .paths import check_call
 from .reading import PARTS_OF_A_CALL, PROBE, Reading
@@ -30,10 +30,16 @@ def check(tree: Node) -> None:
             f"expected it to return a node, found {tree!r}",
             "return what it made, such as p.body(calls)",
         )
-    parsed, generated = (_Checker(tree, tool) for tool in (ANY_TOOL, PROBE))
-    parsed.check()
-    generated.check()
-    check_taken(parsed.reading.nodes)
+    parsed, generated = Reading(tree, ANY_TOOL), Reading(tree, PROBE)
+    for reading in (parsed, generated):
+        _check_rules(reading)
+        if not any(isinstance(node, Body) for node in reading.nodes):
+            half = "generated" if reading.generated else "parsed"
+            wrong("build", f"what is {half} has no p.body()", "return a tree that ends with p.body(calls)")
+        for node in reading.nodes:
+            node.check(reading)
+        _check_places(reading, tree, True, {})
+    check_taken(parsed.nodes)
 
 
 def check_model(what: str, pattern: str) -> None:
@@ -49,60 +55,37 @@ def check_model(what: str, pattern: str) -> None:
         wrong(what, f"{pattern!r} {said}", "write acme-2-5 for Acme 2.5")
 
 
-class _Checker:
-    """Checks one reading of a tree."""
+def _check_rules(reading: Reading) -> None:
+    """Refuses a rule that calls itself before it reads a character, and one that never ends."""
+    lefts = {name: [*reading.lefts(node)] for name, node in reading.rules.items()}
+    try:
+        TopologicalSorter(lefts).prepare()
+    except CycleError as error:
+        name, *_ = way = error.args[1][::-1]
+        what = f"it calls itself before it reads a character ({' → '.join(way)})"
+        wrong(f"p.rule({name!r})", what, "put what it always begins with first, or use p.many()")
+    for name in reading.endless():
+        mend = f"add an alternative without p.ref({name!r})"
+        wrong(f"p.rule({name!r})", "it has no end, as each way through it calls itself", mend)
 
-    def __init__(self, tree: Node, tool: Tool) -> None:
-        self.tree = tree
-        self.reading = Reading(tree, tool)
-        self.passed: dict[tuple[int, bool], Node] = {}
-        """The nodes that `outside` has checked."""
 
-    def check(self) -> None:
-        reading = self.reading
-        self.left_recursion()
-        for name in reading.endless():
-            mend = f"add an alternative without p.ref({name!r})"
-            wrong(f"p.rule({name!r})", "it has no end, as each way through it calls itself", mend)
-        if not any(isinstance(node, Body) for node in reading.nodes):
-            half = "generated" if reading.generated else "parsed"
-            wrong("build", f"what is {half} has no p.body()", "return a tree that ends with p.body(calls)")
-        for node in reading.nodes:
-            node.check(reading)
-        self.outside(self.tree)
+def _check_places(reading: Reading, node: Node, last: bool, passed: dict[tuple[int, bool], Node]) -> None:
+    """Checks that parts of a call are only in calls, that each call is sound, and that the body comes last.
 
-    def left_recursion(self) -> None:
-        """Refuses a rule that calls itself before it reads a character."""
-        lefts = {name: [*self.reading.lefts(node)] for name, node in self.reading.rules.items()}
-        try:
-            TopologicalSorter(lefts).prepare()
-        except CycleError as error:
-            name, *_ = way = error.args[1][::-1]
-            what = f"it calls itself before it reads a character ({' → '.join(way)})"
-            mend = "put what it always begins with first, or use p.many()"
-            wrong(f"p.rule({name!r})", what, mend)
-
-    # calls
-
-    def outside(self, node: Node, last: bool = True) -> None:
-        """Checks that parts of a call are only in calls, that each call is sound, and that the body comes last.
-
-        ``last``: nothing is read after ``node``.
-        """
-        if (id(node), last) in self.passed:
-            return
-        self.passed[id(node), last] = node
-        if isinstance(node, Tagged) and node.tag is Tag.CALL:
-            check_call(self.reading, node)
-            return
-        if isinstance(node, PARTS_OF_A_CALL):
-            wrong(
-                node,
-                "it stands outside a call, so what it reads is lost",
-                "put it into what make(tool) returns for p.each_tool()",
-            )
-        if isinstance(node, Body) and not last:
-            wrong(node, "nothing is read after it, as it takes the rest of the turn", "put it last")
-        parts = tuple(self.reading.parts(node))
-        for part in parts:
-            self.outside(part, last and (part is parts[-1] or not isinstance(node, Sequence)))
+    ``last``: nothing is read after ``node``. ``passed``: what was checked, as a node may be in many places.
+    """
+    if (id(node), last) in passed:
+        return
+    passed[id(node), last] = node
+    if isinstance(node, Tagged) and node.tag is Tag.CALL:
+        check_call(reading, node)
+        return
+    if isinstance(node, PARTS_OF_A_CALL):
+        what = "it stands outside a call, so what it reads is lost"
+        wrong(node, what, "put it into what make(tool) returns for p.each_tool()")
+    if isinstance(node, Body) and not last:
+        wrong(node, "nothing is read after it, as it takes the rest of the turn", "put it last")
+    parts = reading.parts(node)
+    for part in parts:
+        ends = last and (part is parts[-1] or not isinstance(node, Sequence))
+        _check_places(reading, part, ends, passed)

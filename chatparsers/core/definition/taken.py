@@ -157,13 +157,13 @@ class _Spellings:
 
     def __init__(self) -> None:
         self.numbers: dict[Node, str] = {}
-        self.known: dict[int, list[str]] = {}
+        self.known: dict[int, tuple[Node, list[str]]] = {}
 
     def of(self, node: Node) -> list[str]:
         """The ways to read ``node``."""
         if id(node) not in self.known:
-            self.known[id(node)] = self._found(node) or [self._number(node)]
-        return self.known[id(node)]
+            self.known[id(node)] = node, self._found(node) or [self._number(node)]
+        return self.known[id(node)][1]
 
     def _found(self, node: Node) -> list[str]:
         """The ways through ``node``; none if it is read as one."""

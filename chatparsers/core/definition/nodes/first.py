@@ -166,13 +166,13 @@ def opens(node: Node) -> list[Opening]:
 
 def head(node: Node, generated: bool = False) -> Node:
     """The part of ``node`` before its first commitment. If it follows, the node counts as begun."""
-    known: dict[int, tuple[Node, bool]] = {}  # a node may be in hundreds of places
+    known: dict[int, tuple[Node, tuple[Node, bool]]] = {}  # a node may be in hundreds of places
 
     def begin(node: Node) -> tuple[Node, bool]:
         """The head of ``node``, and whether it ends before the node does."""
         if id(node) not in known:
-            known[id(node)] = found(node)
-        return known[id(node)]
+            known[id(node)] = node, found(node)
+        return known[id(node)][1]
 
     def found(node: Node) -> tuple[Node, bool]:
         if isinstance(node, (Sequence, Choice)):
