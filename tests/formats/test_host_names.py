@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import UnknownFormat, get_format, list_formats
-from chatparsers.formats._generate import Entry, host_table
+from chatparsers import FormatRef, UnknownFormat, get_format, list_formats
+from chatparsers.formats._generate import host_table
 
 pytestmark = pytest.mark.one_in(1, quick=64)
 _DOCS = Path(__file__).parents[2] / "docs"
@@ -81,7 +81,7 @@ def test_a_name_of_several_formats_is_no_alias() -> None:
 
 
 def test_the_table_of_the_hosts() -> None:
-    entries = [Entry("hermes-2-pro", "m:F", "Hermes", "https://example.org", ("hermes",), ())]
+    entries = [FormatRef("hermes-2-pro", "m:F", "Hermes", "https://example.org", ("hermes",), ())]
     hosts = {"A 1": {"calls": ["hermes", "x_y"], "reasoning": ["x_y"]}, "B 2": {"calls": ["hermes"]}}
     text = host_table({"hosts": hosts, "meant": {"x_y": ["gone"]}, "notes": {"x_y": "why"}}, entries)
     assert text.splitlines() == [
