@@ -208,7 +208,6 @@ def test_a_usual_call_is_read_in_few_steps() -> None:
         m.ARGUMENT,
         m.MARKUP,
         m.CALL_END,
-        m.MARKUP,
     ]
 
 

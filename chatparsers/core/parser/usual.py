@@ -112,7 +112,7 @@ def _texts(tree: n.Node, alphabet: Alphabet) -> list[_Text]:
 
 
 def _between(parts: Iterable[str | _Name | _Place]) -> Iterator[_Text]:
-    """The texts between two places, and the long ones from a value, or to one."""
+    """The texts between two places, and the long ones up to a value: after another one, a next call may begin."""
     places, texts = [_Place(_START)], [[""]]
     for part in parts:
         if isinstance(part, str):
@@ -127,12 +127,11 @@ def _between(parts: Iterable[str | _Name | _Place]) -> Iterator[_Text]:
     for at, text in enumerate(texts):
         for end in range(at + 1, len(places)):
             begin, (then, ahead) = places[at].after, places[end]
-            last = then not in (_ARGUMENTS, _CALL)
             long = end > at + 1
-            wanted = last and _VALUE in (begin, then) if long else text != [""]
+            wanted = then == _VALUE if long else text != [""]
             if wanted and _UNKNOWN not in (begin, then):
                 yield _Text(begin, tuple(text), texts[end][0] if ahead is None else ahead, long)
-            if last:
+            if then not in (_ARGUMENTS, _CALL):
                 break
             text = [*text[:-1], text[-1] + texts[end][0], *texts[end][1:]]
 
