@@ -20,7 +20,7 @@ single_inside = re.compile(SINGLE).match
 _double = re.compile(STRING).match
 
 # What JSON may spell otherwise: a string, a word, and a quote that begins no string of these kinds.
-_token = re.compile(rf"""'(?!''){SINGLE}'|"{STRING}"|\b(?:None|True|False)\b|['"]""").sub
+_tokens = re.compile(rf"""'(?!''){SINGLE}'|"{STRING}"|\b(?:None|True|False)\b|['"]""").finditer
 
 
 def requoted(inside: str) -> str:
@@ -35,25 +35,27 @@ def requoted(inside: str) -> str:
 
 
 def _respelt(text: str) -> tuple[str, list[tuple[int, int]], int]:
-    """The text with the quotes and words of JSON; after which places it is longer, and by how much; and the first
-    quote that begins no whole string, or the end."""
+    """The text with the quotes and words of JSON up to the first quote that begins no whole string; after which places
+    it is longer, and by how much; and where that quote is, or the end."""
+    parts: list[str] = []
     longer: list[tuple[int, int]] = []
-    odd: list[int] = []
-
-    def spelt(match: re.Match[str]) -> str:
+    kept, odd = 0, len(text)
+    for match in _tokens(text):
         token = match[0]
         if len(token) == 1:
-            odd.append(match.start())
-        elif token[0] == "'":
+            odd = match.start()
+            break  # what follows would be searched for the end of a string again and again
+        if token[0] == "'":
             inside = token[1:-1]
             if '"' in inside or "\\'" in inside:
                 inside = requoted(inside)
                 longer.append((match.end(), len(inside) + 2 - len(token)))
-            return f'"{inside}"'
-        return PYTHON_WORDS.get(token, token)
-
-    out = _token(spelt, text)
-    return out, longer, odd[0] if odd else len(text)
+            parts += [text[kept : match.start()], '"', inside, '"']
+            kept = match.end()
+        elif token[0] != '"':
+            parts += [text[kept : match.start()], PYTHON_WORDS[token]]
+            kept = match.end()
+    return "".join([*parts, text[kept:]]), longer, odd
 
 
 def whole_value(text: str, start: int) -> tuple[int, str]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from chatparsers.values import respell
 from chatparsers.values.python import PythonScanner
 
 Read = Callable[..., Any]
@@ -189,3 +192,20 @@ def test_numbers_mean_what_they_mean_in_python(read: Read, text: str, cuts: list
     assert reading.done
     assert json.loads(reading.out) == value
     assert not reading.notes or reading.out != text
+
+
+def test_nothing_is_searched_after_a_string_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of each later string would be searched through all the text."""
+    tokens, seen = respell._tokens, 0
+
+    def counted(text: str) -> Iterator[re.Match[str]]:
+        nonlocal seen
+        for token in tokens(text):
+            seen += 1
+            yield token
+
+    monkeypatch.setattr(respell, "_tokens", counted)
+    scanner = PythonScanner()
+    scanner.scan("[True, '" + r""" "a": \'b\',""" * 1000, 0, False)
+    assert scanner.out.startswith(r"""[true, " \"a\": 'b',""")
+    assert 0 < seen < 20
