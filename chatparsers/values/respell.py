@@ -35,7 +35,7 @@ def requoted(inside: str) -> str:
 
 
 def _respelt(text: str) -> tuple[str, list[tuple[int, int]], int]:
-    """The text with the quotes and words of JSON up to the first quote that begins no whole string; after which places
+    """The text with the quotes and words of JSON, up to the first quote that begins no whole string; after which places
     it is longer, and by how much; and where that quote is, or the end."""
     parts: list[str] = []
     longer: list[tuple[int, int]] = []
@@ -50,12 +50,12 @@ def _respelt(text: str) -> tuple[str, list[tuple[int, int]], int]:
             if '"' in inside or "\\'" in inside:
                 inside = requoted(inside)
                 longer.append((match.end(), len(inside) + 2 - len(token)))
-            parts += [text[kept : match.start()], '"', inside, '"']
+            parts.append(f'{text[kept : match.start()]}"{inside}"')
             kept = match.end()
         elif token[0] != '"':
             parts += [text[kept : match.start()], PYTHON_WORDS[token]]
             kept = match.end()
-    return "".join([*parts, text[kept:]]), longer, odd
+    return "".join([*parts, text[kept:odd]]), longer, odd
 
 
 def whole_value(text: str, start: int) -> tuple[int, str]:
@@ -66,10 +66,10 @@ def whole_value(text: str, start: int) -> tuple[int, str]:
         part = text[start : start + size]
         more = start + size < len(text)
         out, longer, odd = _respelt(part)
-        end = judge(out, 0, more)
-        if more and not end and odd < len(part):  # perhaps a string that goes on after this part
+        end = judge(out, 0, more or odd < len(part))
+        if end < 0 and odd < len(part):  # nothing is wrong before: perhaps a string goes on after this part
             match = (single_inside if part[odd] == "'" else _double)(part, odd + 1)
-            end = -1 if match and match.end() > len(part) - LONGEST_ESCAPE else 0
+            end = -1 if more and match and match.end() > len(part) - LONGEST_ESCAPE else 0
         if end >= 0:
             break
         size *= 4
@@ -78,4 +78,4 @@ def whole_value(text: str, start: int) -> tuple[int, str]:
         if place + shift + by > end:
             break
         shift += by
-    return (start + end - shift, out[:end]) if end and end - shift <= odd else (0, "")
+    return (start + end - shift, out[:end]) if end else (0, "")
