@@ -90,7 +90,7 @@ class Transcript:
     __slots__ = (
         "answer", "call", "calls", "checks", "content", "ending", "kind", "late_ids", "length",
         "notes", "origin", "past", "pieces", "reasoning", "regions", "runs", "said", "seed", "spelling", "text",
-        "tools", "unwanted",
+        "tools", "unwanted", "wrong",
     )  # fmt: skip
 
     def __init__(
@@ -126,6 +126,8 @@ class Transcript:
         """The region of the last run."""
         self.runs: list[tuple[int, int]] = []
         self.notes: list[_Note] = []
+        self.wrong = False
+        """Whether there is a note at which a strict stream raises; it asks after each piece."""
         self.checks: Checks | None = None
         self.answer: Any = None
         """Who reads and judges the content, if it must fit a schema."""
@@ -157,6 +159,7 @@ class Transcript:
             [],
         )
         other.kind, other.ending, other.checks = self.kind, self.ending, self.checks
+        other.wrong = self.wrong
         other.answer = None if self.answer is None else self.answer.copy()
         other.said, other.regions, other.text = set(), [], None
         return other
@@ -465,11 +468,8 @@ class Transcript:
         if call is None and self.call is not None:
             call = self.call.index
         self.notes.append((code, at, expected, call))
-
-    @property
-    def wrong(self) -> bool:
-        """Whether there is a note at which a strict stream raises."""
-        return any(note[0] in STRICT for note in backwards((self.past or _NO_PAST).notes, self.notes))
+        if code in STRICT:
+            self.wrong = True
 
     # the message
 

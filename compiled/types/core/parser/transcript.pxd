@@ -3,7 +3,7 @@ from .call cimport Call, call_id, joined
 from .text cimport Text, holding
 @cython.final
 cdef class Transcript:
-    cdef public bint ending, late_ids, unwanted
+    cdef public bint ending, late_ids, unwanted, wrong
     cdef public Call call
     cdef public list calls, content, notes, pieces, reasoning, regions, runs
     cdef public object past
