@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from ..errors import RequestError
 from ..kept import SharedLock
+from ..lazy import load_reference
 
 EngineName: TypeAlias = Literal["llguidance", "xgrammar"]
 ENGINES: tuple[EngineName, ...] = ("llguidance", "xgrammar")
@@ -127,7 +128,8 @@ def _installed(name: EngineName | None) -> Callable[[Any, tuple[int, ...]], Engi
     missing = []
     for one in ENGINES if name is None else (name,):
         try:
-            return _ENGINES[one]()
+            found: Callable[[Any, tuple[int, ...]], Engine] = load_reference(_ENGINES[one])
+            return found
         except ImportError as error:
             missing.append(str(error))
     wanted = " or ".join(ENGINES) if name is None else name
@@ -137,19 +139,7 @@ def _installed(name: EngineName | None) -> Callable[[Any, tuple[int, ...]], Engi
     )
 
 
-def _llguidance() -> Callable[[Any, tuple[int, ...]], Engine]:
-    from ._llguidance import Llguidance
-
-    return Llguidance
-
-
-def _xgrammar() -> Callable[[Any, tuple[int, ...]], Engine]:
-    from ._xgrammar import Xgrammar
-
-    return Xgrammar
-
-
-_ENGINES: dict[str, Callable[[], Callable[[Any, tuple[int, ...]], Engine]]] = {
-    "llguidance": _llguidance,
-    "xgrammar": _xgrammar,
+_ENGINES: dict[str, str] = {
+    "llguidance": "chatparsers.guide._llguidance:Llguidance",
+    "xgrammar": "chatparsers.guide._xgrammar:Xgrammar",
 }

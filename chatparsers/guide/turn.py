@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ..core.definition.features import Definition
-from ..core.definition.idioms import Options
+from ..core.parser.start import StreamTurn
 from ..core.parser.stream import Stream
 
 
-class Guided(Protocol):
+class Guided(StreamTurn, Protocol):
     """A turn."""
 
-    @property
-    def format(self) -> Definition: ...
-    @property
-    def options(self) -> Options: ...
-    @property
-    def tokenizer(self) -> Any: ...
-    @property
-    def prefix(self) -> str: ...
     @property
     def marker_ids(self) -> Mapping[str, int]: ...
     @property

@@ -71,12 +71,10 @@ def beginning(past: Past, count: int) -> Past:
 def shortened(past: Past, new: list[str], length: int) -> Past:
     """Takes the last ``length`` characters off the texts; returns their past."""
     while length and (new or past is not None):
-        if new:
-            last = new.pop()
-        else:
-            assert past is not None
-            last = past[1][past[2] - size(past[0]) - 1]
-            past = beginning(past, past[2] - 1)
+        if not new:
+            new.append(next(backwards(past, new)))
+            past = beginning(past, size(past) - 1)
+        last = new.pop()
         if len(last) > length:
             new.append(last[:-length])
         length -= min(length, len(last))
