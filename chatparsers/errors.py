@@ -25,6 +25,12 @@ def lacks_tokenizers() -> str:
     return "" if installed("tokenizers") else "; a file's needs tokenizers: pip install tokenizers"
 
 
+def check_reason(reason: object) -> None:
+    """Raises `RequestError` for another word of an engine, such as ``"abort"``: its answer would pass for whole."""
+    if reason not in (None, "stop", "length"):
+        raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
+
+
 def check_limit(name: str, number: object, least: int = 1) -> None:
     """Raises `RequestError` if ``number``, the keyword ``name``, is neither None nor a whole number from ``least``
     on."""

@@ -23,8 +23,9 @@ from .definition.nodes import Node
 from .definition.wrong import check_texts
 from .message import Message
 from .parser.call import call_id
+from .parser.ids import Piece
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
-from .parser.stream import Piece, Stream, opened
+from .parser.stream import Stream, opened
 from .parser.tokenizer import Named, read_tokenizer
 from .shown import Shown
 

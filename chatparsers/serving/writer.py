@@ -16,7 +16,7 @@ from uuid import uuid4
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason, Message, RegionKind
 from ..core.parser.call import call_id as id_of_call
-from ..core.parser.stream import check_reason
+from ..errors import check_reason
 from ..templates import to_json
 from .errors import ApiError
 from .freeform import FreeText

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from operator import index
-from typing import TypeGuard
+from typing import SupportsIndex, TypeAlias, TypeGuard
 
 from ...errors import RequestError
+
+Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
+"""What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
 
 _NO_IDS = (bool, bytes, bytearray, memoryview, Mapping)
 

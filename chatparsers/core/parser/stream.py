@@ -15,12 +15,12 @@ the end of the text, which an open value has left. `_catch_up` gives the machine
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import lru_cache
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any
 
-from ...errors import OutputError, RequestError, lacks_tokenizers
+from ...errors import OutputError, RequestError, check_reason, lacks_tokenizers
 from ...lazy import load_reference
 from ...public import made_by, public
 from ...schema.tools import Toolset
@@ -29,14 +29,10 @@ from ..events import Content, Event, joined_events
 from ..message import FinishReason, Message, RegionKind
 from . import instructions as m
 from .call import Call
-from .ids import read_ids
+from .ids import Piece, read_ids
 from .start import Asked, Start, start
 from .state import StateKind, StreamState, state_of
 from .transcript import KINDS, STRICT, Transcript
-
-Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
-"""What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
-
 
 _no_shortcut: Callable[[str], object] = len
 """In place of a search: it finds something in every piece."""
@@ -88,9 +84,8 @@ class Stream:
                 "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
                 + lacks_tokenizers()
             )
-        turn, inline, skip_special_tokens, token_text_fallback, _, _ = self._asked
-        begin, ids = _loaded(_ID_START)(turn, inline, skip_special_tokens, token_text_fallback)
-        self._begin(begin, ids, turn.tools)
+        begin, ids = _loaded(_ID_START)(*self._asked[:4])
+        self._begin(begin, ids, self._asked[0].tools)
         self._asked = None
 
     def _begin(self, begin: Start, ids: Any, tools: Toolset) -> None:
@@ -101,11 +96,9 @@ class Stream:
         self._ids = ids
         self._fed = origin
         turn, _, _, _, seed, check = self._asked or _NOT_ASKED
+        seed = turn if seed is None else seed
         spelling = ids.spelling if ids is not None else None
-        program = machine.program
-        self._transcript = Transcript(
-            tools, program.unwanted, program.late_ids, turn if seed is None else seed, origin, read, spelling
-        )
+        self._transcript = Transcript(tools, machine.program, seed, origin, read, spelling)
         if check:
             self._transcript.judge_by(load_reference(_CHECKS)(turn))
         self._pieces = self._transcript.pieces
@@ -631,12 +624,6 @@ _CHECKS = "chatparsers.grammar.schemas.checked:Checks"
 """Who judges the arguments of a turn's calls, and its answer."""
 _NOT_ASKED: tuple[Any, ...] = None, False, True, False, "", False
 """What is asked of a stream without a turn."""
-
-
-def check_reason(reason: FinishReason | None) -> None:
-    """Raises `RequestError` for another word of an engine, such as ``"abort"``: its answer would pass for whole."""
-    if reason not in (None, "stop", "length"):
-        raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
 
 
 def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:

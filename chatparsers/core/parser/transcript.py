@@ -96,16 +96,15 @@ class Transcript:
     def __init__(
         self,
         tools: Toolset,
-        unwanted: bool,
-        late_ids: bool,
+        program: m.Program,
         seed: str | StreamTurn,
         origin: int,
         length: int,
         spelling: TokenTexts | None = None,
     ) -> None:
         self.tools = tools
-        self.unwanted = unwanted
-        self.late_ids = late_ids
+        self.unwanted = program.unwanted
+        self.late_ids = program.late_ids
         self.seed = seed
         self.origin = origin
         self.length = length
