@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tracemalloc
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -94,6 +95,20 @@ def test_ids_taken_back_were_never_read(format: Format, amount: Any) -> None:
             assert looked(stream) == looked(fresh)
             assert stream.token_regions() == fresh.token_regions()
             assert ended(stream, ids[cut:]) == ended(fresh, ids[cut:])
+
+
+def test_what_is_decided_does_not_depend_on_answers_before(format: Format) -> None:
+    """The first answers of a process and later ones are in the same states at each cut."""
+    fresh = replace(format, name=f"{format.name}-anew")  # nothing is compiled for it
+    cases = [case for _, case in load_cases(_CASES / format.name) if len(case["text"]) <= _LONGEST]
+    case = max(cases, key=lambda case: len(bound(format, case).parse(case["text"]).tool_calls))
+
+    def read() -> list[Any]:
+        stream = bound(fresh, case).stream()
+        return [(stream.feed(character), stream.state, stream.message.regions) for character in case["text"]]
+
+    first = read()
+    assert all(read() == first for _ in range(3))
 
 
 def test_a_state_says_where_the_next_character_goes(format: Format, amount: Any) -> None:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 Match = Callable[[str, int], "re.Match[str] | None"]
 
 
-_UNUSUAL = 8
-"""How often a machine comes to a place before its steps are made: to make them costs as much as many answers."""
+_UNUSUAL = 0
+"""How often a machine comes to a place before its steps are made. They are made at once: what is decided at a cut
+depends on them, and must not depend on how many answers a process has read."""
 
 
 class Step:

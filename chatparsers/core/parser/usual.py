@@ -272,6 +272,8 @@ class _Trial:
         step.ahead = len(text + ahead) - machine.base - machine.i
         if (
             not kinds
+            or machine.base + machine.i
+            == 0  # a step that reads nothing would be read again, by the instructions
             or step.ahead > len(ahead)
             or len(captured) != len(parts) // 2
             or machine.section >= 0
