@@ -195,8 +195,8 @@ _CALLED = ("hermes-2-pro", "qwen3-coder", "gemma-4", "lfm2")
 
 
 def calls_table(quick: bool) -> Table:
-    columns = ["one whole", "in pieces", "eight whole", "eight in pieces"]
-    table = Table("calls", "Small calls: µs a message, whole and in 4-character pieces", columns)
+    columns = [f"{number} {pieces}" for number in ("one", "eight") for pieces in ("whole", "in 20s", "in 4s")]
+    table = Table("calls", "Small calls: µs a message, whole and in pieces of 20 and 4 characters", columns)
     for name in _CALLED:
         format = get_format(name)
         turn = format.bind(tools=TOOLS, id_seed="benchmark")
@@ -211,7 +211,7 @@ def calls_table(quick: bool) -> Table:
                 for place in range(count)
             ]
             text = format.render({"role": "assistant", "content": None, "tool_calls": called}, tools=TOOLS)
-            for size in (len(text), 4):
+            for size in (len(text), 20, 4):
                 pieces = cut(text, size, -(-len(text) // size))
                 assert len(read(turn, pieces).tool_calls) == count
                 cases[f"{count} {size}"] = partial(a_message, turn, pieces)
