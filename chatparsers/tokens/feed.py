@@ -166,6 +166,7 @@ class IdFeed:
         other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._texts, self.alphabet, self.spelling)
         self._settle()
         self._past = other._past = sealed(self._past[0], self._offsets), sealed(self._past[1], self._marks)
+        self._offsets, self._marks = array("I"), []
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:

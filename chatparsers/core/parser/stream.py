@@ -320,6 +320,7 @@ class Stream:
         self._record()
         other = opened(self._asked, self._strict)
         self._copy_to(other)
+        self._find_lists()
         other._settle()
         if self._most:
             other._most, other._first, other._undo = self._most, self._first, self._undo.copy()
@@ -376,10 +377,11 @@ class Stream:
             undo.popleft()
         found = opened(None, self._strict)
         self._copy_to(found)
+        self._find_lists()
         undo.append((ids.fed, found))
 
     def _copy_to(self, other: Stream) -> None:
-        """Gives another stream what this one has read."""
+        """Gives another stream what this one has read. This one must find its lists again."""
         other._strict, other._finished, other._ended = self._strict, self._finished, self._ended
         other._fed, other._held, other._early = self._fed, self._held, self._early
         other._not_given = self._not_given
@@ -387,6 +389,14 @@ class Stream:
         other._ids = self._ids.copy() if self._ids is not None else None
         other._transcript = transcript = self._transcript.copy()
         other._pieces = transcript.pieces
+
+    def _find_lists(self) -> None:
+        """Finds the lists of the transcript again that take the next piece, after it was copied."""
+        self._pieces = self._transcript.pieces
+        if self._plain is not _no_shortcut or self._value is not None:
+            sink = self._transcript.sink(m.ARGUMENT if self._kind == m.CALL else self._kind)
+            if sink is not None:
+                self._make, self._parts = sink
 
     def __repr__(self) -> str:
         record = self._record()

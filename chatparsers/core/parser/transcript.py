@@ -202,6 +202,7 @@ class Transcript:
             sealed(past.runs, self.runs),
             sealed(past.notes, self.notes),
         )
+        self.pieces, self.content, self.reasoning, self.calls, self.runs, self.notes = [], [], [], [], [], []
 
     def gather(self) -> None:
         """Takes all items back from the past."""
