@@ -145,9 +145,11 @@ def aligned(gap: str, header: str, ends: Sequence[int]) -> tuple[int, int] | Non
 
 
 def _with_any_space(text: str) -> re.Pattern[str]:
-    """The expression of a text with other white space, or none, between its markers and words, and at its end."""
+    """The expression of a text with other white space, or none, between its markers and words. What it ends in
+    comes last: other white space may be the answer's (`` -> tool/…`` of HyperCLOVA X)."""
     words = (piece for word in text.split() for piece in re.split(f"({MARKER.pattern})", word) if piece)
-    return re.compile(r"\s*".join(map(re.escape, words)) + r"\s+" * text[-1:].isspace())
+    end = text[len(text.rstrip()) :]
+    return re.compile(r"\s*".join([*map(re.escape, words), re.escape(end)] if end else map(re.escape, words)))
 
 
 def cut(texts: Renderings, index: int, content: str) -> tuple[str, str]:
