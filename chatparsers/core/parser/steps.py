@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 Match = Callable[[str, int], "re.Match[str] | None"]
 
 
-_UNUSUAL = 0
-"""How often a machine comes to a place before its steps are made. They are made at once: what is decided at a cut
-depends on them, and must not depend on how many answers a process has read."""
-
-
 class Step:
     """What the machine does where a text comes next, of which it reads all but the last ``ahead`` characters.
 
@@ -70,14 +65,13 @@ class Step:
 
 class Steps:
     """The steps of one place of the program, those of longer texts first; ``make`` finds them. ``long``: the long ones
-    with what matches them; they need ``least`` characters, 0: the steps are not made yet. ``met``: how often machines
-    came here before that."""
+    with what matches them; they need ``least`` characters, 0: the steps are not made yet. The first machine that comes
+    here makes them: what is decided at a cut depends on them, and not on how many answers a process has read."""
 
-    __slots__ = ("least", "long", "make", "met", "steps")
+    __slots__ = ("least", "long", "make", "steps")
 
     def __init__(self, make: Callable[[], list[Step]]) -> None:
         self.make = make
-        self.met = 0
         self.least = 0
         self.long: list[tuple[Match, Step]] = []
         self.steps: list[Step] = []
@@ -88,8 +82,8 @@ class Steps:
         left = len(text) - i
         match = None
         if left >= self.least:
-            if not self.least and not self._made():
-                return 0
+            if not self.least:
+                self._find()
             for whole, step in self.long:
                 match = whole(text, i)
                 if match is not None:
@@ -156,13 +150,9 @@ class Steps:
                 setattr(machine, attribute, value)
         return end
 
-    def _made(self) -> bool:
-        """Finds the steps if machines come here often."""
-        self.met += 1
-        if self.met <= _UNUSUAL:
-            return False
+    def _find(self) -> None:
+        """Makes the steps."""
         steps = self.make()
         self.steps = [step for step in steps if not step.long]
         self.long = [(step.match, step) for step in steps if step.long and step.match is not None]
         self.least = min([step.least for _, step in self.long], default=sys.maxsize)
-        return True

@@ -11,7 +11,7 @@ of the machine over one of them. What a machine does with a text does not depend
 what the trial did is what each run does that has the text before it. All else is unknown to the trial: the frames on
 the stack are stand-ins, which nothing can go back to, and an instruction that asks for more than the text stops it.
 Where only white space could go on, the trial goes on as if none did, and the step asks for that. The steps of a place
-are made when machines have come there often, so a format's first answers do not wait for them.
+are made when a machine first comes there.
 """
 
 from __future__ import annotations
