@@ -223,9 +223,8 @@ PLAIN = {
 
 
 @pytest.mark.pure
-def test_what_runs_while_a_stream_reads_has_types_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_runs_while_a_stream_reads_has_types_or_a_reason() -> None:
     """A new module of the core without its file in ``compiled/types`` would be compiled by nobody."""
-    monkeypatch.setattr("chatparsers.core.parser.steps._UNUSUAL", 0)  # usual steps are made at once
     found: set[str] = set()
     package = ROOT / "chatparsers"
 
