@@ -371,7 +371,7 @@ class Stream:
         if text and self._plain(text) is None and (call is None or call.reader is None):
             return
         if ids.unknown:
-            self._note_unknown()
+            self._transcript.note_unknown(self._ids.take_unknown())
         self._first = max(self._first, ids.fed - self._most)
         while undo and undo[0][0] < self._first:
             undo.popleft()
@@ -446,7 +446,7 @@ class Stream:
             else:
                 self._feed_ids(ids, events)
             if self._ids.unknown:
-                self._note_unknown()
+                self._transcript.note_unknown(self._ids.take_unknown())
         if self._strict:
             self._check()
         return events
@@ -496,12 +496,6 @@ class Stream:
         if self._strict:
             self._check()
         return events
-
-    def _note_unknown(self) -> None:
-        for at, id in self._ids.take_unknown():
-            large = id.bit_length() > 9999  # Python writes no longer ones
-            known = f"a token of the vocabulary, which has no id {'so large' if large else id}"
-            self._transcript.note("unknown-token", at, known)
 
     def _feed_id(self, id: int, events: list[Event]) -> None:
         if self._most:
@@ -563,9 +557,7 @@ class Stream:
         if transcript.answer is not None and not cut_off:
             transcript.judge_whole()
         if self._not_given is not None:
-            transcript.gather()
-            for at, name in self._not_given("".join(self._pieces)):
-                transcript.note("tools-not-given", transcript.origin + at, f"tools, of which one is {name!r}")
+            transcript.note_not_given(self._not_given)
         if transcript.length < self._fed:
             transcript.advance(m.MARKUP, self._fed - transcript.length)
         self._ended = True

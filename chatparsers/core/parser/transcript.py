@@ -14,7 +14,7 @@ Invariants:
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import attrgetter, is_, itemgetter
 from typing import Any, NamedTuple, Protocol
@@ -119,7 +119,7 @@ class Transcript:
         """The call that is open."""
         self.said: set[tuple[str | None, str]] = set()
         """The names and arguments of the whole calls, once there are two."""
-        self.past: _Lists | None = None
+        self.past = _NO_PAST
         """What these lists had before a copy was made: pieces, content, reasoning, calls, runs, notes."""
         self.kind = -1
         """The region of the last run."""
@@ -139,24 +139,14 @@ class Transcript:
     def copy(self) -> Transcript:
         """An independent copy at this point. It finds anew what is only kept for later messages and calls."""
         other = Transcript.__new__(Transcript)
-        other.tools, other.unwanted, other.late_ids, other.seed = (
-            self.tools,
-            self.unwanted,
-            self.late_ids,
-            self.seed,
-        )
-        other.origin, other.length, other.spelling = self.origin, self.length, self.spelling
+        other.tools, other.unwanted, other.late_ids = self.tools, self.unwanted, self.late_ids
+        other.seed, other.origin, other.length = self.seed, self.origin, self.length
+        other.spelling = self.spelling
         other.call = None if self.call is None else self.call.copy()
         self.seal()
         other.past = self.past
-        other.pieces, other.content, other.reasoning, other.calls, other.runs, other.notes = (
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
-        )
+        other.pieces, other.content, other.reasoning = [], [], []
+        other.calls, other.runs, other.notes = [], [], []
         other.kind, other.ending, other.checks = self.kind, self.ending, self.checks
         other.wrong = self.wrong
         other.answer = None if self.answer is None else self.answer.copy()
@@ -177,23 +167,23 @@ class Transcript:
     @property
     def count(self) -> int:
         """How many calls there are."""
-        return len(self.calls) + size((self.past or _NO_PAST).calls) + (self.call is not None)
+        return len(self.calls) + size(self.past.calls) + (self.call is not None)
 
     def called(self, index: int) -> Call:
         """The call at ``index``."""
         if self.call is not None and self.call.index == index:
             return self.call
-        found: Call = since((self.past or _NO_PAST).calls, self.calls, index)[0]
+        found: Call = since(self.past.calls, self.calls, index)[0]
         return found
 
     def ends_line(self) -> bool:
         """Whether what was fed ends a line."""
-        last = next(backwards((self.past or _NO_PAST).pieces, self.pieces), "")
+        last = next(backwards(self.past.pieces, self.pieces), "")
         return last.endswith("\n")
 
     def seal(self) -> None:
         """Puts all items into the past."""
-        past = self.past or _NO_PAST
+        past = self.past
         self.past = _Lists(
             sealed(past.pieces, self.pieces),
             sealed(past.content, self.content),
@@ -206,12 +196,12 @@ class Transcript:
 
     def gather(self) -> None:
         """Takes all items back from the past."""
-        if self.past is not None:
+        if self.past is not _NO_PAST:
             for name, past in self.past._asdict().items():
                 if past is not None:
                     new = getattr(self, name)
                     new[:] = gathered(past, new)
-            self.past = None
+            self.past = _NO_PAST
             for call in (*self.calls, self.call):
                 if call is not None:
                     call.gather()
@@ -219,7 +209,7 @@ class Transcript:
     def shorten(self, end: int, length: int, kind: int) -> None:
         """Takes ``length`` characters off the text, which ends at ``end`` then. All of them are of the region
         ``kind``."""
-        past = self.past or _NO_PAST
+        past = self.past
         past = past._replace(pieces=shortened(past.pieces, self.pieces, length))
         if kind == m.CALL and self.call is not None:
             self.call.shorten(length)
@@ -313,7 +303,7 @@ class Transcript:
                     if self.unwanted:
                         self.note("unwanted-call", length, "no call")
                     else:
-                        count = len(self.calls) if self.past is None else self.count
+                        count = self.count
                         call = self.call = Call(count, length)
                 elif call is not None:
                     self.length = length
@@ -363,7 +353,7 @@ class Transcript:
     def _compare(self, call: Call) -> None:
         """Notes that a whole call has the name and the arguments of an earlier one."""
         if not self.said:
-            for other in since((self.past or _NO_PAST).calls, self.calls, 0):
+            for other in since(self.past.calls, self.calls, 0):
                 if other.complete:
                     self.said.add((other.name, other.text()))
         said = call.name, call.text()
@@ -470,6 +460,19 @@ class Transcript:
         self.notes.append((code, at, expected, call))
         if code in STRICT:
             self.wrong = True
+
+    def note_unknown(self, ids: Iterable[tuple[int, int]]) -> None:
+        """Notes ids that the tokenizer does not have, each after its position."""
+        for at, id in ids:
+            large = id.bit_length() > 9999  # Python writes no longer ones
+            known = f"a token of the vocabulary, which has no id {'so large' if large else id}"
+            self.note("unknown-token", at, known)
+
+    def note_not_given(self, find: Callable[[str], Iterable[tuple[int, str]]]) -> None:
+        """Notes the calls that ``find`` finds in the whole text, of a turn without tools."""
+        self.gather()
+        for at, name in find("".join(self.pieces)):
+            self.note("tools-not-given", self.origin + at, f"tools, of which one is {name!r}")
 
     # the message
 

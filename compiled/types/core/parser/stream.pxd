@@ -25,7 +25,6 @@ cdef class Stream:
     cdef _go_back(self, Py_ssize_t count)
     @cython.locals(found=Stream)
     cdef _keep(self, id)
-    cdef _note_unknown(self)
     @cython.locals(end=Py_ssize_t, text=str)
     cdef list _feed_value(self, Transcoder value, str piece)
     cdef _feed_id(self, id, list events)
