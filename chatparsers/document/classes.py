@@ -75,15 +75,15 @@ def _read(item: Any, at: str) -> str:
         if item in _SETS:
             return _SETS[item]
         if len(item) == 1:
-            return spelt_char(item)
+            return escaped_char(item)
         if len(item) == 3 and item[1] == "-" and item[0] <= item[2]:
-            return f"{spelt_char(item[0])}-{spelt_char(item[2])}"
+            return f"{escaped_char(item[0])}-{escaped_char(item[2])}"
     expected = "a character, a range such as 'a-z', or a set"
     refuse(
         at, expected, item, did_you_mean(str(item), _SETS) if isinstance(item, str) else "write it as text"
     )
 
 
-def spelt_char(char: str) -> str:
+def escaped_char(char: str) -> str:
     """A character as it is in a class."""
     return _SPELT.get(char, "\\" + char if char in _MARKED else char)

@@ -216,8 +216,9 @@ def _kind(data: Data, at: str) -> str:
         refuse(at, "a node: a text, an array or an object", data)
     found: list[str] = [key for key in data if key in BY_KEY]
     if len(found) != 1:
-        mend = f"its kinds are told by {' and '.join(map(repr, found))}; keep one"
-        if not found:
+        if found:
+            mend = f"its kinds are told by {' and '.join(map(repr, found))}; keep one"
+        else:
             mend = did_you_mean(next(iter(data), ""), (*BY_KEY, USE))
         refuse(at, "a node, an object with one key that tells its kind", data, mend)
     return found[0]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NoReturn, TypeAlias
 
-from ..document.classes import spelt_char
+from ..document.classes import escaped_char
 from ..errors import DefinitionError
 
 if sys.version_info >= (3, 11):
@@ -192,7 +192,7 @@ def _run(op: Any, value: Any, least: int, most: int | None, place: str) -> Run:
     if op is _op.ANY:
         return Run(ANY, least, most)
     if op is _op.NOT_LITERAL:
-        return Run("^" + spelt_char(chr(value)), least, most)
+        return Run("^" + escaped_char(chr(value)), least, most)
     others = [_OTHERS[str(item)] for kind, item in value if kind is _op.CATEGORY and str(item) in _OTHERS]
     if others:
         return Run(_outside(others, value, place), least, most)
@@ -201,9 +201,9 @@ def _run(op: Any, value: Any, least: int, most: int | None, place: str) -> Run:
         if kind is _op.NEGATE:
             chars += "^"
         elif kind is _op.LITERAL:
-            chars += spelt_char(chr(item))
+            chars += escaped_char(chr(item))
         elif kind is _op.RANGE:
-            chars += "-".join(spelt_char(chr(one)) for one in item)
+            chars += "-".join(escaped_char(chr(one)) for one in item)
         elif str(item) in _CATEGORIES:
             chars += _CATEGORIES[str(item)]
         else:

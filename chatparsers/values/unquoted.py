@@ -79,7 +79,7 @@ class StringPatterns(_Patterns):
         over = rf"(?P<close>(?:[{shut}]{{1,{MOST}}}{_WS})?)(?:{over})"
         self.stops = StopFinder((quote, *closers, *openers))
         self.given = quote, closers, openers, sign, names
-        self.known: dict[str, Behind] = {}
+        self.known: dict[str, Following] = {}
         named = named or "(?!)"
         other = rf"{_WS}(?:{named}){_WS}{sign}"
         begun = "|".join(_begun(name) for name in names if len(name) <= _LONGEST_NAME) or "(?!)"
@@ -105,12 +105,12 @@ class StringPatterns(_Patterns):
     def __reduce__(self) -> tuple[object, ...]:
         return string_patterns, self.given
 
-    def after(self, open: str) -> Behind:
+    def after(self, open: str) -> Following:
         """What may follow a string in the bracket ``open``; compiled when it is first asked for."""
         found = self.known.get(open)
         if found is None:
             quote, closers, *_ = self.given
-            found = self.known[open] = Behind(quote, closers, open)
+            found = self.known[open] = Following(quote, closers, open)
         return found
 
 
@@ -126,7 +126,7 @@ def string_patterns(
     return StringPatterns(quote, closers, openers, sign, names)
 
 
-class Behind(_Patterns):
+class Following(_Patterns):
     """What may follow a string in the bracket ``open``: ``whole`` matches it, ``begun`` its beginning at the end
     of the text."""
 

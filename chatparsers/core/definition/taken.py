@@ -190,6 +190,6 @@ class _Spellings:
 
 
 _MOST = 16
-"""The most ways that are told apart."""
+"""The most ways that are compared one by one: what has more is read as one node."""
 _NUMBER = "\ud800"
 """What no text of a definition holds."""

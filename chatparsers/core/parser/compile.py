@@ -247,7 +247,7 @@ class _Compiler:
         self.captured(node.chars, parts, node.tag, partial(escaped, escapes=node.escapes), at, node.escapes)
 
     def same_name(self, node: n.SameName, at: Place) -> None:
-        self.emit(m.SAME, at.region, "the argument's name", partial(self._spelt, str))
+        self.emit(m.SAME, at.region, "the argument's name", partial(self._written, str))
 
     def json_name(self, node: n.JsonName, at: Place) -> None:
         self.captured(JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag, _inside, at)
@@ -274,17 +274,17 @@ class _Compiler:
         what = "an argument's name" if tag is n.Tag.ARG_NAME else f"the {tag.value} of a call"
         # Without special tokens, a run of JSON holds every name that JSON can spell.
         declared = tag is not n.Tag.ID and (chars != JSON_INSIDE or bool(self.code.alphabet.chars))
-        spelt = partial(self._spelt, spell) if declared else None
+        written = partial(self._written, spell) if declared else None
         follows = self.code.spellings(begins(*at.after)) if declared and at is not None else []
         key = self.kinds.setdefault((tag, chars, spelling), object())
         plain = at is not None and not spelling
         no_token = self.code.alphabet.no_token
-        names = Names(tag, _ITEMS[tag], chars, no_token, parts, plain, spelt, follows, at is None, key)
+        names = Names(tag, _ITEMS[tag], chars, no_token, parts, plain, written, follows, at is None, key)
         self.emit(m.CAPTURE, names, what)
         if names.alone and at and not any(text[0] in WHITE for text in _begun(at.after, blank=True)):
             self.emit(m.SPAN, m.MARKUP, _white)
 
-    def _spelt(self, spell: Callable[[str], str], name: str) -> tuple[str, ...]:
+    def _written(self, spell: Callable[[str], str], name: str) -> tuple[str, ...]:
         """How the machine's text may write a name: by characters, and by special tokens where it holds some."""
         written = spell(name)
         return tuple(dict.fromkeys((written, self.code.alphabet.encode(written))))

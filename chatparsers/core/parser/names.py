@@ -27,8 +27,8 @@ JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.|\\\Z)'
 
 Parts = Callable[[str], "list[Item] | None"]
 """The trail items of a run; None if it is no header."""
-Spelt = tuple[tuple[str, str], ...]
-"""How names are spelt, the longest first, and the names."""
+Written = tuple[tuple[str, str], ...]
+"""How names are written, the longest first, and the names."""
 
 
 class Names:
@@ -72,13 +72,13 @@ class Names:
         self.key = key
         self.odd = kept(64, 100)(self._odd)
 
-    def declared(self, machine: Machine) -> Spelt:
+    def declared(self, machine: Machine) -> Written:
         """The declared names that the run does not hold; they are kept with the request's tools."""
         if self.spell is None:
             return ()
         tools = machine.tools
         key = (self.key, machine.tool) if self.of_tool else self.key
-        known: Spelt | None = tools.kept.get(key)
+        known: Written | None = tools.kept.get(key)
         if known is None:
             names: Iterable[str] = tools.names()
             if self.of_tool:
@@ -87,13 +87,16 @@ class Names:
             known = tools.kept[key] = self.odd(tuple(names))
         return known
 
-    def _odd(self, names: tuple[str, ...]) -> Spelt:
+    def _odd(self, names: tuple[str, ...]) -> Written:
         """Those of the names that the run does not hold."""
         assert self.spell is not None
         if self._holds(*names):
             return ()
         found = {
-            (spelt, name) for name in names for spelt in self.spell(name) if spelt and not self._holds(spelt)
+            (written, name)
+            for name in names
+            for written in self.spell(name)
+            if written and not self._holds(written)
         }
         return tuple(sorted(found, key=lambda pair: (-len(pair[0]), pair)))
 
@@ -105,7 +108,9 @@ class Names:
         match = self.run(run)
         assert self.spell is not None
         return (
-            all(spelt == run for spelt in self.spell(run)) and match is not None and match.end() == len(run)
+            all(written == run for written in self.spell(run))
+            and match is not None
+            and match.end() == len(run)
         )
 
     def read(self, machine: Machine, text: str, i: int, final: bool) -> tuple[int, list[Item] | None]:
@@ -113,14 +118,14 @@ class Names:
         tell; if there is none, no name is read that it could have changed."""
         declared = self.declared(machine)
         if not self.header:
-            for spelt, name in declared:
-                end = i + len(spelt)
-                if text.startswith(spelt, i):
+            for written, name in declared:
+                end = i + len(written)
+                if text.startswith(written, i):
                     followed = self._followed(text[end : end + MAX_HEADER])
                     if followed > 0:
-                        return end, [(self.item, spelt, name)]
+                        return end, [(self.item, written, name)]
                 else:
-                    followed = -1 if len(text) < end and spelt.startswith(text[i:]) else 0
+                    followed = -1 if len(text) < end and written.startswith(text[i:]) else 0
                 if followed < 0:
                     return (i, None) if final else (-1, None)
         match = self.run(text, i, i + MAX_HEADER + 1)
@@ -141,15 +146,15 @@ class Names:
         begun = any(one.startswith(rest[start:]) for start in starts for one in self.follows)
         return -1 if begun and len(rest) < MAX_HEADER else 0
 
-    def _further(self, declared: Spelt, text: str, i: int, end: int, final: bool) -> int:
+    def _further(self, declared: Written, text: str, i: int, end: int, final: bool) -> int:
         """``end``, the end of a run from ``i``, or what is after it if a declared name goes on there; -1 if more text
         must tell."""
         found = end
-        for spelt, _ in declared:
-            for start in range(max(i, end - len(spelt) + 1), end + 1):
-                if text.startswith(spelt, start):
-                    match = self.run(text, start + len(spelt))
+        for written, _ in declared:
+            for start in range(max(i, end - len(written) + 1), end + 1):
+                if text.startswith(written, start):
+                    match = self.run(text, start + len(written))
                     found = max(found, match.end() if match else 0)
-                elif not final and len(text) - start < len(spelt) and spelt.startswith(text[start:]):
+                elif not final and len(text) - start < len(written) and written.startswith(text[start:]):
                     return -1
         return found if found == end else self._further(declared, text, i, found, final)

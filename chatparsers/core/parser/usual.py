@@ -269,11 +269,11 @@ class _Trial:
         step.items = [*_merged(made)]
         kinds = [item[0] for item in step.items]
         captured = [self.code[-1 - kind][1] for kind in kinds if kind < 0]
-        step.ahead = len(text + ahead) - machine.base - machine.i
+        read = machine.base + machine.i
+        step.ahead = len(text + ahead) - read
         if (
             not kinds
-            or machine.base + machine.i
-            == 0  # a step that reads nothing would be read again, by the instructions
+            or not read  # the instructions would be asked for such a step again
             or step.ahead > len(ahead)
             or len(captured) != len(parts) // 2
             or machine.section >= 0
@@ -306,12 +306,8 @@ class _Trial:
         the class that was asked for, end where it ends, and begin with nothing that the program compares them with."""
         *texts, last = parts[::2]
         texts.append(last + ahead)
-        step.text, step.match, step.more, step.whole = (
-            texts[0],
-            None,
-            texts[1:],
-            len(texts) if captured else None,
-        )
+        step.text, step.match, step.more = texts[0], None, texts[1:]
+        step.whole = len(texts) if captured else None
         found: list[str] = []
         for text, chars, then, names in zip(texts[:-1], parts[1::2], texts[1:], captured, strict=True):
             inside = re.compile(self.no_token + chars, re.DOTALL).match

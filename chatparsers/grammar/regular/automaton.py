@@ -374,8 +374,8 @@ def _explored(lang: Lang, limit: int, budget: Budget | None) -> tuple[list[list[
     return table, accepting, classes
 
 
-def _finish(table: list[list[int]], accepting: set[int], classes: Classes, merged: bool = True) -> Dfa | None:
-    """The automaton without dead states; with ``merged``, equal states are one."""
+def _finish(table: list[list[int]], accepting: set[int], classes: Classes) -> Dfa | None:
+    """The automaton without dead states, with equal states merged."""
     before: list[list[int]] = [[] for _ in table]
     for state, row in enumerate(table):
         for then in set(row):
