@@ -1,8 +1,9 @@
 """A prompt that ends inside the answer, so that the model continues it.
 
 If the template shows the beginning of an answer, and the format reads it as content or reasoning rightly, the
-template's rendering is used. Some templates drop reasoning, put content into a thought that they opened, or write more
-text after the last message. Then the prompt for a new answer is used, and the format writes the beginning after it.
+template's rendering is used. Some templates drop reasoning, put content into a thought that they opened, or write
+another text before an answer than the prompt that asks for it (after another answer). Then the prompt for a new answer
+is used, and the format writes the beginning after it, or its words are put there as they are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ..errors import ChatParsersError, TemplateError
 from ..templates import Template
 from ..templates.messages import REASONING, reasoning_of
 from ..templates.renderer import Rewritten
+from .same import text_of
 from .shapes import region_after, text_after
 
 _HALF = "\ufffd"
@@ -25,29 +27,27 @@ def continued(
     fmt: Format, template: Template, given: Rewritten, variables: Mapping[str, Any], asked: tuple[str, str]
 ) -> tuple[str, str]:
     """The prompt, and the part of it that belongs to the answer. ``asked``: the same for a new answer, without the last
-    message. Raises `TemplateError` if both ways fail."""
+    message. Raises `TemplateError` if the template drops the beginning and the format cannot write it."""
     final = given.messages[-1]
     wanted = "content" if final.get("content") or not reasoning_of(final) else "reasoning"
     header = asked[0].removesuffix(asked[1])
+    begun = text_of(final.get("content")) if wanted == "content" else None
     refused: TemplateError | None = None
     try:
         prompt = template.render(given.messages, tools=given.tools, continue_final_message=True, **variables)
-        if not prompt.startswith(header):
-            raise TemplateError(
-                f"{template.name}: cannot tell where message {len(given.messages) - 1} begins, as it changes how the "
-                "messages before it are rendered; pass the prompt's end as bind(prefix=…) instead"
-            )
-        prefix = prompt.removeprefix(header)
-        if region_after(fmt, prefix) == wanted:
-            return prompt, prefix
     except TemplateError as error:
         refused = error
+    else:
+        if prompt.startswith(header):
+            begun = prompt.removeprefix(header)
+            if region_after(fmt, begun) == wanted:
+                return prompt, begun
     try:
         rest = _written(fmt, asked[1], final, wanted)
-    except ChatParsersError:
-        if refused is not None:
-            raise refused from None
-        return prompt, prefix
+    except ChatParsersError as error:
+        if refused is not None or begun is None:
+            raise refused or error from None
+        return header + begun, begun
     return asked[0] + rest, asked[1] + rest
 
 

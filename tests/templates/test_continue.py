@@ -85,6 +85,23 @@ def test_white_space_that_the_template_strips() -> None:
     assert turn.prefix == " " and turn.prompt.endswith("<|start|>assistant<|sep|>\n ")
 
 
+@pytest.mark.parametrize("before", ["", " <|assistant|>"], ids=["no header", "white space"])
+@pytest.mark.parametrize(
+    ("format", "thought", "begun"), [("qwen3", "", "<think>Half"), ("content-only", "whole", "It is rai")]
+)
+def test_another_header_after_an_answer(before: str, format: str, thought: str, begun: str) -> None:
+    """The words of an answer are put after the prompt for a new one, also where the format cannot write them."""
+    source = (
+        "{% for m in messages %}{% if m.role == 'user' or loop.previtem.role == 'user' %}<|{{ m.role }}|>{% else %}"
+        + before
+        + "{% endif %}{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    history = [USER, {"role": "assistant", "content": "a"}]
+    final = {"role": "assistant", "content": begun, "reasoning_content": thought}
+    turn = chatparsers.load(source, format=format).prepare([*history, final], continue_final_message=True)
+    assert turn.prompt.endswith(f"a<|end|><|assistant|>{begun}") and turn.prefix == begun
+
+
 def test_no_generation_prompt_is_needed() -> None:
     """`Chat.encode` asks for none, and its answer begins where it does for a model."""
     chat = chatparsers.load(template="hermes-2-pro")

@@ -300,6 +300,14 @@ CUTS: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "<|user|>Hi<|end|><|bot|>",
         "</think>Basalt.<|end|>",
     ),
+    # No header of the prompt is before it: what every answer has there is the template's.
+    "a classifier, which writes the answer into its question": (
+        "<|user|>Asked: {{ messages[0].content }}{% if messages[1] %}\nAnswered: {{ messages[1].content }}{% endif %}"
+        "<|end|>{% if add_generation_prompt %}<|assistant|>{% endif %}",
+        BASALT,
+        "<|user|>Asked: Hi<|end|><|assistant|>",
+        "Basalt.<|end|>",
+    ),
 }
 
 

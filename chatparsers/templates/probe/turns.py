@@ -8,7 +8,8 @@ template's source. The rules, in their order:
 1. A *trailer*, text that follows the last message in every rendering, is removed from the end.
 2. The text between the last words of the history and the first of the answer is compared with what the prompt writes
    after the same words. The role header is in both (`aligned`), maybe with other white space, and maybe after a command
-   that only the prompt has (LongCat's ``/think_on``). It ends where answers differ from the prompt.
+   that only the prompt has (LongCat's ``/think_on``). It ends where answers differ from the prompt. If nothing of the
+   header is there (a classifier puts an answer into its question), what all answers have in its place is no answer's.
 3. If all that the prompt writes is there, the wire text begins after it. Exception: the prompt ends in an open marker
    (``<think>``) and the message's content follows at once. Then the template has put content into the prefilled
    reasoning, and the returned prompt ends before the prefill.
@@ -168,7 +169,7 @@ def cut(texts: Renderings, index: int, content: str) -> tuple[str, str]:
     body = _without(texts.full.text, tail)
     gap, rest = gap[: len(gap) - max(first - len(body), 0)], body[first:]
 
-    at, place = _shared(asked, gap, base, role_end)
+    at, place = _shared(asked, gap, base, role_end, others)
     prefill = asked[role_end:]
     if place == role_end and gap.startswith(prefill, at):
         at += len(prefill)
@@ -184,13 +185,14 @@ def cut(texts: Renderings, index: int, content: str) -> tuple[str, str]:
     return prompt[: len(prompt) - (len(asked) - place)], _trim_end(wire, needle)
 
 
-def _shared(asked: str, gap: str, base: int, role_end: int) -> tuple[int, int]:
+def _shared(asked: str, gap: str, base: int, role_end: int, others: Sequence[str] = ()) -> tuple[int, int]:
     """How far the text before an answer goes the same way as the prompt, and where the prompt is there. ``base``: where
-    the generation prompt begins, before which no header ends."""
+    the generation prompt begins, before which no header ends. ``others``: the text before other answers."""
     found = aligned(gap, asked, _ends(asked, base, role_end))
     if found is None:  # the answer has changed how the history is rendered
         at = outside_marker(gap, outside_marker(asked, common(gap, asked)))
-        return at, at if at >= base else len(asked)
+        place = at if at >= base else len(asked)
+        return max([at, *(outside_marker(gap, common(gap, other)) for other in others)]), place
     at, place = found
     more = outside_marker(asked, place + common(gap[at:], asked[place:role_end])) - place
     more = outside_marker(gap, at + max(more, 0)) - at
