@@ -20,7 +20,7 @@ import re
 import string
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import groupby, product
 from typing import Any, NamedTuple
 
@@ -342,9 +342,15 @@ def _sure(ins: Instruction) -> Instruction:
     if ins[0] == m.USUAL:
         return m.JUMP, ins[2]
     sure = ins[0] in _SURE
-    if ins[0] in (m.SPAN, m.CHARS):  # it may read a part of a name
-        sure = not any(ins[2](char).end() for char in _PLAIN + _ANY)
+    if ins[0] in (m.SPAN, m.CHARS):
+        sure = not _reads_names(ins[2])
     return ins if sure else _STOP
+
+
+@lru_cache(maxsize=1024)
+def _reads_names(match: Callable[[str], re.Match[str]]) -> bool:
+    """Whether what ``match`` matches may be a part of a name."""
+    return any(match(char).end() for char in _PLAIN + _ANY)
 
 
 def _compared(ins: Instruction) -> Iterable[str]:
