@@ -30,8 +30,8 @@ from ..definition.without_opener import after_names, ending, without_opener
 from . import instructions as m
 from .code import NEVER, WHITE, BrokenEnds, Code, Label, Place, stop_finder
 from .lines import Lines
-from .recovery import CompileNode, Recovery
-from .whole_answer import WholeAnswer, whole_answer_calls
+from .recovery import broken_call, guarded
+from .whole_answer import whole_answer, whole_answer_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,9 @@ class _Loop:
 class BodyCompiler:
     """Emits the code of reasoning at the start, of a body, and of its sections."""
 
-    def __init__(self, code: Code, outline: Outline, node: CompileNode, recovery: Recovery) -> None:
+    def __init__(self, code: Code, outline: Outline) -> None:
         self.code = code
         self.outline = outline
-        self.node = node
-        self.recovery = recovery
         self.reasoning = Label()
         """The place after the opener of reasoning, where the reasoning continues."""
 
@@ -126,7 +124,7 @@ class BodyCompiler:
         openers = first(node.span.open)
         self.code.unless(openers, absent, openers if self.outline.declared else ())
         opener = n.Sequence.of(n.Space(""), node.span.open)
-        self.code.attempt(partial(self.node, opener, at.markers), self.reasoning)
+        self.code.attempt(partial(self.code.node, opener, at.markers), self.reasoning)
         self.code.place(absent)
 
     def body(self, node: n.Body, at: Place) -> None:
@@ -146,8 +144,8 @@ class BodyCompiler:
         loop = _Loop(Label(), Label())
         again, closed, resume, broken, text, plain, over = (Label() for _ in range(7))
 
-        def guarded(read: Callable[[], None]) -> None:
-            self.recovery.guarded(read, again, broken, again)
+        def section(read: Callable[[], None]) -> None:
+            guarded(code, read, again, broken, again)
 
         bare = None if node.calls is None else without_opener(node.calls, outline.inner)
         self._between(parts, False)
@@ -155,30 +153,30 @@ class BodyCompiler:
         if thought is not None:
             self._opener(thought, opener)
         if outline.answers:
-            self.node(_FENCE, markers)
+            code.node(_FENCE, markers)
         if node.start is not None:
-            guarded(partial(self.node, node.start, at))
+            section(partial(code.node, node.start, at))
         if bare is not None:
-            guarded(partial(self.recovery.called, bare, at))
+            section(partial(code.called, bare, at))
         if outline.loose is not None:
             own, end = n.Choice.of(NEVER, *parts.exits), n.Choice.of(n.End(), *parts.ends)
-            guarded(partial(WholeAnswer(outline.loose, own, end).emit, code, self.node, at))
+            section(partial(whole_answer, code, outline.loose, own, end, at))
         code.place(loop.top)
         code.emit(m.TOP, over)
         code.unless((*parts.stops, *self._begins(m.CONTENT)), plain)
         for end in parts.ends:
-            code.attempt(partial(self.node, end, markers), over)
+            code.attempt(partial(code.node, end, markers), over)
         if thought is not None and outline.declared and self._unmistakable(tokens(thought.span.open)):
             self._opener(thought, opener)
         if sections:
             blank = partial(code.emit, m.BLANK, *self._markers(parts))
-            guarded(partial(code.sequence_of, [blank, partial(code.choice_of, sections)]))
-        for section in parts.empty:
-            code.attempt(partial(self.node, section, markers), closed)
+            section(partial(code.sequence_of, [blank, partial(code.choice_of, sections)]))
+        for empty in parts.empty:
+            code.attempt(partial(code.node, empty, markers), closed)
         code.emit(m.IF, m.OPENER_IS_TEXT, text)
         self._stray_closers(parts, at.markup, closed)
         for closer in parts.closers:
-            code.attempt(partial(self.node, closer, markers), closed)
+            code.attempt(partial(code.node, closer, markers), closed)
         code.place(text)
         self._stray((*parts.starts, *parts.marked), loop.top)
         inner = Label()
@@ -189,12 +187,11 @@ class BodyCompiler:
         stops = (*parts.stops, *self._begins(m.CONTENT))
         if bare is not None and (marks := after_names(bare)):
             lines = Lines(code.spellings(stops), code.spellings(marks))
-            self._lines(
-                lines, node.lead, plain, loop.top, partial(guarded, partial(self.recovery.called, bare, at))
-            )
+            headless = partial(section, partial(code.called, bare, at))
+            self._lines(lines, node.lead, plain, loop.top, headless)
         else:
             self._running_text(stops, plain, loop.top)
-        self.recovery.broken_call(broken, again, at.ends)
+        broken_call(code, broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.OPENER_IS_TEXT)
         self._between(parts, True)
@@ -203,7 +200,7 @@ class BodyCompiler:
         self._between(parts, False)
         code.place(resume)
         if bare is not None:
-            guarded(partial(self.recovery.called, bare, at))
+            section(partial(code.called, bare, at))
         if thought is not None and outline.declared:
             self._opener(thought, opener)
         code.emit(m.JUMP, loop.top)
@@ -242,8 +239,8 @@ class BodyCompiler:
         exits = parts.exits + parts.ends
         sections: list[Callable[[], None]] = []
         if node.calls is not None:
-            lead = partial(self.node, _part_of(node.lead), at)
-            called = partial(self.recovery.called, node.calls, at)
+            lead = partial(self.code.node, _part_of(node.lead), at)
+            called = partial(self.code.called, node.calls, at)
             sections.append(partial(self.code.sequence_of, [lead, called]))
         if node.reasoning is not None:
             place = at._replace(region=m.REASONING)
@@ -252,7 +249,7 @@ class BodyCompiler:
             sections.append(partial(self._section, place, node.reasoning, exits))
         if node.content is not None:
             sections.append(partial(self._section, at._replace(region=m.CONTENT), node.content, exits))
-        sections += [partial(self.node, mark, at.markers) for mark in parts.marks]
+        sections += [partial(self.code.node, mark, at.markers) for mark in parts.marks]
         return sections
 
     def _thought(self, node: n.Think, calls: Node | None, loop: _Loop, parts: _Sections, body: Place) -> None:
@@ -270,13 +267,13 @@ class BodyCompiler:
         code.place(self.reasoning)
         code.emit(m.CUT)
         code.emit(m.PLACE, at.region)
-        self.node(n.Many(span.open), markers)
+        code.node(n.Many(span.open), markers)
         code.place(scan)
         stops = [*closers, *exits, *(text for end in parts.ends for text in first(end))]
         code.text(at.region, stops, loop.top, "" if span.optional else _shown(closers))
         ways = self._closers(span.close, markers)
         for end in parts.ends:
-            code.attempt(partial(self.node, end, markers), loop.top, m.BACK)
+            code.attempt(partial(code.node, end, markers), loop.top, m.BACK)
         if calls is not None:
             strays = [
                 n.Tagged(n.Tag.STRAY, n.Token(text)) for text in self.outline.closers if text not in closers
@@ -297,8 +294,8 @@ class BodyCompiler:
         closers and the closer of the reasoning come between them and the end of the turn. All of it is held until
         then."""
         code = self.code
-        called = partial(self.recovery.called, calls, at)
-        spaced = partial(self.node, n.Space(""), at)
+        called = partial(code.called, calls, at)
+        spaced = partial(code.node, n.Space(""), at)
         ended = n.Peek(n.Choice.of(*ends, n.End()))
         over = n.Choice.of(
             ended, n.Sequence.of(n.Space(""), ended)
@@ -308,8 +305,8 @@ class BodyCompiler:
         code.emit(m.HOLD, draft)
         called()  # white space that an end begins with is left to it
         code.any_number(partial(code.sequence_of, [spaced, called]))
-        self.node(n.Many(n.Sequence.of(n.Space(""), n.Choice.of(NEVER, *strays))), at.markers)
-        self.node(n.Sequence.of(closed, over), at.markers)
+        code.node(n.Many(n.Sequence.of(n.Space(""), n.Choice.of(NEVER, *strays))), at.markers)
+        code.node(n.Sequence.of(closed, over), at.markers)
         code.emit(m.COMMIT, decided)
         code.place(decided)
         code.emit(m.UNSET, m.HELD)
@@ -342,17 +339,17 @@ class BodyCompiler:
         follows."""
         code, region, markers = self.code, at.region, at.markers
         opened, rest = _parted(span.open)
-        self.node(opened, markers)
+        code.node(opened, markers)
         code.emit(m.CUT)
         code.emit(m.PLACE, region)
-        self.node(rest, markers)
+        code.node(rest, markers)
         closers = first(span.close) if span.close is not None else ()
         done, loop = Label(), code.here()
         stops = [*closers, *(text for node in exits for text in first(node)), *self._begins(region)]
         code.text(region, stops, done, "" if span.optional else _shown(closers))
         ways = [] if span.close is None else self._closers(span.close, markers)
         for node in exits:
-            code.attempt(partial(self.node, node, markers), done, m.BACK)
+            code.attempt(partial(code.node, node, markers), done, m.BACK)
         self._answer(region, loop)
         code.any_character(region)
         code.emit(m.JUMP, loop)
@@ -364,7 +361,7 @@ class BodyCompiler:
         over, and what may still follow of the closer (the node beside the label) is read."""
         ways = [(*_parted(option), Label()) for option in _options(close)]
         for end, _, closed in ways:
-            self.code.attempt(partial(self.node, end, markers), closed)
+            self.code.attempt(partial(self.code.node, end, markers), closed)
         return [(rest, closed) for _, rest, closed in ways]
 
     def _closed(self, ways: list[tuple[Node, Label]], markers: Place, done: Label) -> None:
@@ -372,7 +369,7 @@ class BodyCompiler:
         for place, (rest, closed) in enumerate(ways, 1):
             self.code.place(closed)
             self.code.emit(m.PLACE, m.CONTENT)
-            self.node(rest, markers)
+            self.code.node(rest, markers)
             if place < len(ways):
                 self.code.emit(m.JUMP, done)
 

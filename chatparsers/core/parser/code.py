@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from ...values.stops import StopFinder
@@ -67,7 +67,10 @@ class Label:
 
 
 class Code:
-    """Instructions, in the order in which they are emitted."""
+    """Instructions, in the order in which they are emitted. ``node`` emits those of a node at its place; the compiler
+    sets it."""
+
+    node: Callable[[Node, Place], None]
 
     def __init__(self, alphabet: Alphabet) -> None:
         self.alphabet = alphabet
@@ -90,8 +93,12 @@ class Code:
         self.place(label)
         return label
 
-    def called(self, key: Hashable, code: Callable[[], Any]) -> None:
-        """Calls what ``code`` emits as a subroutine. It is in the program once for each key."""
+    def called(self, node: Node, at: Place) -> None:
+        """Calls the code of ``node`` as a subroutine, which is in the program once for each place."""
+        self.subroutine((id(node), *at[:3], *map(id, at.after)), partial(self.node, node, at))
+
+    def subroutine(self, key: Hashable, code: Callable[[], Any]) -> None:
+        """Calls what ``code`` emits. It is in the program once for each key."""
         if key not in self.entries:
             self.entries[key] = Label(), code
         self.emit(m.CALLSUB, self.entries[key][0])

@@ -34,7 +34,7 @@ from .body import UNDECLARED, BodyCompiler, Outline, outline
 from .code import WHITE, BrokenEnds, Code, Label, Place, stop_finder
 from .instructions import Item, Program
 from .names import JSON_INSIDE, Names, Parts
-from .recovery import Recovery
+from .recovery import calls
 from .usual import usual
 
 
@@ -86,8 +86,8 @@ class _Compiler:
         spelt = code.spellings(text for part in sections for text in (*tokens(part), *_headers(part)))
         self.markers = tuple(dict.fromkeys([*code.alphabet.chars.values(), *spelt]))
         """The markers of calls as the machine's text spells them, and every special token."""
-        self.recovery = Recovery(code, self.node, self.called, self.begun)
-        self.turn = BodyCompiler(code, outline, self.node, self.recovery)
+        code.node = self.node
+        self.turn = BodyCompiler(code, outline)
 
     def node(self, node: Node, at: Place) -> None:
         compile = _COMPILERS.get(type(node))
@@ -197,16 +197,7 @@ class _Compiler:
 
     def ref(self, node: n.Ref, at: Place) -> None:
         at = at._replace(after=())
-        self.code.called((node.name, at), partial(self.node, self.rules[node.name], at))
-
-    def begun(self, ends: BrokenEnds) -> None:
-        at = Place(m.MARKUP, m.MARKUP, ends)
-        self.code.called((_BEGUN, ends), partial(self.node, ends.begun, at))
-
-    def called(self, node: Node, at: Place) -> None:
-        """Calls the code of ``node``, which is in the program once for each place."""
-        key = (id(node), *at[:3], *map(id, at.after))
-        self.code.called(key, partial(self.node, node, at))
+        self.code.subroutine((node.name, at), partial(self.node, self.rules[node.name], at))
 
     def tagged(self, node: n.Tagged, at: Place) -> None:
         if node.tag is n.Tag.THOUGHT:
@@ -373,7 +364,7 @@ class _Compiler:
     # the turn
 
     def calls(self, node: n.Calls, at: Place) -> None:
-        self.recovery.calls(node, at)
+        calls(self.code, node, at)
 
     def think(self, node: n.Think, at: Place) -> None:
         self.turn.think(node, at)
@@ -381,9 +372,6 @@ class _Compiler:
     def body(self, node: n.Body, at: Place) -> None:
         self.turn.body(node, at)
 
-
-_BEGUN = object()
-"""In place of a rule's name: the beginning of a section."""
 
 _LITERALS = [*"\"'[({+-.0123456789", "True", "False", "None", "true", "false", "null"]
 """How a value without a name begins."""

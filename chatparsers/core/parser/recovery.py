@@ -17,9 +17,6 @@ from ..definition.tree import begins, head, tokens
 from . import instructions as m
 from .code import BrokenEnds, Code, Label, Place
 
-CompileNode = Callable[[Node, Place], None]
-"""Emits a node's code for a place."""
-
 _MOST_BETWEEN = 8
 """The most markers between a broken call and the next one. If no call follows, a run is read anew from each of them."""
 
@@ -34,123 +31,118 @@ class _Next(NamedTuple):
     texts: tuple[str, ...]
 
 
-class Recovery:
-    """Emits the code of recovery."""
+def guarded(code: Code, section: Callable[[], Any], done: Label, broken: Label, closed: Label) -> None:
+    """Emits ``section`` with a recovery point. A failure inside a call continues at ``broken``, a failure after a
+    call at ``closed``. If it fails before it commits, the machine tries the code that follows."""
+    found, absent, goes_on = Label(), Label(), Label()
+    code.emit(m.RECOVER, broken, closed)
+    code.emit(m.CHOICE, absent)
+    section()
+    code.emit(m.COMMIT, found)
+    code.place(found)
+    code.emit(m.COMMIT, done)
+    code.place(absent)
+    code.emit(m.COMMIT, goes_on)
+    code.place(goes_on)
 
-    def __init__(
-        self, code: Code, node: CompileNode, called: CompileNode, begun: Callable[[BrokenEnds], None]
-    ) -> None:
-        self.code = code
-        self.node = node
-        self.called = called
-        """Emits a call of a node's code, which is emitted once for each place."""
-        self.begun = begun
-        """Emits a look for the beginning of a section."""
 
-    def guarded(self, section: Callable[[], Any], done: Label, broken: Label, closed: Label) -> None:
-        """Emits ``section`` with a recovery point. A failure inside a call continues at ``broken``, a failure after a
-        call at ``closed``. If it fails before it commits, the machine tries the code that follows."""
-        code = self.code
-        found, absent, goes_on = Label(), Label(), Label()
-        code.emit(m.RECOVER, broken, closed)
-        code.emit(m.CHOICE, absent)
-        section()
-        code.emit(m.COMMIT, found)
-        code.place(found)
-        code.emit(m.COMMIT, done)
-        code.place(absent)
-        code.emit(m.COMMIT, goes_on)
-        code.place(goes_on)
+def broken_call(code: Code, entry: Label, loop: Label, ends: BrokenEnds) -> None:
+    """Reads the rest of a broken call: all up to the next place where something may begin."""
+    over = Label()
+    code.place(entry)
+    code.emit(m.MARK, m.BROKEN_BEGIN, None)
+    _read_over(code, m.CALL, ends, over)
+    code.place(over)
+    code.emit(m.MARK, m.BROKEN_END, None)
+    code.emit(m.JUMP, loop)
 
-    def broken_call(self, entry: Label, loop: Label, ends: BrokenEnds) -> None:
-        """Reads the rest of a broken call: all up to the next place where something may begin."""
-        code = self.code
-        over = Label()
+
+def calls(code: Code, node: Calls, at: Place) -> None:
+    """Reads one call or several. White space that separates calls may also come before what closes them."""
+    closed = at
+    at = at._replace(after=(Many(Sequence.of(node.separator, node.item)), *at.after))
+    item: Callable[[], None] = partial(code.node, node.item, at)
+    following = _next(node.item, node.separator)
+    if following is not None:
+        item = partial(_recovered, code, item, following, at)
+    # A loop of `item separator`, so that the long code of a call is there once. Before each further call is a
+    # choice point, which `COMMIT` drops; in its place stands a return address before the first: no way back.
+    again, more, over = Label(), Label(), Label()
+    code.emit(m.CALLSUB, again)
+    code.place(again)
+    item()
+    code.emit(m.COMMIT, more)
+    code.place(more)
+    if texts := begins(node.separator, node.item):
+        code.unless(texts, over, texts)
+    code.emit(m.CHOICE, over)
+    code.node(node.separator, at)
+    code.emit(m.JUMP, again)
+    code.place(over)
+    if closed.after and isinstance(node.separator, Space):
+        code.node(node.separator, closed)
+
+
+def _recovered(code: Code, item: Callable[[], None], following: _Next, at: Place) -> None:
+    """Reads one call. If it breaks after its header, or is not closed, the parser still reads the next call of its
+    kind. That call must name a declared tool and begin as the format writes it."""
+    markers = at.markers
+    again, done = Label(), Label()
+    broken, unclosed = Label(), Label()
+    code.place(again)
+    code.emit(m.RECOVER, broken, unclosed)
+    item()
+    code.emit(m.COMMIT, done)
+    for entry, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
+        found, lost = Label(), Label()
         code.place(entry)
-        code.emit(m.MARK, m.BROKEN_BEGIN, None)
-        scan = code.here()
-        code.text(m.CALL, ends.unclosed)
-        self._over(over, ends.broken, ends)
-        code.any_character(m.CALL)
-        code.emit(m.JUMP, scan)
-        code.place(over)
-        code.emit(m.MARK, m.BROKEN_END, None)
-        code.emit(m.JUMP, loop)
-
-    def calls(self, node: Calls, at: Place) -> None:
-        """Reads one call or several. White space that separates calls may also come before what closes them."""
-        closed = at
-        at = at._replace(after=(Many(Sequence.of(node.separator, node.item)), *at.after))
-        item: Callable[[], None] = partial(self.node, node.item, at)
-        following = _next(node.item, node.separator)
-        if following is not None:
-            item = partial(self._recovered, item, following, at)
-        # A loop of `item separator`, so that the long code of a call is there once. Before each further call is a
-        # choice point, which `COMMIT` drops; in its place stands a return address before the first: no way back.
-        code = self.code
-        again, more, over = Label(), Label(), Label()
-        code.emit(m.CALLSUB, again)
-        code.place(again)
-        item()
-        code.emit(m.COMMIT, more)
-        code.place(more)
-        if texts := begins(node.separator, node.item):
-            code.unless(texts, over, texts)
-        code.emit(m.CHOICE, over)
-        self.node(node.separator, at)
+        if region == m.CALL:
+            code.emit(m.MARK, m.BROKEN_BEGIN, None)
+        _read_over(code, region, at.ends, lost, following, found)
+        code.place(lost)
+        if region == m.CALL:
+            code.emit(m.MARK, m.BROKEN_END, None)
+        code.emit(m.ABANDON)
+        code.place(found)
+        if region == m.CALL:
+            code.emit(m.MARK, m.BROKEN_END, None)
+        _gap(code, following, markers)
         code.emit(m.JUMP, again)
-        code.place(over)
-        if closed.after and isinstance(node.separator, Space):
-            self.node(node.separator, closed)
+    code.place(done)
 
-    def _recovered(self, item: Callable[[], None], following: _Next, at: Place) -> None:
-        """Reads one call. If it breaks after its header, or is not closed, the parser still reads the next call of its
-        kind. That call must name a declared tool and begin as the format writes it."""
-        code, ends, markers = self.code, at.ends, at.markers
-        again, done = Label(), Label()
-        broken, unclosed = Label(), Label()
-        code.place(again)
-        code.emit(m.RECOVER, broken, unclosed)
-        item()
-        code.emit(m.COMMIT, done)
-        for entry, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
-            found, lost = Label(), Label()
-            code.place(entry)
-            if region == m.CALL:
-                code.emit(m.MARK, m.BROKEN_BEGIN, None)
-            scan = code.here()
-            code.text(region, (*following.texts, *ends.unclosed))
-            begins = partial(code.called, (id(following), markers), partial(self._begins, following, markers))
-            code.attempt(begins, found, m.BACK)
-            self._over(lost, ends.broken if region == m.CALL else ends.unclosed, ends)
-            code.any_character(region)
-            code.emit(m.JUMP, scan)
-            code.place(lost)
-            if region == m.CALL:
-                code.emit(m.MARK, m.BROKEN_END, None)
-            code.emit(m.ABANDON)
-            code.place(found)
-            if region == m.CALL:
-                code.emit(m.MARK, m.BROKEN_END, None)
-            self._gap(following, markers)
-            code.emit(m.JUMP, again)
-        code.place(done)
 
-    def _begins(self, following: _Next, at: Place) -> None:
-        self._gap(following, at)
-        self.node(following.begin, at)
+def _read_over(
+    code: Code,
+    region: int,
+    ends: BrokenEnds,
+    over: Label,
+    following: _Next | None = None,
+    found: Label | None = None,
+) -> None:
+    """Reads the text after a call that went wrong, up to ``following``, the next call, where it goes to ``found``.
+    Goes to ``over`` where a text of ``ends`` comes, something begins, or the text ends."""
+    scan = code.here()
+    code.text(region, (*(following.texts if following is not None else ()), *ends.unclosed))
+    markers = Place(m.MARKUP, m.MARKUP, ends)
+    if following is not None and found is not None:
+        begins = partial(_begins, code, following, markers)
+        code.attempt(partial(code.subroutine, (id(following), markers), begins), found, m.BACK)
+    code.follows(over, ends.broken if region == m.CALL else ends.unclosed, True)
+    code.attempt(partial(code.called, ends.begun, markers), over, m.BACK)
+    code.any_character(region)
+    code.emit(m.JUMP, scan)
 
-    def _gap(self, following: _Next, at: Place) -> None:
-        if following.most == 1:
-            self.node(following.gap, at)
-        else:
-            self.code.up_to(following.most, partial(self.called, following.gap, at))
 
-    def _over(self, over: Label, texts: tuple[str, ...], ends: BrokenEnds) -> None:
-        """Goes to ``over`` where the text after a call that went wrong is over: at one of ``texts``, at something that
-        begins, or at the end of the text."""
-        self.code.follows(over, texts, True)
-        self.code.attempt(partial(self.begun, ends), over, m.BACK)
+def _begins(code: Code, following: _Next, at: Place) -> None:
+    _gap(code, following, at)
+    code.node(following.begin, at)
+
+
+def _gap(code: Code, following: _Next, at: Place) -> None:
+    if following.most == 1:
+        code.node(following.gap, at)
+    else:
+        code.up_to(following.most, partial(code.called, following.gap, at))
 
 
 def _next(item: Node, separator: Node) -> _Next | None:

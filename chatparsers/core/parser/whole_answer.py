@@ -20,7 +20,6 @@ from ..definition.nodes import Chars, Choice, Node, Not, Peek, Sequence, Space, 
 from . import instructions as m
 from .alphabet import HIDDEN
 from .code import WHITE, Code, Label, Place
-from .recovery import CompileNode
 
 _FITS = "chatparsers.grammar.schemas.judge:fits"
 _GAP = Sequence.of(Space(""), Choice.of(",", ""), Space(""))
@@ -37,55 +36,47 @@ def whole_answer_calls(options: Options) -> Node | None:
     return Builder(options).json_calls()
 
 
-class WholeAnswer:
-    """Emits the code that reads an answer which is one fence, one pair of tags or bare JSON, and nothing else.
+def whole_answer(code: Code, calls: Node, own: Node, end: Node, at: Place) -> None:
+    """Reads an answer which is one fence, one pair of tags or bare JSON, and nothing else; fails before any of its
+    ``calls`` is certain. ``own``: how the format's own sections begin; what begins so is left to them. ``end``: what
+    ends the turn."""
+    fence = Sequence.of("```", Chars(r"\w-", 0), Space(""))
+    tag = Sequence.of(Not(own), "<", Chars(r"\w:|-"), ">", Space(""))
+    wrappers = (
+        (fence, Sequence.of(Space(""), "```")),
+        (tag, Sequence.of(Space(""), "</", Chars(r"\w:|-"), ">")),
+        (Sequence(()), Sequence(())),
+    )
+    code.choice_of([partial(_wrapped, code, calls, end, at, *wrapper) for wrapper in wrappers])
 
-    ``own``: how the format's own sections begin; what begins so is left to them. ``end``: what ends the turn.
-    """
 
-    def __init__(self, calls: Node, own: Node, end: Node) -> None:
-        fence = Sequence.of("```", Chars(r"\w-", 0), Space(""))
-        tag = Sequence.of(Not(own), "<", Chars(r"\w:|-"), ">", Space(""))
-        self.calls = calls
-        self.end = end
-        self.wrappers: tuple[tuple[Node, Node], ...] = (
-            (fence, Sequence.of(Space(""), "```")),
-            (tag, Sequence.of(Space(""), "</", Chars(r"\w:|-"), ">")),
-            (Sequence(()), Sequence(())),
-        )
+def _wrapped(code: Code, calls: Node, end: Node, at: Place, open: Node, close: Node) -> None:
+    whole = Label()
+    code.emit(m.SPAN, at.markup, _unseen)
+    code.node(open, at.markers)
+    code.attempt(partial(_ahead, code, end, at, close), whole, m.BACK)
+    code.emit(m.FAIL)
+    code.place(whole)
+    code.node(calls, at)
+    code.node(close, at.markers)
+    code.emit(m.SPAN, at.markup, _unseen)
 
-    def emit(self, code: Code, node: CompileNode, at: Place) -> None:
-        """Reads calls, or fails before any of them is certain."""
-        code.choice_of([partial(self._wrapped, code, node, at, *wrapper) for wrapper in self.wrappers])
 
-    def _wrapped(self, code: Code, node: CompileNode, at: Place, open: Node, close: Node) -> None:
-        whole = Label()
-        code.emit(m.SPAN, at.markup, _unseen)
-        node(open, at.markers)
-        code.attempt(partial(self._ahead, code, node, at, close), whole, m.BACK)
-        code.emit(m.FAIL)
-        code.place(whole)
-        node(self.calls, at)
-        node(close, at.markers)
-        code.emit(m.SPAN, at.markup, _unseen)
+def _ahead(code: Code, end: Node, at: Place, close: Node) -> None:
+    read = Json().value(code.alphabet.spellings)
 
-    def _ahead(self, code: Code, node: CompileNode, at: Place, close: Node) -> None:
-        read = Json().value(code.alphabet.spellings)
+    def value(*before: Node) -> None:
+        code.node(Sequence.of(*before), at.markers)
+        code.emit(m.VALUE, m.MARKUP, lambda machine: _DeclaredCalls(machine.tools, read(UNKNOWN, "")), False)
 
-        def value(*before: Node) -> None:
-            node(Sequence.of(*before), at.markers)
-            code.emit(
-                m.VALUE, m.MARKUP, lambda machine: _DeclaredCalls(machine.tools, read(UNKNOWN, "")), False
-            )
+    def objects() -> None:
+        value(Peek(as_node("{")))
+        code.any_number(partial(value, _GAP, Peek(as_node("{"))))
 
-        def objects() -> None:
-            value(Peek(as_node("{")))
-            code.any_number(partial(value, _GAP, Peek(as_node("{"))))
-
-        code.choice_of([partial(value, Peek(as_node("["))), objects])
-        node(close, at.markers)
-        code.emit(m.SPAN, at.markup, _unseen)
-        node(self.end, at.markers)
+    code.choice_of([partial(value, Peek(as_node("["))), objects])
+    code.node(close, at.markers)
+    code.emit(m.SPAN, at.markup, _unseen)
+    code.node(end, at.markers)
 
 
 class _DeclaredCalls(Transcoder):
