@@ -263,15 +263,18 @@ class PythonScanner(Transcoder):
             self.key = True
         if char == '"' or char == "'":
             match = _whole_string(text, i) if state != _JOIN else None
-            if match and (self.stack or self._string_over(text, match.end()) > 0):
-                end = match.end()
+            over = 0 if match is None else 1 if self.stack else self._string_over(text, match.end())
+            if match and (over > 0 or (over and not final)):
+                end = match.end() if over > 0 else match.end() - 1
                 if char == "'":
-                    inside = text[i + 1 : end - 1]
+                    inside = text[i + 1 : match.end() - 1]
                     if '"' in inside or "\\'" in inside:
                         inside = requoted(inside)
-                    self.parts += (text[self.kept : i], '"', inside, '"')
+                    self.parts += (text[self.kept : i], '"', inside, '"' if over > 0 else "")
                     self.kept = end
-                if not self.key:
+                if over < 0:
+                    self.mode, self.state, self.waiting = char, _STRING, True
+                elif not self.key:
                     self._over()
                 elif text.startswith(": ", end):
                     self.state = _VALUE
