@@ -34,6 +34,7 @@ from ..message import (
 )
 from . import instructions as m
 from .call import Call, call_id, joined
+from .instructions import ARG_NAME, ARGUMENT, CALL, CALL_BEGIN, CALL_END, CONTENT, MARKUP, NOTE, REASONING
 from .past import Past, backwards, beginning, gathered, sealed, shortened, since, size
 from .so_far import Reader
 from .start import StreamTurn
@@ -155,14 +156,14 @@ class Transcript:
 
     def sink(self, region: int) -> Sink | None:
         """What becomes of a piece of the region; None if it must come through `apply`."""
-        if region == m.ARGUMENT:
+        if region == ARGUMENT:
             call = self.call
             if call is None or not call.started or call.again or self.checks is not None:
                 return None
             return partial(CallArguments, call.index), call.arguments
-        if region == m.CONTENT:
+        if region == CONTENT:
             return None if self.answer is not None else (Content, self.content)
-        return (Reasoning, self.reasoning) if region == m.REASONING else None
+        return (Reasoning, self.reasoning) if region == REASONING else None
 
     @property
     def count(self) -> int:
@@ -211,11 +212,11 @@ class Transcript:
         ``kind``."""
         past = self.past
         past = past._replace(pieces=shortened(past.pieces, self.pieces, length))
-        if kind == m.CALL and self.call is not None:
+        if kind == CALL and self.call is not None:
             self.call.shorten(length)
-        elif kind == m.CONTENT:
+        elif kind == CONTENT:
             past = past._replace(content=shortened(past.content, self.content, length))
-        elif kind == m.REASONING:
+        elif kind == REASONING:
             past = past._replace(reasoning=shortened(past.reasoning, self.reasoning, length))
         if self.length > end:
             self.length = end
@@ -244,23 +245,23 @@ class Transcript:
         again = bool(events)  # whether neighbours may be of one kind
         said: list[str] = []  # of the call's arguments: it becomes one event
         for op, raw, value in items:
-            if op == m.MARKUP and length >= origin:
+            if op == MARKUP and length >= origin:
                 if raw:
-                    if region != m.MARKUP:
-                        self.runs.append((length, m.MARKUP))
-                        region = m.MARKUP
+                    if region != MARKUP:
+                        self.runs.append((length, MARKUP))
+                        region = MARKUP
                     length += len(raw)
                 continue
-            if op == m.ARG_NAME and call is not None:
+            if op == ARG_NAME and call is not None:
                 call.give(value)
             if raw:
                 if length < origin:
                     clipped = min(len(raw), origin - length)
                     length += clipped
                     raw = raw[clipped:]
-                if spelling is not None and m.CONTENT <= op <= m.REASONING:
+                if spelling is not None and CONTENT <= op <= REASONING:
                     for dropped, text in spelling.runs(raw):
-                        kind = m.MARKUP if dropped else op
+                        kind = MARKUP if dropped else op
                         if kind != region and text:
                             self.runs.append((length, kind))
                             region = kind
@@ -268,30 +269,30 @@ class Transcript:
                     raw = spelling.text(raw)
                 elif raw:
                     kind = op
-                    if op > m.CALL:
-                        kind = m.MARKUP if call is not None and call.again else m.CALL
+                    if op > CALL:
+                        kind = MARKUP if call is not None and call.again else CALL
                     if kind != region:
                         self.runs.append((length, kind))
                         region = kind
                     length += len(raw)
-            if op == m.ARGUMENT:
+            if op == ARGUMENT:
                 if call is not None and value and not call.again:
                     said.append(value if spelling is None else spelling.json(value))
-            elif op == m.ARG_NAME:
+            elif op == ARG_NAME:
                 if call is not None and call.again:
                     begin = length - len(raw)
                     self.note("repeated-argument", begin, "an argument that the call has not given")
                 elif call is not None:
                     said.append(f'{", " if call.members else "{"}"{escape(value)}": ')
                     call.members += 1
-            elif op == m.CALL:
+            elif op == CALL:
                 if call is not None and call.broken and raw:
                     said.append(raw if spelling is None else spelling.full(raw))
-            elif op == m.NOTE:
+            elif op == NOTE:
                 self.note(*value)
-            elif op >= m.CALL:
+            elif op >= CALL:
                 if call is not None:
-                    if op == m.CALL_END:
+                    if op == CALL_END:
                         if call.members > 0:
                             said.append("}")
                         elif not (said or call.arguments or call.past):
@@ -299,7 +300,7 @@ class Transcript:
                     if said:
                         self._argue(call, "".join(said), events)
                         said.clear()
-                if op == m.CALL_BEGIN:
+                if op == CALL_BEGIN:
                     if self.unwanted:
                         self.note("unwanted-call", length, "no call")
                     else:
@@ -309,7 +310,7 @@ class Transcript:
                     self.length = length
                     self._in_call(call, op, raw, value, events)
                     call = self.call
-            elif op == m.CONTENT:
+            elif op == CONTENT:
                 text = raw if value is None else value if spelling is None else spelling.text(value)
                 if text:
                     self.content.append(text)
@@ -319,7 +320,7 @@ class Transcript:
                         wrong = self.answer.wrong
                         self.answer.read(text)
                         self._judge_answer(wrong, length - len(raw))
-            elif raw and op == m.REASONING:
+            elif raw and op == REASONING:
                 self.reasoning.append(raw)
                 events.append(Reasoning(raw))
                 again = True
@@ -338,7 +339,7 @@ class Transcript:
         elif op == m.ARGS_BEGIN:
             call.members = 0
             self._start(call, events)
-        elif op == m.CALL_END:
+        elif op == CALL_END:
             call.complete = True
             if call.index:
                 self._compare(call)
@@ -533,7 +534,7 @@ class Transcript:
         """The call that the position ``at`` is in. A token comes before the machine has read it, and before other ids
         of its piece, so the call that is open then says nothing."""
         run = bisect_right(self.runs, at, key=_start) - 1
-        if run < 0 or self.runs[run][1] != m.CALL:
+        if run < 0 or self.runs[run][1] != CALL:
             return None
         calls = self.calls if self.call is None else [*self.calls, self.call]
         call = bisect_right(calls, at, key=attrgetter("start")) - 1
@@ -579,8 +580,8 @@ class Transcript:
             if not over and not start < stop <= self.length:
                 break
             run = max(bisect_right(runs, start, key=_start) - 1, 0)
-            kind = runs[run][1] if runs else m.MARKUP
-            while kind == m.MARKUP and run + 1 < len(runs) and runs[run + 1][0] < stop:
+            kind = runs[run][1] if runs else MARKUP
+            while kind == MARKUP and run + 1 < len(runs) and runs[run + 1][0] < stop:
                 run += 1
                 kind = runs[run][1]
             found.append(KINDS[kind])
