@@ -97,11 +97,9 @@ class Machine(MachineState):
         A piece in which the search finds nothing would become trail items unchanged. The search is None where only the
         value's transcoder can decide this.
         """
-        if self.live:
+        if self.live or self.i < len(self.text):
             return None
         ins = self.program.code[self.ip]
-        if self.i < len(self.text):
-            return None if self.value is None else (ins[1], None)
         if ins[0] == TEXT:
             return ins[1], ins[2].plain
         if ins[0] == LINES:
@@ -541,7 +539,7 @@ class Machine(MachineState):
         if before:
             self.gather()
         if trail and self.program.lines:
-            self.line_ended = self._ends_line(trail)
+            self.line_ended = self.calling or self._ends_line(trail)
         self.trail = []
         return trail
 

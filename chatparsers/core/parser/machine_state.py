@@ -83,17 +83,17 @@ class MachineState:
         return other
 
     def hold(self, piece: str) -> bool:
-        """Adds ``piece`` to the window, if it goes on with the text that is held and does not end it."""
-        if len(piece) >= len(self.rest) or not self.rest.startswith(piece):
+        """Adds ``piece`` to the window, if it goes on with the text that is held and does not end it, or if the open
+        value would hold all of that too."""
+        rest = self.rest
+        if rest:
+            if len(piece) >= len(rest) or not rest.startswith(piece):
+                return False
+            self.rest = rest[len(piece) :]
+        elif self.value is None or not self.value.holds(self.text[self.i :] + piece):
             return False
-        self.rest = self.rest[len(piece) :]
         self.text += piece
         return True
-
-    def release(self) -> str:
-        """Gives up the text that the open value has left. It is read elsewhere."""
-        held, self.text, self.i = self.text[self.i :], "", 0
-        return held
 
     def skip_to(self, position: int, held: str, line: bool) -> None:
         """Continues at ``position`` of the text, where ``held`` begins. The text before it was read elsewhere, as

@@ -56,10 +56,10 @@ class Step:
 
     def begun(self, machine: Machine, text: str, match: re.Match[str]) -> bool:
         """Whether the window ends within the text, after a name that ``match`` has."""
-        literal, at = self.more[(match.lastindex or 1) - 1], match.end()
-        if len(text) - at > len(literal) or not literal.startswith(text[at:]):
+        literal, begun = self.more[(match.lastindex or 1) - 1], text[match.end() :]
+        if not literal.startswith(begun):
             return False
-        machine.rest = literal[len(text) - at :]
+        machine.rest = literal[len(begun) :]
         return True
 
 

@@ -138,7 +138,7 @@ class Stream:
                 return [self._make(piece)]
             if self._value is not None:
                 return self._feed_value(self._value, piece)
-            if self._machine.rest and self._machine.hold(piece):
+            if self._machine.hold(piece):
                 self._pieces.append(piece)
                 self._fed += len(piece)
                 return []
@@ -460,7 +460,7 @@ class Stream:
             events.append(self._make(text))
         elif self._value is not None:
             events += self._feed_value(self._value, text)
-        elif self._machine.rest and self._machine.hold(text):
+        elif self._machine.hold(text):
             self._pieces.append(text)
             self._fed += len(text)
         else:
@@ -542,7 +542,7 @@ class Stream:
         items = machine.feed(text, scanned)
         if items:
             self._transcript.apply(items, events)
-        if machine.value is not None or machine.i == len(machine.text):
+        if machine.i == len(machine.text):
             self._settle()
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:
@@ -589,8 +589,6 @@ class Stream:
         if region == m.ARGUMENT:
             self._kind = m.CALL
             self._value = self._machine.value
-            if self._machine.i < len(self._machine.text):
-                self._held = self._machine.release()
 
     def _catch_up(self) -> None:
         """Moves the machine past the pieces that took the shortcut."""

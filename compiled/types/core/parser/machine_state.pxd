@@ -13,8 +13,8 @@ cdef class MachineState:
     cdef public Transcoder value
     @cython.locals(other=MachineState)
     cpdef object copy(self)
+    @cython.locals(rest=str)
     cpdef bint hold(self, str piece) except -1
-    cpdef str release(self)
     cpdef skip_to(self, Py_ssize_t position, str held, bint line)
     @cython.locals(items=list, height=Py_ssize_t, kind=int, ip=Py_ssize_t, after=Py_ssize_t, calling=bint)
     cdef list _final(self, Py_ssize_t length)
