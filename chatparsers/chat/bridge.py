@@ -16,7 +16,7 @@ Invariant: a step whose kind is not proved renders the whole conversation.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -168,14 +168,17 @@ class History(NamedTuple):
     since: frozenset[str] = frozenset()
     last: str = ""
 
-    def then(self, message: Mapping[str, Any], asked: Asked) -> History:
-        """The history with one more message. ``asked``: what the template asks of its texts; two texts that answer
+    def then(self, messages: Iterable[Mapping[str, Any]], asked: Asked) -> History:
+        """The history with more messages. ``asked``: what the template asks of their texts; two texts that answer
         otherwise make two kinds, so that no proof is used for a text by which the template goes another way."""
-        kind = _kind(message, asked)
-        pair = f"{self.last}>{kind}"
-        if message.get("role") == "user":
-            return History(self.before | self.since | {pair}, frozenset(), kind)
-        return History(self.before, self.since | {pair}, kind)
+        before, since, last = self
+        for message in messages:
+            kind = _kind(message, asked)
+            since |= {f"{last}>{kind}"}
+            last = kind
+            if message.get("role") == "user":
+                before, since = before | since, frozenset()
+        return History(before, since, last)
 
 
 def _kind(message: Mapping[str, Any], asked: Asked) -> str:

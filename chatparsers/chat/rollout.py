@@ -67,20 +67,19 @@ class Rollout(Shown):
             )
         self.history, self.count_stop = history, count_stop
         self._spoken: Spoken | None = None
-        exact = history == "exact"
-        self._line = Line(request, own(messages), exact=exact, count_stop=count_stop, quiet=quiet)
+        self._line = Line.of(request, own(messages), history == "exact", count_stop, quiet)
 
     # what a user asks
 
     @property
     def breaks(self) -> list[Break]:
         """Where the template rewrote what was given or sampled, so that a new segment began."""
-        return self._line.breaks
+        return list(self._line.breaks)
 
     @property
     def differs(self) -> list[Difference]:
         """Where the ids differ from what the template would write."""
-        return self._line.differs
+        return list(self._line.differs)
 
     @property
     def ids(self) -> list[int]:
@@ -151,7 +150,8 @@ class Rollout(Shown):
         spoken = (self._spoken or Spoken(self._numbered())).heard(chunk, finish_reason)
         dropped = spoken.dropped - (self._spoken.dropped if self._spoken is not None else 0)
         if dropped:
-            self._line.differ("dropped", len(self._line.messages), f"{dropped} ids after the stop", "")
+            index, told = len(self._line.messages), f"{dropped} ids after the stop"
+            self._line = self._line.differing(Difference("dropped", index, told, ""))
         self._spoken = spoken
         return spoken.message
 
@@ -203,15 +203,8 @@ class Rollout(Shown):
             raise RequestError(
                 "append: expected messages of other roles, found an assistant's: give its ids to `sampled`"
             )
-        before = self._saved()
-        try:
-            if self._spoken is not None:
-                self._line.close(self._spoken)
-                self._spoken = None
-            self._line.append(new, changes)
-        except BaseException:
-            self.__dict__.update(before)
-            raise
+        line = self._line if self._spoken is None else self._line.closed(self._spoken)
+        self._line, self._spoken = line.appended(new, changes), None
 
     @property
     def placeholders(self) -> list[Placeholder]:
@@ -234,7 +227,7 @@ class Rollout(Shown):
             raise RequestError(f"expand: expected one of Rollout.placeholders, found {placeholder}")
         ((place, number),) = found
         *before, last = self._line.segments
-        self._line.segments = (*before, last.expanded(place, number, list(ids)))
+        self._line = replace(self._line, segments=(*before, last.expanded(place, number, list(ids))))
 
     def fork(self) -> Rollout:
         """An independent copy at this point. It shares what was so far, so it costs little.
@@ -247,7 +240,7 @@ class Rollout(Shown):
         (1, 2)
         """
         other = Rollout.__new__(Rollout)
-        other.__dict__.update(self._saved())
+        other.__dict__.update(self.__dict__)
         return other
 
     def rebased(
@@ -281,8 +274,7 @@ class Rollout(Shown):
                 held[index] = replace(same[0][1], index=index)
                 if len(same) > 1:  # the next one that says the same is another
                     found[answer_key(message)].remove(same[0])
-        other = Rollout.__new__(Rollout)
-        other.__dict__.update(self.__dict__)
+        other = self.fork()
         other._spoken, other._line = None, self._line.rebased(given, held, changes)
         return other
 
@@ -346,9 +338,6 @@ class Rollout(Shown):
         """The turn, whose calls get other ids than those of earlier answers."""
         turn = self._line.turn
         return turn._replace(id_seed=f"{turn.id_seed}{len(self._line.messages)}")
-
-    def _saved(self) -> dict[str, Any]:
-        return {**self.__dict__, "_line": self._line.copy()}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Rollout:
         return self.fork()
