@@ -36,15 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Dialect", "Format", "GrammarReader", "ReasoningMode", "ToolChoice", "Turn"]
 
-_DOCUMENT = "chatparsers.document:to_data"
-_FROM_DOCUMENT = "chatparsers.document:read_document"
-_GRAMMAR = "chatparsers.grammar:write"
-_GUIDE = "chatparsers.guide:open_guide"
-_MARKER_IDS = "chatparsers.tokens.feed:marker_ids"
-_RENDER = "chatparsers.writer:render"
-_TEXT = "chatparsers.tokens.feed:text_of"
-_STOP_IDS = "chatparsers.tokens.feed:stop_ids"
-
 Dialect: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
 GrammarReader: TypeAlias = Literal["llama.cpp", "xgrammar"] | str
 ReasoningMode: TypeAlias = Literal["split", "inline"]
@@ -116,7 +107,7 @@ class Format(Shown):
         >>> chatparsers.Format.from_data(document).name
         'hermes-2-pro'
         """
-        found: dict[str, Any] = load_reference(_DOCUMENT)(self)
+        found: dict[str, Any] = load_reference("chatparsers.document:to_data")(self)
         return found
 
     @classmethod
@@ -130,7 +121,7 @@ class Format(Shown):
         Traceback (most recent call last):
         chatparsers.DefinitionError: $.tree.body.call: there is no such key: did you mean calls?
         """
-        return cls(**load_reference(_FROM_DOCUMENT)(document))
+        return cls(**load_reference("chatparsers.document:read_document")(document))
 
     @property
     def features(self) -> Features:
@@ -161,7 +152,7 @@ class Format(Shown):
         '<think>\\nHm.\\n</think>\\n\\nHi'
         """
         plain = message.to_openai() if isinstance(message, Message) else message
-        text: str = load_reference(_RENDER)(self, plain, tools, read_back)
+        text: str = load_reference("chatparsers.writer:render")(self, plain, tools, read_back)
         return text
 
     def parse(self, output: Piece, *, tools: Tools | None = None, prefix: str = "") -> Message:
@@ -382,7 +373,7 @@ class Turn(Shown):
             "max_size": max_size,
             "max_work": max_work,
         }
-        found: Grammar | None = load_reference(_GRAMMAR)(
+        found: Grammar | None = load_reference("chatparsers.grammar:write")(
             self,
             dialect,
             engine=engine,
@@ -449,7 +440,7 @@ class Turn(Shown):
         >>> chat.prepare(messages, tools=tools).guide(thinking_tokens=200).state.left
         200
         """
-        found: Guide = load_reference(_GUIDE)(
+        found: Guide = load_reference("chatparsers.guide:open_guide")(
             self,
             engine,
             thinking_tokens=thinking_tokens,
@@ -478,7 +469,7 @@ class Turn(Shown):
         text = (
             output
             if isinstance(output, str)
-            else load_reference(_TEXT)(self.tokenizer, output, self.marker_ids)
+            else load_reference("chatparsers.tokens.feed:text_of")(self.tokenizer, output, self.marker_ids)
         )
         made = stream.state.call if stream.state.kind == "call" else len(stream._message(False).tool_calls)
         changes: dict[str, Any] = {"prefix": self.prefix + text}
@@ -526,7 +517,7 @@ class Turn(Shown):
         """The id of each marker and stop that the tokenizer has as one token; empty without a tokenizer."""
         if self.tokenizer is None:
             return {}
-        found: dict[str, int] = load_reference(_MARKER_IDS)(
+        found: dict[str, int] = load_reference("chatparsers.tokens.feed:marker_ids")(
             self.tokenizer, (*self.preserved_tokens, *self.stops)
         )
         return found
@@ -536,7 +527,7 @@ class Turn(Shown):
         """The ids that end the turn, sorted; empty without a tokenizer."""
         if self.tokenizer is None:
             return ()
-        found = load_reference(_STOP_IDS)(
+        found = load_reference("chatparsers.tokens.feed:stop_ids")(
             self.tokenizer, self.stops, self.token_config, self.preserved_tokens
         )
         return tuple(sorted(found))
