@@ -282,9 +282,6 @@ class _Compiler:
 
     # calls
 
-    def each_tool(self, node: n.EachTool, at: Place) -> None:
-        self.node(node.any, at)
-
     def each_arg(self, node: n.EachArg, at: Place) -> None:
         code = self.code
         separated = node.any if node.separator is None else n.Sequence.of(node.separator, node.any)
@@ -483,7 +480,6 @@ _COMPILERS: Mapping[type[Node], Callable[[_Compiler, Any, Place], None]] = n.of_
         n.Declared: _Compiler.declared,
         n.LineStart: _Compiler.line_start,
         n.Cut: _Compiler.cut,
-        n.EachTool: _Compiler.each_tool,
         n.EachArg: _Compiler.each_arg,
         n.Args: _Compiler.args,
         n.Value: _Compiler.value,
