@@ -166,7 +166,6 @@ class IdFeed:
         other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._texts, self.alphabet, self.spelling)
         self._settle()
         self._past = other._past = sealed(self._past[0], self._offsets), sealed(self._past[1], self._marks)
-        self._offsets, self._marks = array("I"), []
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -311,7 +310,6 @@ def id_start(
         turn.format,
         as_parsed(turn.options),
         turn.prefix,
-        turn.response_format is not None,
         key,
         inline,
         skip_special_tokens,
@@ -326,7 +324,6 @@ def _id_start(
     format: Definition,
     options: Options,
     prefix: str,
-    shaped: bool,
     key: Any,
     inline: bool,
     skip: bool,
@@ -338,7 +335,7 @@ def _id_start(
     recipe = texts, stops, ends, skip, also_text
     table, alphabet, spelling = _tables(vocabulary, *recipe)
     encoded = alphabet.encode(_lone.sub(_UNKNOWN, prefix))  # a lone surrogate would be a token
-    begin = start(format, options, encoded, inline, alphabet.key, shaped=shaped)
+    begin = start(format, options, encoded, inline, alphabet.key)
     return begin, recipe, table, alphabet, spelling
 
 

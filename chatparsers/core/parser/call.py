@@ -67,7 +67,7 @@ class Call:
         other.members, other.again, other.started = self.members, self.again, self.started
         other.broken, other.complete = self.broken, self.complete
         other.past = self.past = sealed(self.past, self.arguments)
-        self.arguments, other.arguments = [], []
+        other.arguments = []
         other.given, other.reader, other.seen = self.given, self.reader, self.seen
         other.lent = self.lent = True
         return other

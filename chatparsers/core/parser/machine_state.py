@@ -69,8 +69,7 @@ class MachineState:
     def copy(self) -> Self:
         """An independent copy at this point."""
         other = self.__class__.__new__(self.__class__)
-        if self.trail:
-            self.sealed, self.trail = sealed(self.sealed, self.trail), []
+        self.sealed = sealed(self.sealed, self.trail)
         other.program, other.tools, other.text_region = self.program, self.tools, self.text_region
         other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
         other.final, other.cut_off, other.rest = self.final, self.cut_off, self.rest

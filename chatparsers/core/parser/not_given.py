@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ...errors import DefinitionError
@@ -18,33 +17,26 @@ from .instructions import CALL_BEGIN, NAME
 from .machine import Machine
 
 
-@dataclass(frozen=True, slots=True)
-class NotGiven:
-    """Looks for calls in a turn whose request has no tools. ``alphabet`` and ``prefix`` are as in the turn's stream."""
+def calls_not_given(
+    format: Definition, options: Options, alphabet: AlphabetKey, prefix: str, text: str
+) -> Iterator[tuple[int, str]]:
+    """The calls of ``text``, of a turn whose request has no tools, read as if there were, also broken ones and one that
+    the end of the text cuts off: the place where each begins after the prefix, and its name.
 
-    format: Definition
-    options: Options
-    alphabet: AlphabetKey
-    prefix: str
-
-    def calls(self, text: str) -> Iterator[tuple[int, str]]:
-        """The calls of ``text``, read as if there were tools, also broken ones and one that the end of the text cuts
-        off: the place where each begins after the prefix, and its name. Positions count the machine's characters. A
-        call whose name the prefix holds is the prompt's."""
-        alphabet = Alphabet(*self.alphabet)
-        openers = {spelt for opener in _openers(self.format) for spelt in alphabet.spellings(opener)}
-        if not any(opener in text for opener in openers):
-            return
-        options = self.options._replace(tools=True, mode="auto")
-        machine = Machine(program(self.format, options, False, self.alphabet), Toolset())
-        items = machine.feed(self.prefix + text) + machine.finish()
-        at = begin = -len(self.prefix)
-        for op, raw, value in items:
-            if op == CALL_BEGIN:
-                begin = at
-            elif op == NAME and at >= 0:
-                yield max(begin, 0), str(value)
-            at += len(raw)
+    ``alphabet`` and ``prefix`` are as in the turn's stream. Positions count the machine's characters. A call whose name
+    the prefix holds is the prompt's."""
+    spellings = Alphabet(*alphabet).spellings
+    if not any(spelt in text for opener in _openers(format) for spelt in spellings(opener)):
+        return
+    machine = Machine(program(format, options._replace(tools=True, mode="auto"), False, alphabet), Toolset())
+    items = machine.feed(prefix + text) + machine.finish()
+    at = begin = -len(prefix)
+    for op, raw, value in items:
+        if op == CALL_BEGIN:
+            begin = at
+        elif op == NAME and at >= 0:
+            yield max(begin, 0), str(value)
+        at += len(raw)
 
 
 @lru_cache(maxsize=1024)

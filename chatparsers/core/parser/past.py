@@ -1,7 +1,7 @@
 """What copies share of a list that grows at its end: a copy takes the same time at any length.
 
 Strategy: a copy seals the items so far (`sealed`) as a part of the past, which never changes again, and both go on with
-an empty list. Whoever wants all items gathers them (`gathered`).
+a list that is empty. Whoever wants all items gathers them (`gathered`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ def size(past: Past) -> int:
 
 
 def sealed(past: Past, new: Any) -> Past:
-    """The past with the ``new`` items, a list or an array that nobody changes from now on."""
-    return (past, new, len(new) + size(past)) if new else past
+    """The past with the ``new`` items, a list or an array, which is empty after that."""
+    if not new:
+        return past
+    items = new[:]
+    del new[:]
+    return past, items, len(items) + size(past)
 
 
 def gathered(past: Past, new: Any) -> Any:

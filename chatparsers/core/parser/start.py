@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...schema.tools import Toolset
@@ -13,7 +13,7 @@ from .alphabet import Alphabet, AlphabetKey
 from .compile import program
 from .instructions import BROKEN_END, CALL_BEGIN, CALL_END, Item
 from .machine import Machine
-from .not_given import NotGiven
+from .not_given import calls_not_given
 
 PLAIN = Alphabet().key
 
@@ -65,19 +65,14 @@ def start(
     prefix: str,
     inline: bool = False,
     alphabet: AlphabetKey = PLAIN,
-    *,
-    shaped: bool = False,
 ) -> Start:
     """How a stream of a request begins.
 
-    ``prefix``: what the prompt already wrote, as ``alphabet`` spells it. ``inline``: reasoning is content. ``shaped``:
-    the request says how the answer is written, so no call is looked for in it.
+    ``prefix``: what the prompt already wrote, as ``alphabet`` spells it. ``inline``: reasoning is content.
     """
-    options = as_parsed(options)
     # A long prefix is read again each time, so that what is kept is small.
     find = _kept_start if len(prefix) <= KEPT_PREFIX else _kept_start.__wrapped__
-    found = find(format, options, prefix, inline, alphabet)
-    return found._replace(not_given=None) if shaped and found.not_given is not None else found
+    return find(format, as_parsed(options), prefix, inline, alphabet)
 
 
 KEPT_PREFIX = 4096
@@ -105,6 +100,6 @@ def _kept_start(
             begin = len(items)
     read = sum(len(item[1]) for item in items[:begin])
     forgotten = format.features.tools and not options.tools
-    not_given = NotGiven(format, options, alphabet, prefix).calls if forgotten else None
+    not_given = partial(calls_not_given, format, options, alphabet, prefix) if forgotten else None
     shared = machine.copy()  # what it has read is sealed: threads may copy it at the same time
     return Start(shared, len(prefix), read, tuple(items[begin:]), not_given)

@@ -69,9 +69,7 @@ class Stream:
         """Begins to read text. If the turn has a tokenizer, ids may still come in its place."""
         assert self._asked is not None
         turn, inline, *_ = self._asked
-        shaped = turn.response_format is not None
-        begin = start(turn.format, turn.options, turn.prefix, inline, shaped=shaped)
-        self._begin(begin, None, turn.tools)
+        self._begin(start(turn.format, turn.options, turn.prefix, inline), None, turn.tools)
         if turn.tokenizer is None:
             self._asked = None
 
@@ -90,13 +88,15 @@ class Stream:
 
     def _begin(self, begin: Start, ids: Any, tools: Toolset) -> None:
         """``ids``: the feed of ids, None if text is fed."""
-        shared, origin, read, call, self._not_given = begin
+        shared, origin, read, call, not_given = begin
         self._machine = machine = shared.copy()
         machine.tools = tools
         self._ids = ids
         self._fed = origin
         turn, _, _, _, seed, check = self._asked or _NOT_ASKED
         seed = turn if seed is None else seed
+        # Where the request says how the answer is written, no call is looked for in it.
+        self._not_given = not_given if turn is None or turn.response_format is None else None
         spelling = ids.spelling if ids is not None else None
         self._transcript = Transcript(tools, machine.program, seed, origin, read, spelling)
         if check:
@@ -320,7 +320,6 @@ class Stream:
         self._record()
         other = opened(self._asked, self._strict)
         self._copy_to(other)
-        self._find_lists()
         other._settle()
         if self._most:
             other._most, other._first, other._undo = self._most, self._first, self._undo.copy()
@@ -377,11 +376,10 @@ class Stream:
             undo.popleft()
         found = opened(None, self._strict)
         self._copy_to(found)
-        self._find_lists()
         undo.append((ids.fed, found))
 
     def _copy_to(self, other: Stream) -> None:
-        """Gives another stream what this one has read. This one must find its lists again."""
+        """Gives another stream what this one has read."""
         other._strict, other._finished, other._ended = self._strict, self._finished, self._ended
         other._fed, other._held, other._early = self._fed, self._held, self._early
         other._not_given = self._not_given
@@ -389,14 +387,6 @@ class Stream:
         other._ids = self._ids.copy() if self._ids is not None else None
         other._transcript = transcript = self._transcript.copy()
         other._pieces = transcript.pieces
-
-    def _find_lists(self) -> None:
-        """Finds the lists of the transcript again that take the next piece, after it was copied."""
-        self._pieces = self._transcript.pieces
-        if self._plain is not _no_shortcut or self._value is not None:
-            sink = self._transcript.sink(m.ARGUMENT if self._kind == m.CALL else self._kind)
-            if sink is not None:
-                self._make, self._parts = sink
 
     def __repr__(self) -> str:
         record = self._record()
@@ -593,9 +583,7 @@ class Stream:
     def _catch_up(self) -> None:
         """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
-            line = not m.CONTENT <= self._kind <= m.REASONING or (
-                self._pieces[-1].endswith("\n") if self._pieces else self._transcript.ends_line()
-            )
+            line = not m.CONTENT <= self._kind <= m.REASONING or self._transcript.ends_line()
             self._machine.skip_to(self._fed - len(self._held), self._held, line)
             self._note_region()
             self._plain = _no_shortcut

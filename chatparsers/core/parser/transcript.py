@@ -144,8 +144,15 @@ class Transcript:
         other.seed, other.origin, other.length = self.seed, self.origin, self.length
         other.spelling = self.spelling
         other.call = None if self.call is None else self.call.copy()
-        self.seal()
-        other.past = self.past
+        past = self.past
+        self.past = other.past = _Lists(
+            sealed(past.pieces, self.pieces),
+            sealed(past.content, self.content),
+            sealed(past.reasoning, self.reasoning),
+            sealed(past.calls, self.calls),
+            sealed(past.runs, self.runs),
+            sealed(past.notes, self.notes),
+        )
         other.pieces, other.content, other.reasoning = [], [], []
         other.calls, other.runs, other.notes = [], [], []
         other.kind, other.ending, other.checks = self.kind, self.ending, self.checks
@@ -181,19 +188,6 @@ class Transcript:
         """Whether what was fed ends a line."""
         last = next(backwards(self.past.pieces, self.pieces), "")
         return last.endswith("\n")
-
-    def seal(self) -> None:
-        """Puts all items into the past."""
-        past = self.past
-        self.past = _Lists(
-            sealed(past.pieces, self.pieces),
-            sealed(past.content, self.content),
-            sealed(past.reasoning, self.reasoning),
-            sealed(past.calls, self.calls),
-            sealed(past.runs, self.runs),
-            sealed(past.notes, self.notes),
-        )
-        self.pieces, self.content, self.reasoning, self.calls, self.runs, self.notes = [], [], [], [], [], []
 
     def gather(self) -> None:
         """Takes all items back from the past."""

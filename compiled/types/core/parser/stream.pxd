@@ -19,7 +19,6 @@ cdef class Stream:
     cpdef Stream fork(self)
     @cython.locals(transcript=Transcript)
     cdef _copy_to(self, Stream other)
-    cdef _find_lists(self)
     cdef Transcript _record(self)
     @cython.locals(found=Stream)
     cdef _go_back(self, Py_ssize_t count)

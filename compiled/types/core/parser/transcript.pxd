@@ -14,7 +14,6 @@ cdef class Transcript:
     cdef public set said
     cdef public Text text
     cpdef gather(self)
-    cpdef seal(self)
     cpdef sink(self, int region)
     cpdef advance(self, int kind, Py_ssize_t length)
     @cython.locals(op=int, raw=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=list, call=Call)
