@@ -162,7 +162,7 @@ class ElementScanner(Transcoder):
             self._wait(final, self._tag())
             return i
         end = _closer(self.prefixes, self.shown, name).at(text, after)
-        if end is not None and end[1] is None:
+        if end > 0:
             blank = next((out for kind, out in _BLANK if kind in types), "")
             if not blank or "string" in types:
                 return self._raw(i, types)
@@ -178,7 +178,7 @@ class ElementScanner(Transcoder):
             parts.append("[" if array else "{")
             self.state = _INSIDE
             return after
-        if not final and ((end is not None) or (kinds and begun(text, after))):
+        if not final and (end or (kinds and begun(text, after))):
             self.waiting = True
             return i
         if types == {"array"} and len(self.stack) == 1 and text[after] != "[":
@@ -226,17 +226,17 @@ class ElementScanner(Transcoder):
     def _close(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         """Reads the closing tag of an element. Its value ended where the tag begins."""
         found = _closer(self.prefixes, self.shown, self.stack[-1][0]).at(text, i)
-        if found is None:
+        if not found:
             self._fail(self._tag())
             return i
-        if found[1] is not None:
+        if found < 0:
             self._wait(final, self._tag())
             return i
         if self.stack[-2][2] == "+":
-            return self._next_shared(text, i, found.end(), final, parts)
+            return self._next_shared(text, i, i + found, final, parts)
         self.stack.pop()
         self.state = _INSIDE
-        return found.end()
+        return i + found
 
     def _next_shared(self, text: str, i: int, end: int, final: bool, parts: list[str]) -> int:
         """Reads the tag of the next element of an array whose items are elements of one name, or ends the array at
@@ -245,10 +245,10 @@ class ElementScanner(Transcoder):
         space = white(text, end, end + _WINDOW)
         after = space.end() if space else end
         found = _again(self.prefixes, name).at(text, after)
-        if (found is not None and found[1] is not None) or after == len(text) < end + _WINDOW:
+        if found < 0 or after == len(text) < end + _WINDOW:
             self._wait(final, self._tag())
             return i
-        if found is None:
+        if not found:
             self.stack.pop()
             parts.append("]")
             self._over()
@@ -257,7 +257,7 @@ class ElementScanner(Transcoder):
         self.stack[1] = (name, self.document.items(schema, number + 1), "", 0)
         parts.append(", ")
         self.state = _VALUE
-        return found.end()
+        return after + found
 
     def _next(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         """Reads the tag of the next element in an object or an array, or finds its end."""
@@ -268,14 +268,14 @@ class ElementScanner(Transcoder):
             self._wait(final, self._tag())
             return i
         closed = _closer(self.prefixes, self.shown, name).at(text, i)
-        if closed is not None and closed[1] is None:
+        if closed > 0:
             parts.append("]" if kind == "[" else "}")
             self._over()
             return i
         whole, begun = _openers(self.prefixes)
         opened = whole(text, i)
         if opened is None:
-            if not final and (closed is not None or begun(text, i)):
+            if not final and (closed or begun(text, i)):
                 self.waiting = True
             else:
                 self._fail(f"an element or {self._tag()}")

@@ -171,9 +171,11 @@ class GemmaScanner(Transcoder):
 
     def holds(self, text: str) -> bool:
         if self.state == _STRING:
-            match = self.patterns.stops.at(text, 0)
-            if match is None or match[1] is not None:
-                return match is not None
+            match = self.patterns.stops.find(text, 0)
+            if match is None or match.start():
+                return False
+            if match[1] is not None:
+                return True
             return match[0] == self.quote and not self.key and self._string_over(text, match.end()) < 0
         return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
 

@@ -73,9 +73,11 @@ class _Raw(Transcoder):
         self.open = True
 
     def holds(self, text: str) -> bool:
-        match = self.stops.at(text, 0)
-        if match is None or match[1] is not None:
-            return match is not None
+        match = self.stops.find(text, 0)
+        if match is None or match.start():
+            return False
+        if match[1] is not None:
+            return True
         follow = self.closers.known.get(match[0])
         return follow is not None and follow.stands(text, match.end()) < 0
 
@@ -114,8 +116,7 @@ class _Raw(Transcoder):
                 return end, False
             quiet = stops.quiet
             if quiet is not None and text.startswith(stops.markers, end):
-                match = quiet.at(text, end)
-                if match is not None and match[1] is not None and not final:
+                if quiet.at(text, end) < 0 and not final:
                     return end, False  # it may still become what is searched for
                 self._quotes(end)
                 self.stops = quiet
@@ -262,10 +263,10 @@ class _Raw(Transcoder):
         if len(text) < end + 2 and not text[end:].isalnum():
             return 0 if final else -1
         if _text_goes_on(text, end) is None:
-            match = self.stops.at(text, end)
-            if match is None:
+            found = self.stops.at(text, end)
+            if not found:
                 return 1
-            if match[1] is not None and not final:
+            if found < 0 and not final:
                 return -1
         self.depth = 0  # no other pair of texts counts here
         return 0

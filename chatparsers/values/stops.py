@@ -76,22 +76,22 @@ class StopFinder:
     """Finds the first stop in a text, or the beginning of a stop at the end of the text.
 
     ``find(text, i)`` returns a match or None. The match has group 1 None for a whole stop, "" for the beginning of
-    a stop that runs to the end of the text. ``plain`` finds the characters
-    with which a stop may begin; ``plain_json`` finds these and the characters that a JSON string escapes.
-    ``at(text, i)`` is ``find`` for a stop that begins at ``i``.
+    a stop that runs to the end of the text. ``plain`` finds the characters with which a stop may begin; ``plain_json``
+    finds these and the characters that a JSON string escapes.
 
     ``end``: the end of the text is a stop too. ``shown``: the stops as a diagnostic shows them, because a special token
     is one character in the machine's text. ``markers``: what else is found, as no value holds it; ``token`` searches
     for those of them that are special tokens, and is None where none is. ``named``: pairs of texts that end a value
     where a name of its tool's arguments is between them, or where a tag goes on, if the second is empty; the first
     is found. ``seams``: such pairs around the name of a tool. ``openers`` are the first texts of all pairs,
-    ``known`` the stops and these. ``tags`` are those of ``named`` that are as the format writes them.
-    ``quiet`` is the finder without the markers that are text, and None where none is.
+    ``known`` the stops and these, ``texts`` all that is found, the longest first; ``heads`` are these by their first
+    character, once `at` was asked. ``tags`` are those of ``named`` that are as the format writes them. ``quiet`` is the
+    finder without the markers that are text, and None where none is.
     """
 
     __slots__ = (
-        "at", "end", "find", "known", "markers", "named", "openers", "plain", "plain_json", "quiet", "seams", "shown",
-        "stops", "tags", "token",
+        "end", "find", "heads", "known", "markers", "named", "openers", "plain", "plain_json", "quiet", "seams",
+        "shown", "stops", "tags", "texts", "token",
     )  # fmt: skip
 
     def __init__(
@@ -114,6 +114,8 @@ class StopFinder:
         self.tags = tuple([pair for pair in tags if pair[1][-1] in WHITE] or tags)
         self.openers = longest_first(before for before, _ in (*self.named, *self.seams))
         self.known = (*self.stops, *self.openers)
+        self.texts = longest_first((*self.known, *self.markers))
+        self.heads: dict[str, list[str]] | None = None
         tokens = [marker for marker in self.markers if is_token(marker)]
         self.token = re.compile(f"[{''.join(tokens)}]").search if tokens else None
         self.quiet: StopFinder | None = None
@@ -121,18 +123,35 @@ class StopFinder:
             self.quiet = StopFinder(self.stops, end, shown, tokens, self.named, self.seams)
         # The patterns are compiled at the first search: a program has many, and reads most turns with a few of them.
         self.find: Find = partial(self._first, "find")
-        self.at: Find = partial(self._first, "at")
         self.plain: Search = partial(self._first, "plain")
         self.plain_json: Search = partial(self._first, "plain_json")
 
     def _first(self, name: str, *where: Any) -> re.Match[str] | None:
         """The first search: ``name`` is that of the attribute which was called."""
-        pattern, escaped = _patterns(longest_first((*self.known, *self.markers)))
-        self.find, self.at, self.plain, self.plain_json = (
-            pattern.search, pattern.match, pattern.search, escaped.search
-        )  # fmt: skip
+        pattern, escaped = _patterns(self.texts)
+        self.find, self.plain, self.plain_json = pattern.search, pattern.search, escaped.search
         found: re.Match[str] | None = getattr(self, name)(*where)
         return found
+
+    def at(self, text: str, i: int) -> int:
+        """The length of the stop that begins at ``i``; 0 if none does, -1 if the text ends within it."""
+        if self.heads is None:
+            heads: dict[str, list[str]] = {}
+            for stop in self.texts:
+                heads.setdefault(stop[0], []).append(stop)
+            self.heads = heads  # whole: another thread may ask at the same time
+        stops = self.heads.get(text[i : i + 1])
+        if stops is None:
+            return 0
+        for stop in stops:
+            if text.startswith(stop, i):
+                return len(stop)
+        if len(text) - i < len(stops[0]):
+            begun = text[i:]
+            for stop in stops:
+                if stop.startswith(begun):
+                    return -1
+        return 0
 
     def whole(self, text: str, i: int) -> re.Match[str] | None:
         """As ``find``, at the end of the whole text: no stop that only begins there counts."""

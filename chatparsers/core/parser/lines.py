@@ -64,7 +64,7 @@ class Lines:
             at = bisect_left(names.ordered, name)
             next = names.ordered[at] if at < len(names.ordered) else ""
             if whole:
-                if name == next and self.marks.at(text, end) is not None:
+                if name == next and self.marks.at(text, end):
                     return line, True, False
             elif name == next or (last == end and next.startswith(name)):
                 return line - 1, False, True

@@ -212,11 +212,11 @@ class Machine(MachineState):
                 if i < n and text[i] in WHITE:
                     ip += 1
                     continue
-                match = ins[2].at(text, i)
-                if not final and (i == n or (match is not None and match[1] is not None)):
+                found = ins[2].at(text, i)
+                if not final and (i == n or found < 0):
                     break
                 ip += 1
-                if match is None:
+                if not found:
                     ip = ins[1]
                     for what in ins[3]:
                         self._wanted(i, what)
@@ -229,21 +229,23 @@ class Machine(MachineState):
                     break
                 ip = ins[1] if i == n else ip + 1
             elif op == BETWEEN:
-                if final if i == n else text[i] not in WHITE:  # no white space: the usual case
-                    match = ins[1].at(text, i) if i < n < i + ins[5] else None
-                    if match is None or match[1] is None:
-                        self.section = self.base + i if ins[4] else -1
-                        ip += 1
-                        continue
+                no_white = final if i == n else text[i] not in WHITE  # the usual case
+                if no_white and not (i < n < i + ins[5] and ins[1].at(text, i) < 0):
+                    self.section = self.base + i if ins[4] else -1
+                    ip += 1
+                    continue
                 end = after_white(text, i)
                 blank, begun = before_marker(ins[1], ins[3], text, i, end)
-                match = ins[2].at(text, end) or (ins[2].at(text, blank) if blank < end else None)
-                waits = begun or (match is not None and match[1] is not None)
+                stop = end
+                found = ins[2].at(text, end)
+                if not found and blank < end:
+                    stop, found = blank, ins[2].at(text, blank)
+                waits = begun or found < 0
                 if not final and (waits or end == n <= i + MAX_HEADER):
                     break
                 self.section = self.base + end if ins[4] else -1
-                if match is not None and not waits:
-                    end = match.start()
+                if found and not waits:
+                    end = stop
                 elif begun and ins[4] and end < n:
                     trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
                     end = n
@@ -259,11 +261,10 @@ class Machine(MachineState):
                     i = n
                 break
             elif op == FOLLOWS:
-                match = ins[2].at(text, i)
-                if not final and (i == n or (match is not None and match[1] is not None)):
+                found = ins[2].at(text, i)
+                if not final and (i == n or found < 0):
                     break
-                here = match is not None and match[1] is None
-                ip = ins[1] if here or (i == n and ins[3]) else ip + 1
+                ip = ins[1] if found > 0 or (i == n and ins[3]) else ip + 1
             elif op == SPAN:
                 match = ins[2](text, i)
                 end = match.end() if match else i
@@ -451,11 +452,11 @@ class Machine(MachineState):
                 ip += 1
             elif op == UNOPENED:
                 begin = max(i, self.section - self.base)
-                match = ins[1].at(text, begin)
-                if match is not None and match[1] is not None and not final:
+                found = ins[1].at(text, begin)
+                if found < 0 and not final:
                     break
                 ip += 1
-                if match is not None and match[1] is None:
+                if found > 0:
                     at = max(self.furthest, self.base + begin)
                     cut = final and at >= self.base + n
                     over = cut and self.base + begin == self.section
@@ -495,10 +496,10 @@ class Machine(MachineState):
                     self.drafted = self.furthest
                 ip += 1
             elif op == NTH:
-                match = ins[1].at(text, i)
-                if not final and (i == n or (match is not None and match[1] is not None)):
+                found = ins[1].at(text, i)
+                if not final and (i == n or found < 0):
                     break
-                name = self._by_place(text[i]) if match is not None and match[1] is None else None
+                name = self._by_place(text[i]) if found > 0 else None
                 if name is not None:
                     self.arg = name
                     trail.append((ARG_NAME, "", name))

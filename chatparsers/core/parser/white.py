@@ -22,9 +22,8 @@ def before_marker(
 ) -> tuple[int, bool]:
     """Where the white space of a marker begins that is at ``end``, after the white space from ``i`` on: markers may
     begin with as much as ``widths`` say. And whether the window holds only the beginning of the marker."""
-    match = finder.at(text, end)
-    begun = match is not None and match[1] is not None
+    begun = finder.at(text, end) < 0
     for width in widths:
-        if i <= end - width and (match := finder.at(text, end - width)) is not None:
-            return end - width, begun or match[1] is not None
+        if i <= end - width and (found := finder.at(text, end - width)):
+            return end - width, begun or found < 0
     return end, begun
