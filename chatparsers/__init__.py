@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from .chat.chat import Chat, clean_output
     from .chat.conversation import Conversation, Grown
     from .chat.load import load
-    from .chat.packing import Collator, Packed, pack
     from .chat.placeholders import Placeholder
     from .chat.read_back import PromptMessage
     from .chat.record import TemplateFormat
     from .chat.rollout import Rollout
-    from .chat.rows import parse_many
     from .chat.sample import Kind, Sample
     from .core.definition.features import Features
     from .core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
@@ -31,6 +29,8 @@ if TYPE_CHECKING:
     from .core.message import Diagnostic, Message, Region, ToolCall
     from .core.parser.state import StreamState
     from .core.parser.stream import Stream
+    from .data.packing import Collator, Packed, pack
+    from .data.rows import parse_many
     from .detection.detect import Detection, detect
     from .detection.recover import Recovered, recover
     from .doctor.check import check
@@ -136,7 +136,7 @@ _HOME = {
     "CallStart": "core.events",
     "Chat": "chat.chat",
     "ChatParsersError": "errors",
-    "Collator": "chat.packing",
+    "Collator": "data.packing",
     "Content": "core.events",
     "Conversation": "chat.conversation",
     "DefinitionError": "errors",
@@ -158,7 +158,7 @@ _HOME = {
     "Message": "core.message",
     "NoAnswer": "chat.asking",
     "OutputError": "errors",
-    "Packed": "chat.packing",
+    "Packed": "data.packing",
     "Placeholder": "chat.placeholders",
     "PromptMessage": "chat.read_back",
     "Reasoning": "core.events",
@@ -189,8 +189,8 @@ _HOME = {
     "hookimpl": "plugins",
     "list_formats": "registry",
     "load": "chat.load",
-    "pack": "chat.packing",
-    "parse_many": "chat.rows",
+    "pack": "data.packing",
+    "parse_many": "data.rows",
     "recover": "detection.recover",
     "register": "registry",
     "unregister": "registry",

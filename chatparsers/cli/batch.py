@@ -174,7 +174,7 @@ def _rows(arguments: Namespace, tools: Any) -> dict[str, Any]:
 
 
 def _wire_of(model: str) -> str:
-    from ..chat.rows import source_of
+    from ..data.rows import source_of
 
     return source_of(model).open().format.name
 
@@ -204,7 +204,7 @@ def _format(arguments: Namespace) -> str:
     model = arguments.to if arguments.action == "translate" else arguments.model
     if model is None or arguments.action == "normalize" or arguments.model_column:
         return ""
-    from ..chat.rows import source_of
+    from ..data.rows import source_of
 
     return source_of(model).open().format.name
 

@@ -35,7 +35,7 @@ _TOOL = {
 def explain(chat: Chat, arguments: Namespace) -> int:
     """Prints the questions, what the template wrote, the markers, the levels tried, the definition and its grammar."""
     from ..detection.analysis import analyse
-    from ..detection.analysis.source import module_source
+    from .module_source import module_source
 
     paint = _Paint(_colour(arguments.plain))
     found = analyse(chat.template())
@@ -80,7 +80,7 @@ def explain(chat: Chat, arguments: Namespace) -> int:
 def emit_module(chat: Chat, file: str) -> None:
     """Writes the module that the analysis makes; its name is the file's. Raises `Refused` where nothing was found."""
     from ..detection.analysis import analyse
-    from ..detection.analysis.source import module_source
+    from .module_source import module_source
 
     found = analyse(chat.template())
     if found.format is None:

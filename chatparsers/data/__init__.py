@@ -2,6 +2,7 @@
 
 They need the extra ``data`` (pyarrow): ``pip install 'chatparsers[data]'``. Each pickles by what it was given, and
 loads its model once in each process, at the first table. `docs/data.md` shows them on one machine and on many.
+`rows` and `packing` need no extra.
 """
 
 from __future__ import annotations

@@ -10,13 +10,13 @@ from os import PathLike
 from typing import Any, Literal, get_args
 
 from ..chat.chat import Chat
-from ..chat.rows import Model, Source, said_once, source_of
 from ..chat.sample import Sample
 from ..errors import ChatParsersError
 from .arrow import pyarrow as pa
 from .columns import added, as_table, message_lists
 from .kept_tokenizer import KeptTokenizer
 from .render import Tools
+from .rows import Model, Source, said_once, source_of
 
 OnLong = Literal["cut", "cut-left", "drop", "error"]
 _IGNORED = -100

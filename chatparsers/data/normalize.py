@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..chat.rows import Model, said_once, source_of
 from ..core.format import Format
 from ..errors import RequestError
 from .arrow import pyarrow as pa
 from .columns import MESSAGES, TEXTS, array, as_table, plain, seeds, unpadded
+from .rows import Model, said_once, source_of
 from .shapes.catalog import TURNS, Shape, named_shape
 from .shapes.read import answers, as_extra, read_rendered, read_row
 from .shapes.talk import Talk, Unreadable, json_text

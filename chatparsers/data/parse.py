@@ -8,7 +8,6 @@ from itertools import repeat
 from os import PathLike
 from typing import Any
 
-from ..chat.rows import Model, RowReader, Source, as_text, said_once, source_of
 from ..core.message import Message
 from ..errors import ChatParsersError, RequestError, UnknownFormat
 from ..registry import get_format
@@ -26,6 +25,7 @@ from .columns import (
     strings,
     values,
 )
+from .rows import Model, RowReader, Source, as_text, said_once, source_of
 
 
 class Parse:

@@ -9,11 +9,11 @@ from os import PathLike
 from typing import Any
 
 from ..chat.options import PrepareOptions
-from ..chat.rows import Model, said_once, source_of, tools_of
 from ..errors import ChatParsersError
 from ..templates.trace import Trace
 from .arrow import pyarrow as pa
 from .columns import added, as_table, json_texts, message_lists
+from .rows import Model, said_once, source_of, tools_of
 
 
 class Tools:

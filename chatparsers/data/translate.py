@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from ..chat.rows import Model, said_once, source_of
 from ..chat.sample import Sample
 from ..core.format import Format
 from ..errors import ChatParsersError
@@ -17,6 +16,7 @@ from .columns import added, as_table
 from .encode import Encode, sample_columns
 from .normalize import AUTO, Normalize
 from .render import Render
+from .rows import Model, said_once, source_of
 from .shapes.talk import Talk, json_text
 
 

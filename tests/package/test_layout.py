@@ -36,7 +36,7 @@ ENGINE: list[tuple[set[str], set[str]]] = [
     ({"plugins", "registry"}, {"pluggy"}),
     ({"interop"}, set()),
     ({"detection"}, {"jinja2"}),
-    ({"chat"}, {"jinja2", "numpy", "tokenizers", "torch"}),
+    ({"chat"}, {"jinja2", "numpy", "tokenizers"}),
 ]
 # What is made with it.
 USES: list[tuple[set[str], set[str]]] = [
@@ -45,7 +45,7 @@ USES: list[tuple[set[str], set[str]]] = [
     ({"display"}, {"railroad"}),
     ({"", "doctor"}, set()),
     ({"playground"}, {"jinja2"}),
-    ({"data"}, {"pyarrow", "railroad", "ray", "tqdm"}),
+    ({"data"}, {"numpy", "pyarrow", "railroad", "ray", "torch", "tqdm"}),
     ({"sessions"}, set()),
     ({"cli", "__main__"}, {"jinja2", "shtab", "tokenizers"}),
     ({"adapters"}, {"numpy", "xgrammar"}),  # and each its host: see HOSTS
@@ -95,6 +95,7 @@ UP = {
     ("cli", "gateway"),
     ("cli", "testing"),
     ("cli", "verify"),
+    ("", "data"),
     ("", "verify"),
     ("doctor", "adapters"),
     ("chat", "asking"),

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from chatparsers import detect, get_format, load
+from chatparsers.cli.module_source import module_source
 from chatparsers.detection.analysis import analyse
-from chatparsers.detection.analysis.source import module_source
 from chatparsers.detection.shown import CALL, HISTORY
 from chatparsers.errors import ChatParsersError
 from chatparsers.templates import Template

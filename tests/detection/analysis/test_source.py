@@ -17,9 +17,9 @@ from making import tool
 
 from chatparsers import get_format
 from chatparsers.cli.main import main
+from chatparsers.cli.module_source import module_source, sample_of
 from chatparsers.core import Format
 from chatparsers.detection.analysis import Found, analyse
-from chatparsers.detection.analysis.source import module_source, sample_of
 from chatparsers.templates import Template
 from chatparsers.testing import check_cuts
 

@@ -17,14 +17,14 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..chat.chat import Chat
+from ..chat.load import load
 from ..core.format import Format, Turn
 from ..core.message import Message
 from ..errors import ChatParsersError, LoadError, RequestError, UnknownFormat, lacks_tokenizers
 from ..public import public
 from ..registry import get_format
 from ..tokens.loaders import is_template_text
-from .chat import Chat
-from .load import load
 
 Model: TypeAlias = "str | PathLike[str] | Chat | Format"
 """A model's files (folder, file or template), a format's name, or an object that was made of one."""

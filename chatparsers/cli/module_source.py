@@ -14,13 +14,13 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from ...core import Builder
-from ...core.definition.idioms import Options
-from ...values import Syntax
-from .analyse import Found
-from .generate import Definition
-from .probes import Rendering
-from .reasoning import turn_of
+from ..core import Builder
+from ..core.definition.idioms import Options
+from ..detection.analysis.analyse import Found
+from ..detection.analysis.generate import Definition
+from ..detection.analysis.probes import Rendering
+from ..detection.analysis.reasoning import turn_of
+from ..values import Syntax
 
 _WIDTH = 100
 _URL = "https://huggingface.co/"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Literal
 
+from ..chat.sample import Kind, Sample
 from ..errors import RequestError
 from ..public import public
-from .sample import Kind, Sample
 
 
 @public
