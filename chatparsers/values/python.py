@@ -67,14 +67,14 @@ _ARGUMENT = r"[A-Za-z_]\w{0,63}=(?:['\"\[{(0-9-]|True|False|None)"
 _apostrophe = re.compile(rf"'(?=\w)(?!{_PREFIX}['\"]|{_ARGUMENT})").match
 _apostrophe_begun = re.compile(rf"'(?:{_PREFIX}|[A-Za-z_]\w{{0,63}}(?:=[A-Za-z]{{0,4}})?)\Z").match
 
-# After the quote of an argument's string: the next argument, or the end of its call. In brackets: what is neither.
+# After the quote of an argument's string: the next argument (no group), the beginning of one at the end of the text
+# (group 1), or the end of the call (group 2). In brackets: what is neither.
 _SPACE = r"[ \t\r\n]{0,64}"
 _NAME = r"[A-Za-z_]\w{0,63}"
-_next_argument = re.compile(
-    rf"(?:{_SPACE},|[ \t\r\n]{{1,64}}){_SPACE}{_NAME}{_SPACE}=(?!=|\Z)|(?!{_PREFIX}['\"]){_ARGUMENT}"
+_separated = re.compile(
+    rf"{_SPACE}(?:,{_SPACE})?(?:{_NAME}{_SPACE}=(?!=|\Z)|(?:{_NAME}{_SPACE}=?)?(\Z)|(\)))"
 ).match
-_argument_begun = re.compile(rf"{_SPACE}(?:,{_SPACE})?(?:{_NAME}{_SPACE}(?:=[A-Za-z]{{0,4}})?)?\Z").match
-_call_over = re.compile(rf"{_SPACE}(?:,{_SPACE})?\)").match
+_adjoining = re.compile(rf"{_ARGUMENT}|{_NAME}{_SPACE}(?:=[A-Za-z]{{0,4}})?(\Z)").match
 _goes_on = re.compile(rf"[ \t\r\n]{{0,{_WINDOW - 1}}}[^ \t\r\n,:\])}}]").match
 
 _escape = re.compile(rf"\\(?:'|a|v|\r\n|\r|\n|[0-7]{{1,3}}|x{_HEX}{{2}}|U{_HEX}{{8}})").match
@@ -522,13 +522,16 @@ class PythonScanner(Transcoder):
     def _string_over(self, text: str, after: int) -> int:
         """1 if the quote before ``after`` ends a string at the top, 0 if it is part of it; -1 if more text must
         tell."""
-        if not self.named or (text[after : after + 1] != ")" and _next_argument(text, after)):
+        if not self.named:
             return 1
-        match = _call_over(text, after)
-        if match:
-            follow = self.closers.get(")")
-            return 1 if follow is None else follow.stands(text, match.end())
-        return -1 if _argument_begun(text, after) else 0
+        end = after + 1
+        if not text.startswith(")", after):
+            match = (_separated if text[after:end] in " \t\r\n," else _adjoining)(text, after)
+            if match is None or match.lastindex != 2:
+                return 0 if match is None else -1 if match.lastindex else 1
+            end = match.end()
+        follow = self.closers.get(")")
+        return 1 if follow is None else follow.stands(text, end)
 
     def _closed_string(self, text: str, i: int, width: int, final: bool) -> int:
         """Reads the closing quote."""
