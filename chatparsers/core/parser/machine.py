@@ -148,26 +148,7 @@ class Machine(MachineState):
         while True:  # the instructions come about in the order of how often they run
             ins = code[ip]
             op = ins[0]
-            if op == TEXT:
-                match = ins[2].whole(text, i) if final else ins[2].find(text, i)
-                if match is None:
-                    if i < n:
-                        trail.append((ins[1], text[i:] if i else text, None))
-                        i = n
-                    if not final:
-                        break
-                    if ins[4]:
-                        trail.append((NOTE, "", ("truncated", self.base + n, ins[4])))
-                    ip = ins[3]
-                    continue
-                end = match.start()
-                if end > i:
-                    trail.append((ins[1], text[i:end], None))
-                    i = end
-                if match[1] is not None:
-                    break
-                ip += 1
-            elif op == USUAL:
+            if op == USUAL:
                 steps = ins[1]
                 end = steps.read(self, text, i)
                 if end > 0:
@@ -208,6 +189,25 @@ class Machine(MachineState):
                     ip = 0
                 elif last or not final:
                     break
+            elif op == TEXT:
+                match = ins[2].whole(text, i) if final else ins[2].find(text, i)
+                if match is None:
+                    if i < n:
+                        trail.append((ins[1], text[i:] if i else text, None))
+                        i = n
+                    if not final:
+                        break
+                    if ins[4]:
+                        trail.append((NOTE, "", ("truncated", self.base + n, ins[4])))
+                    ip = ins[3]
+                    continue
+                end = match.start()
+                if end > i:
+                    trail.append((ins[1], text[i:end], None))
+                    i = end
+                if match[1] is not None:
+                    break
+                ip += 1
             elif op == UNLESS:
                 if i < n and text[i] in WHITE:
                     ip += 1
