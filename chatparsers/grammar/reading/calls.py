@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,26 +13,23 @@ from ...core.definition.tree import walk
 from ...errors import DefinitionError, SchemaError
 from ...schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from ..ir import EMPTY, NOTHING, Ir, Lang, Text, alt, never
-from ..schemas import TWICE, Located
+from ..schemas import TWICE, Located, Output
 from .place import At, OtherName
 from .request import Request
-from .values import JSON, Values
+from .values import JSON, ValueReader
 
 _OBJECT: Mapping[str, Any] = {"type": "object"}
 
 
-class CallReader:
-    """Reads the nodes of calls. ``read`` reads any node."""
+class CallReader(ValueReader):
+    """Reads the nodes of calls."""
 
-    def __init__(self, request: Request, values: Values, read: Callable[[Node, At], Ir]) -> None:
-        self.request = request
-        self.values = values
-        self.read = read
-        self.tools = request.called
+    def __init__(self, request: Request, output: Output) -> None:
+        super().__init__(request, output)
         self._spelt: set[str] = set()
         """The tools whose name can be written in at least one place."""
-        self._left_out: dict[str, SchemaError] = {}
-        """The tools that no call can be written of, and why."""
+        self._left_out: set[str] = set()
+        """The tools that no call can be written of."""
         self._unreadable: dict[str, tuple[str, ...]] = {}
         """The names that the parser would not read back, of each tool."""
 
@@ -63,11 +60,11 @@ class CallReader:
     def _leave_out(self, tool: Tool, error: SchemaError) -> None:
         """Leaves out a tool that cannot be called, where the model need not call it. Raises the error where it must, or
         if no tool is left."""
-        self._left_out[tool.name] = error
+        self._left_out.add(tool.name)
         if self.request.options.mode != "auto" or len(self._left_out) == len(self.tools):
             raise error
         why = f"the tool is left out of the grammar: {error}"
-        self.values.output.tell(f"$.tools.{tool.name}", "*", why)
+        self.output.tell(f"$.tools.{tool.name}", "*", why)
 
     def check_names(self) -> None:
         """Leaves out the tools that no call can name, as `_leave_out` does."""
@@ -85,7 +82,7 @@ class CallReader:
         if tool is ANY_TOOL:
             raise DefinitionError("each_arg: make() must pass on the tool that it was given")
         form = _Arguments(self, node, tool, at)
-        options = self.values.compiler(tool.document, JSON).arguments(_schemas(tool), form)
+        options = self.compiler(tool.document, JSON).arguments(_schemas(tool), form)
         if not options and form.refused:
             raise SchemaError(
                 f"no value is valid for the required argument {form.refused!r} of the tool {tool.name!r}",
@@ -99,10 +96,10 @@ class CallReader:
         if tool is ANY_TOOL:
             raise DefinitionError("args: make() must pass on the tool that it was given")
         for name in self._unread(tool):
-            self.values.output.tell(
+            self.output.tell(
                 _schemas(tool)[0][1], "properties", f"the parser would not read the name {name!r} back"
             )
-        return self.values.compiler(tool.document, node.syntax).value(_schemas(tool))
+        return self.compiler(tool.document, node.syntax).value(_schemas(tool))
 
     def value(self, node: n.Value, at: At) -> Ir:
         """The value of one argument."""
@@ -110,7 +107,7 @@ class CallReader:
         if argument is ANY_ARGUMENT or at.tool is None:
             raise DefinitionError("value: make() must pass on the argument that it was given")
         path = f"$.tools.{at.tool.name}.parameters.properties.{argument.name}"
-        return self.values.argument(node, list(at.schemas) or [(argument.schema, path)])
+        return self.argument(node, list(at.schemas) or [(argument.schema, path)])
 
     def name(self, node: n.Name | n.JsonName | n.Header, at: At) -> Ir:
         """The name of a tool or an argument, or an id."""
@@ -156,7 +153,7 @@ class _Arguments:
     def member(self, name: str, schemas: list[Located], required: bool, depth: int) -> Ir:
         if name in self.reader._unread(self.tool):
             why = f"the parser would not read the name {name!r} back: it is not generated"
-            self.reader.values.output.tell(f"{schemas[0][1] if schemas else '$'}", "properties", why)
+            self.reader.output.tell(f"{schemas[0][1] if schemas else '$'}", "properties", why)
             self.refused = name if required else self.refused
             return NOTHING
         argument = self.tool.arguments.get(name)
@@ -169,13 +166,13 @@ class _Arguments:
         other = OtherName(name)
         made = self.made(self.tool.other, schemas, other)
         if other.node is not None and name.parts:
-            named = self.reader.values.output.names(other.node, schemas[0][1])
+            named = self.reader.output.names(other.node, schemas[0][1])
             if never(named):
                 return NOTHING
             if named is not other.node:
                 return self.other(Lang((), name.least, name.most), schemas, depth)
         if other.twice:
-            self.reader.values.output.tell(schemas[0][1], "additionalProperties", TWICE)
+            self.reader.output.tell(schemas[0][1], "additionalProperties", TWICE)
         return made if never(made) else other.beside(made)
 
     def made(self, argument: Argument, schemas: list[Located], other: OtherName | None = None) -> Ir:

@@ -42,34 +42,21 @@ from .triggers import (
     words,
 )
 from .turn import THOUGHT, TurnReader, has_calls, start_of
-from .values import Values
 
 __all__ = ["Reading", "Request", "Trigger", "read"]
 
 _STRING: Mapping[str, Any] = {"type": "string"}
 
 
-class Reader:
+class Reader(CallReader, TurnReader):
     """Reads a tree for one request: each node by its row in the table, at its place."""
 
-    def __init__(self, request: Request, target: Target, budget: Budget) -> None:
-        self.request = request
-        self.values = Values(Output(budget=budget, target=target), request.marker_ids)
-        self.calls = CallReader(request, self.values, self.read)
-        self.turn = TurnReader(request, target.free, self.values, self.read)
-        self.rules = self.values.output.rules
+    def __init__(self, request: Request, output: Output) -> None:
+        super().__init__(request, output)
         self.literals: dict[str, Ir] = {}
         """What each literal text is read as."""
 
-    def close(self) -> None:
-        """Forgets its parts. They are in circles, and would keep the whole grammar until a whole pass of the garbage
-        collector, which stops all threads for as long as the grammar is large."""
-        self.values.close()
-        for part in (self.calls, self.turn):
-            vars(part).clear()
-
     def read(self, node: Node, at: At) -> Ir:
-        """The grammar of ``node``."""
         read = _READ.get(type(node))
         if read is None:
             raise DefinitionError(
@@ -133,7 +120,7 @@ _READ: Mapping[type[Node], Callable[[Reader, Any, At], Ir]] = of_every_kind(
     "grammar/reading/read.py",
     {
         n.Literal: lambda reader, node, at: reader.literals.get(node.text) or reader.literal(node.text),
-        n.Token: lambda reader, node, at: ir.TokenRef(node.names[min(reader.turn.spelling, len(node.also))]),
+        n.Token: lambda reader, node, at: ir.TokenRef(node.names[min(reader.spelling, len(node.also))]),
         n.Space: lambda reader, node, at: _space(node),
         n.AnyChar: lambda reader, node, at: ir.Chars(ANY),
         n.Chars: lambda reader, node, at: ir.Rep(ir.Chars(_ranges(node.ranges)), node.least, node.most),
@@ -144,19 +131,19 @@ _READ: Mapping[type[Node], Callable[[Reader, Any, At], Ir]] = of_every_kind(
         n.Many: lambda reader, node, at: ir.Rep(reader.read(node.node, at), node.least, node.most),
         n.Inner: lambda reader, node, at: reader.read(node.inner(True), at),
         **dict.fromkeys((n.Tagged, n.Atomic), lambda reader, node, at: reader.read(node.node, at)),
-        **dict.fromkeys((n.Name, n.JsonName, n.Header), lambda reader, node, at: reader.calls.name(node, at)),
-        n.SameName: lambda reader, node, at: reader.calls.same_name(node, at),
+        **dict.fromkeys((n.Name, n.JsonName, n.Header), Reader.name),
+        n.SameName: Reader.same_name,
         n.Rule: Reader.rule,
         n.Ref: Reader.rule,
         n.Calls: Reader.list_of_calls,
-        n.EachTool: lambda reader, node, at: reader.calls.each_tool(node, at),
-        n.EachArg: lambda reader, node, at: reader.calls.each_arg(node, at),
-        n.Args: lambda reader, node, at: reader.calls.args(node, at),
-        n.Value: lambda reader, node, at: reader.calls.value(node, at),
-        n.JsonValue: lambda reader, node, at: reader.values.whole(True, "$"),
-        n.JsonText: lambda reader, node, at: reader.values.whole(_STRING, "$"),
-        n.Think: lambda reader, node, at: reader.turn.think(node, at),
-        n.Body: lambda reader, node, at: reader.turn.body(node, at),
+        n.EachTool: Reader.each_tool,
+        n.EachArg: Reader.each_arg,
+        n.Args: Reader.args,
+        n.Value: Reader.value,
+        n.JsonValue: lambda reader, node, at: reader.whole(True, "$"),
+        n.JsonText: lambda reader, node, at: reader.whole(_STRING, "$"),
+        n.Think: Reader.think,
+        n.Body: Reader.body,
     },
     n.Peek,
     n.Not,
@@ -174,14 +161,10 @@ def read(request: Request, target: Target | None = None, budget: Budget | None =
     calls = request.options.tools and (request.options.mode != "none" or target.free)
     if not calls and not request.shaped and not request.spent:
         return None
-    reader = Reader(request, target, budget or Budget())
     body = next(node for node in walk(request.tree, True) if isinstance(node, n.Body))
     if body.calls is None and body.start is None and not request.shaped and not request.spent:
         return None
-    try:
-        return _read(reader, body)
-    finally:
-        reader.close()
+    return _read(Reader(request, Output(budget=budget or Budget(), target=target)), body)
 
 
 def _read(reader: Reader, body: n.Body) -> Reading | None:
@@ -189,8 +172,8 @@ def _read(reader: Reader, body: n.Body) -> Reading | None:
     at = At(thoughts=request.reasoning)
     if request.call_next:  # after text, so nothing comes that begins a turn
         after = replace(at, thoughts=at.thoughts and not request.spent)
-        return _reading(reader, reader.turn.body(replace(body, start=None), after), after)
-    if not request.shaped and request.options.mode == "auto" and not reader.values.output.target.free:
+        return _reading(reader, reader.body(replace(body, start=None), after), after)
+    if not request.shaped and request.options.mode == "auto" and not reader.output.target.free:
         return _lazy(reader, body, at)
     root = residual(_turn(reader, at), request.prefix, reader.rules, request.marker_ids)
     if root is None:
@@ -199,7 +182,7 @@ def _read(reader: Reader, body: n.Body) -> Reading | None:
     asked = request.shaped or (request.options.tools and (body.calls is not None or body.start is not None))
     # A model that nothing constrained may have written anything; and a prompt, a header that calls go without.
     if root is None and (not asked or request.begins_anew()):
-        root = reader.turn.body(body, At(thoughts=False))
+        root = reader.body(body, At(thoughts=False))
     if root is None:
         whole = _turn(reader, at)
         ends = [request.prefix[:end] for end in range(1, len(request.prefix) + 1)]
@@ -223,8 +206,8 @@ def _unwritten(request: Request, place: int) -> RequestError:
 
 
 def _reading(reader: Reader, root: Ir, at: At) -> Reading:
-    reader.calls.check_names()
-    weakened = tuple(reader.values.output.weakened)
+    reader.check_names()
+    weakened = tuple(reader.output.weakened)
     return Reading(root, reader.rules, False, (), _reasons(at, reader.request), weakened)
 
 
@@ -263,18 +246,18 @@ def _lazy(reader: Reader, body: n.Body, at: At) -> Reading | None:
     calls = None if body.calls is None else reader.read(body.calls, at)
     begin = start_of(body)
     start = None if begin is None else reader.read(begin, at)
-    reader.calls.check_names()
+    reader.check_names()
     if calls is not None and never(calls):
         calls = None
     options = [part for part in (start, calls) if part is not None]
     triggers: dict[Trigger, None] = {}
 
-    others = stretches(body, request.prefix, reader.turn.spelling)
+    others = stretches(body, request.prefix, reader.spelling)
 
     def at_start(node: Ir, space: str = r"\s*") -> None:
         triggers[Trigger("pattern", rf"^{space}({beginning(node, others)}[\s\S]*)")] = None
 
-    begins = words(request.tree, body, calls, request.marker_ids, reader.turn.spelling)
+    begins = words(request.tree, body, calls, request.marker_ids, reader.spelling)
     if request.prefix:
         begun = residual(alt(*options), request.prefix, reader.rules, request.marker_ids)
         if begun is None and calls is not None:  # the call begins after text
@@ -287,7 +270,7 @@ def _lazy(reader: Reader, body: n.Body, at: At) -> Reading | None:
             at_start(begun, "")  # white space may belong to an open value
     if start is not None:
         at_start(start)
-    weakened = tuple(reader.values.output.weakened)
+    weakened = tuple(reader.output.weakened)
     triggers.update(dict.fromkeys(begins))
     return Reading(
         seq(alt(*options), GAP), reader.rules, True, tuple(triggers), _reasons(at, request), weakened

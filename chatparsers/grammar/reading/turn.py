@@ -8,8 +8,9 @@ every generated text as it was meant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
@@ -20,7 +21,6 @@ from ...errors import DefinitionError, RequestError, SchemaError
 from .. import ir
 from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, literals, never, nullable, opt, seq
 from .place import At
-from .request import Request
 from .residual import residual
 from .triggers import (
     distinct,
@@ -32,23 +32,19 @@ from .triggers import (
     thoughts,
     words,
 )
-from .values import Values
+from .values import ValueReader
 
 THOUGHT = "thought"
 """The mark of thoughts that are to be left out."""
 
 
-class TurnReader:
-    """Reads the nodes of the turn. ``read`` reads any node. ``free``: the dialect has a form for text with calls."""
+class TurnReader(ValueReader):
+    """Reads the nodes of the turn."""
 
-    def __init__(self, request: Request, free: bool, values: Values, read: Callable[[Node, At], Ir]) -> None:
-        self.request = request
-        self.free = free
-        self.values = values
-        self.rules = values.output.rules
-        self.read = read
-        self.tools = request.called
-        self.spelling = request.spelling
+    @cached_property
+    def spelling(self) -> int:
+        """Which of a token's names are in use."""
+        return self.request.spelling
 
     def think(self, node: n.Think, at: At) -> Ir:
         """Reasoning at the start of the turn."""
@@ -91,7 +87,11 @@ class TurnReader:
     @property
     def _text_is_free(self) -> bool:
         """Whether text and calls are generated together. With no tools, it is text that begins no call."""
-        return self.free and self.request.options.mode in ("auto", "none") and not self.request.shaped
+        return (
+            self.output.target.free
+            and self.request.options.mode in ("auto", "none")
+            and not self.request.shaped
+        )
 
     def _content_begins_like(self, span: Span) -> bool:
         """Whether content begins with a token of a span's opener: then it is no free text."""
@@ -162,7 +162,7 @@ class TurnReader:
         """The content, if the request constrains it."""
         schema = self.request.options.schema
         if schema is not None:
-            inner = self.values.whole(schema, "$.response_format")
+            inner = self.whole(schema, "$.response_format")
             if never(inner):
                 raise SchemaError("no value is valid", "$.response_format")
         elif self.request.grammar is not None:
@@ -315,16 +315,24 @@ class TurnReader:
         }
         called = {stop: self._after(calls, stop) for stop in stops}
 
+        def named(stop: str, left: int | None) -> str:
+            """The rule of what follows a section's marker, with so many calls from there on."""
+            return f"section {stop}" if left in (None, most) else f"section {stop} {left}"
+
         def sections(left: int | None) -> Ir:
             """Any section, with so many calls from it on."""
+            ids = self.request.marker_ids
             begun = (stop for stop in stops if texts[stop] or (called[stop] and left != 0))
-            return alt(*(seq(*literals(stop, self.request.marker_ids), rest(stop, left)) for stop in begun))
+            return alt(*(seq(*literals(stop, ids), ir.Ref(named(stop, left))) for stop in begun))
 
-        def rest(stop: str, left: int | None) -> Ir:
-            """The rule of what follows a section's marker."""
-            name = f"section {stop}" if left in (None, most) else f"section {stop} {left}"
-            if name not in self.rules:
-                self.rules[name] = EMPTY
+        def text(span: Span, more: Ir) -> Ir:
+            """The text of a span, and perhaps ``more`` after it."""
+            if span.close is None:
+                return alt(seq(ir.Lang(stops=stops), more), ir.Lang(stops=stops))
+            return seq(_text_until(*first(span.close), *stops), self.read(span.close, at), GAP, opt(more))
+
+        for left in (None,) if most is None else range(most, -(most > 1), -1):
+            for stop in stops:
                 options = [
                     self._thought(option) if span is node.reasoning else option
                     for span, begun in texts[stop]
@@ -333,15 +341,7 @@ class TurnReader:
                 if left != 0:
                     more = GAP if most == 1 else seq(GAP, opt(sections(None if left is None else left - 1)))
                     options += [seq(call, more) for call in called[stop]]
-                self.rules[name] = alt(*options)
-            return ir.Ref(name)
-
-        def text(span: Span, more: Ir) -> Ir:
-            """The text of a span, and perhaps ``more`` after it."""
-            if span.close is None:
-                return alt(seq(ir.Lang(stops=stops), more), ir.Lang(stops=stops))
-            return seq(_text_until(*first(span.close), *stops), self.read(span.close, at), GAP, opt(more))
-
+                self.rules[named(stop, left)] = alt(*options)
         return seq(GAP, opt(sections(most)))
 
 

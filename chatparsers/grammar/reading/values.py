@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from ...core.definition.nodes import Value
+from ...core.definition.nodes import Node, Value
 from ...schema.document import Document
 from ...values import Json, Raw, Syntax
 from ..ir import Ir
 from ..schemas import Equal, Located, Output, SchemaCompiler, content
 from ..syntaxes import RawText, syntax_of, wordless_openers
+from .place import At
+from .request import Request
 
 JSON = Json()
 
 
-class Values:
-    """Writes values, and writes equal ones once. ``markers``: the texts that are single tokens."""
+class ValueReader:
+    """Reads values, and writes equal ones once. The readers of calls and of the turn are made of it.
 
-    def __init__(self, output: Output, markers: Iterable[str]) -> None:
+    ``read`` reads any node of the format's tree. No part of a reader refers back to it: in a circle, they would keep
+    the whole grammar until a pass of the garbage collector, which stops all threads.
+    """
+
+    def __init__(self, request: Request, output: Output) -> None:
+        self.request = request
         self.output = output
-        self.markers = tuple(markers)
+        self.rules = output.rules
+        self.tools = request.called
+        self._markers = tuple(request.marker_ids)
+        """The texts that are single tokens."""
         self._single = Equal(output)
         """The values of arguments that are written one by one."""
         self._members: dict[Syntax, Equal] = {}
         """The values inside an object of arguments, by its syntax."""
         self._compilers: dict[tuple[int, Syntax], SchemaCompiler] = {}
+
+    def read(self, node: Node, at: At) -> Ir:
+        """The grammar of ``node``."""
+        raise NotImplementedError
 
     def compiler(self, document: Document, syntax: Syntax) -> SchemaCompiler:
         """The compiler of a document's schemas in this syntax."""
@@ -34,14 +47,9 @@ class Values:
         if found is None:
             equal = self._members.setdefault(syntax, Equal(self.output))
             found = self._compilers[key] = SchemaCompiler(
-                document, syntax_of(syntax, self.markers), self.output, equal
+                document, syntax_of(syntax, self._markers), self.output, equal
             )
         return found
-
-    def close(self) -> None:
-        """Forgets the compilers, each of which is in a circle with its parts."""
-        for compiler in self._compilers.values():
-            vars(compiler).clear()
 
     def whole(self, schema: Any, path: str) -> Ir:
         """A value in JSON whose schema is a document of its own."""
@@ -57,7 +65,7 @@ class Values:
             return found
         made = self._single.watch(said, syntax, argument.types, names)
         if isinstance(syntax, Raw):
-            raw = RawText(syntax, argument.types, self.markers, names)
+            raw = RawText(syntax, argument.types, self._markers, names)
             value = self.compiler(argument.document, JSON).raw(schemas, raw)
         else:
             value = self.compiler(argument.document, syntax).value(schemas)

@@ -12,11 +12,11 @@ from typing import Any
 
 from ...schema.document import Document, Unresolved, is_of
 from ...schema.keywords import ANYTHING, NOTES, SILENT, TYPES
-from ..ir import Alt, Ir, Part, Ref, Rep, Shared, alt, never, seq, texts
+from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Part, Ref, Rep, Shared, alt, never, seq, texts
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax
 from .cases import Case, Located, narrow
-from .containers import Form, InSyntax, arrays, objects
+from .containers import TWICE, Form, arrays, objects
 from .judge import Judge
 from .scalars import INTEGER, NUMBER, number, string, text
 from .written import Equal, Output, Written, content
@@ -70,7 +70,7 @@ class SchemaCompiler:
         self.judge = Judge(document, output)
         self.written = Written(output.rules, syntax.name[:1])
         self.equal = equal or Equal(output)
-        self.members = InSyntax(self)
+        self.separator = syntax.comma
         self.has_raw = syntax.raw(ANYTHING) is not None
         """Whether values are written as raw text, by their types."""
         self.scalars = _scalars(syntax)
@@ -211,12 +211,40 @@ class SchemaCompiler:
             node = self.scalars[0][kind]
             return node if raw is None else raw.word(node)
         if kind == "object":
-            node = yield objects(case, self.members, self, depth)
+            node = yield objects(case, self, self, depth)
         else:
             node = yield arrays(case, self, depth)
         if raw is not None and raw.marked:
             raw.apart += node.options if isinstance(node, Alt) else (node,)
         return node
+
+    # members as the value syntax writes them (`Form`)
+
+    def member(self, name: str, schemas: list[Located], required: bool, depth: int) -> Steps[Ir]:
+        node: Ir = yield self.inner(schemas, depth)
+        return node if never(node) else self.syntax.member(name, node)
+
+    def other(self, name: Lang, schemas: list[Located], depth: int) -> Steps[Ir]:
+        syntax, output = self.syntax, self.output
+        node: Ir = yield self.inner(schemas, depth)
+        if never(node):
+            return node
+        parts = name.parts
+        if syntax.bare and parts:
+            named = output.names(Lang((*parts, *syntax.bare), name.least, name.most), schemas[0][1])
+            if not isinstance(named, Lang):
+                return NOTHING
+            parts = named.parts[: -len(syntax.bare)]
+        member = syntax.other(parts, name.least, name.most, node)
+        if never(member):
+            output.tell(schemas[0][1], "additionalProperties", TWICE)
+        return member
+
+    def whole(self, body: Ir) -> Ir:
+        syntax = self.syntax
+        if body is EMPTY:
+            return seq(syntax.open_object, syntax.no_members)
+        return seq(syntax.open_object, body, syntax.close_object)
 
     # raw text
 

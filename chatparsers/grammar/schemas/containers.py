@@ -54,40 +54,6 @@ class Form(Protocol):
         ...
 
 
-class InSyntax:
-    """Members as the value syntax writes them."""
-
-    def __init__(self, compiler: Compiler) -> None:
-        self.compiler = compiler
-        self.separator = compiler.syntax.comma
-
-    def member(self, name: str, schemas: list[Located], required: bool, depth: int) -> Steps[Ir]:
-        node: Ir = yield self.compiler.inner(schemas, depth)
-        return node if never(node) else self.compiler.syntax.member(name, node)
-
-    def other(self, name: Lang, schemas: list[Located], depth: int) -> Steps[Ir]:
-        syntax, output = self.compiler.syntax, self.compiler.output
-        node: Ir = yield self.compiler.inner(schemas, depth)
-        if never(node):
-            return node
-        parts = name.parts
-        if syntax.bare and parts:
-            named = output.names(Lang((*parts, *syntax.bare), name.least, name.most), schemas[0][1])
-            if not isinstance(named, Lang):
-                return NOTHING
-            parts = named.parts[: -len(syntax.bare)]
-        member = syntax.other(parts, name.least, name.most, node)
-        if never(member):
-            output.tell(schemas[0][1], "additionalProperties", TWICE)
-        return member
-
-    def whole(self, body: Ir) -> Ir:
-        syntax = self.compiler.syntax
-        if body is EMPTY:
-            return seq(syntax.open_object, syntax.no_members)
-        return seq(syntax.open_object, body, syntax.close_object)
-
-
 TWICE = "a name that the schema does not list cannot be written twice: such members are not generated"
 
 
