@@ -11,10 +11,9 @@ from making import tool
 from chatparsers import CallArguments, CallEnd, CallStart, Content, Event, Message, Reasoning, Turn
 from chatparsers.core import Builder, Format, Node
 from chatparsers.grammar import ir
-from chatparsers.grammar.budget import Budget
 from chatparsers.grammar.reading.place import At
 from chatparsers.grammar.reading.read import Reader, Request, read
-from chatparsers.grammar.target import Target
+from chatparsers.grammar.schemas import Output
 
 TOOL = tool("t", {"a": {"type": "boolean"}}, ["a"])
 NO_ARGUMENTS = {"type": "function", "function": {"name": "t"}}
@@ -70,7 +69,7 @@ def random_text(node: Node, chance: random.Random) -> str:
     turn = format_of(lambda p: p.body()).bind()
     request = Request(turn)
     request.tree = node
-    reader = Reader(request, Target(), Budget())
+    reader = Reader(request, Output())
     return _walk(reader.read(node, At(thoughts=True)), reader.rules, chance, 0)
 
 
