@@ -20,7 +20,7 @@ from ..regular.automaton import Dfa, TooLarge, build
 from ..regular.classes import sets_of
 from ..target import PLAIN, Target
 from .escaped import ESCAPED, HIGH, spellings
-from .rules import RuleWriter
+from .rules import RuleWriter, suffix
 
 _BLOCK = 64
 """The number of characters in a block of a longer string."""
@@ -444,17 +444,6 @@ def _in_string(ranges: Ranges) -> tuple[list[str], bool]:
 def _quoted(node: ir.Lang) -> str:
     """The opening quote of a string, if it was not written before."""
     return "" if node.opened else '"\\"" '
-
-
-def suffix(least: int, most: int | None) -> str:
-    """How a part is repeated."""
-    if most is None:
-        return "*" if least == 0 else "+" if least == 1 else f"{{{least},}}"
-    if (least, most) == (0, 1):
-        return "?"
-    if (least, most) == (1, 1):
-        return ""
-    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
 _AFTER_BLANK = ' (= [":{\\[0-9tfnTFN}\\]-])'

@@ -27,7 +27,7 @@ from ..reading.residual import CHARACTER, residual
 from ..syntaxes import quoted
 from ..target import PLAIN, Target
 from .lark_regex import ANY_CHARACTER, EXACT, char_class, escape, regex
-from .rules import RuleWriter
+from .rules import RuleWriter, suffix
 
 _EMPTY = "(?:)"
 _INDENT = 64
@@ -281,12 +281,7 @@ class _Writer(RuleWriter):
         atom = self.atom(node.node)
         if atom.endswith(("?", "*", "+", "}")):
             atom = f"({atom})"
-        if (node.least, node.most) == (1, 1):
-            return atom
-        most = "" if node.most is None else str(node.most)
-        return atom + {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
-            (node.least, most), f"{{{node.least},{most}}}"
-        )
+        return atom + suffix(node.least, node.most)
 
     # orders
 
@@ -368,7 +363,7 @@ class _Writer(RuleWriter):
         """A string and its end. The quotes are in each of its constraints: llguidance makes most masks inside a string
         ahead, but only for a lexeme that is one as a whole."""
         quote, end = "" if node.opened else '"', '"' + escape(node.end_text)
-        count = "*" if not node.least and node.most is None else _count(node.least, node.most)
+        count = suffix(node.least, node.most)
         if not node.parts:
             return f"/{quote}{CHARACTER}{count}{end}/"
         terms = []
@@ -384,7 +379,7 @@ class _Writer(RuleWriter):
             ("" if part.positive else "~") + f"/{regex(part.node, 'raw') or _EMPTY}/" for part in node.parts
         ]
         if node.least or node.most is not None:
-            terms.append(f"/{ANY_CHARACTER}{_count(node.least, node.most)}/")
+            terms.append(f"/{ANY_CHARACTER}{suffix(node.least, node.most)}/")
         return terms
 
     def text_until(self, node: ir.Lang, end: str) -> str:
@@ -490,7 +485,7 @@ class _Writer(RuleWriter):
         calls = self.rule("calls", " | ".join(options))
         if node.most == 1 and not node.left:
             return f"({calls} | {tail})"
-        return f"({calls}{'*' if node.most is None else _count(0, node.most)} {tail})"
+        return f"({calls}{suffix(0, node.most)} {tail})"
 
     def called(self, node: ir.Free) -> Iterator[tuple[list[ir.Text | ir.TokenRef], str]]:
         """The calls in free text, by their triggers: the literals of one, and what follows it."""
@@ -568,10 +563,6 @@ def _by_bits(way: ir.Way, required: tuple[bool, ...]) -> _Steps:
 def _all(conditions: list[str]) -> str:
     """All of the conditions, as one."""
     return reduce(lambda one, other: f"and({one}, {other})", conditions)
-
-
-def _count(least: int, most: int | None) -> str:
-    return f"{{{least},{'' if most is None else most}}}"
 
 
 def _begun(excludes: tuple[str, ...]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from .. import ir
 from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, complement, overlap
 from ..reading.residual import BEYOND_ASCII
 from .escaped import Spellings, high_spellings, spellings
+from .rules import suffix
 
 ANY_CHARACTER = "(?s:.)"
 _NEVER = r"[^\s\S]"
@@ -97,10 +98,7 @@ def regex(node: Ir, encoding: Encoding, every: bool = False) -> str:
         return "(?:" + ("|".join(regex(option, encoding, every) for option in node.options) or _NEVER) + ")"
     if isinstance(node, ir.Rep):
         inner = regex(node.node, encoding, every)
-        most = "" if node.most is None else str(node.most)
-        count = {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
-            (node.least, most), f"{{{node.least},{most}}}"
-        )
+        count = suffix(node.least, node.most)
         one = isinstance(node.node, ir.Alt) or (isinstance(node.node, ir.Chars) and inner[0] in "[(")
         return f"{inner}{count}" if one or len(inner) == 1 else f"(?:{inner}){count}"
     if isinstance(node, ir.Shared):

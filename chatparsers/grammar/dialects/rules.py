@@ -204,3 +204,14 @@ def _form(state: State, lead: str, more: str) -> _Form:
 
 def _nothing(names: list[str]) -> tuple[str, ...]:
     return ()
+
+
+def suffix(least: int, most: int | None) -> str:
+    """How a part is repeated."""
+    if most is None:
+        return "*" if least == 0 else "+" if least == 1 else f"{{{least},}}"
+    if (least, most) == (0, 1):
+        return "?"
+    if (least, most) == (1, 1):
+        return ""
+    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"

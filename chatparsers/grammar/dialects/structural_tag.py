@@ -13,13 +13,13 @@ import json
 from collections.abc import Iterable, Mapping
 
 from .. import ir
+from ..reading.residual import CHARACTER
 from ..target import TAGS, Target
 from .closing import closing
-from .gbnf import WHITE, XgrammarWriter, literal, regex, suffix
+from .gbnf import WHITE, XgrammarWriter, literal, regex
+from .rules import suffix
 
-_STRING = (
-    r'"([^"\\\x00-\x1f]|\\(["\\/bfnrt]|u([0-9a-cA-CefEF]H{3}|[dD]([0-7]H{2}|[89abAB]H{2}\\u[dD][c-fC-F]H{2}))))*"'
-).replace("H", "[0-9a-fA-F]")
+_STRING = f'"{CHARACTER}*"'
 """A JSON string."""
 _INSIDE = " (= [,}\\]])"
 """The text after a string in an object or array. With this look-ahead, xgrammar tries fewer tokens at run time, so a

@@ -258,16 +258,7 @@ def _branches(node: ir.Ir, end: bool) -> list[tuple[bool, ir.Ir]]:
 
 
 def _has_anchor(node: ir.Ir) -> bool:
-    if isinstance(node, _Anchor):
-        return True
-    if isinstance(node, ir.Rep):
-        return _has_anchor(node.node)
-    return any(
-        map(
-            _has_anchor,
-            node.items if isinstance(node, ir.Seq) else node.options if isinstance(node, ir.Alt) else (),
-        )
-    )
+    return isinstance(node, _Anchor) or any(map(_has_anchor, ir.children(node)))
 
 
 _KNOWN: Kept[ir.Ir] = Kept(16_000_000)
