@@ -9,6 +9,7 @@ from ...schema.document import Document
 from ...values import Json, Raw, Syntax
 from ..ir import Ir
 from ..schemas import Equal, Located, Output, SchemaCompiler, content
+from ..steps import run
 from ..syntaxes import RawText, syntax_of, wordless_openers
 from .place import At
 from .request import Request
@@ -58,15 +59,13 @@ class ValueReader:
     def argument(self, node: Value, schemas: list[Located]) -> Ir:
         """The value of an argument that is written alone. ``schemas``: its schemas."""
         argument, syntax = node.argument, node.syntax
-        said = content(schemas)
         names = argument.beside if isinstance(syntax, Raw) and wordless_openers(syntax) else ()
-        found = self._single.get(said, syntax, argument.types, names)
-        if found is not None:
-            return found
-        made = self._single.watch(said, syntax, argument.types, names)
-        if isinstance(syntax, Raw):
-            raw = RawText(syntax, argument.types, self._markers, names)
-            value = self.compiler(argument.document, JSON).raw(schemas, raw)
-        else:
-            value = self.compiler(argument.document, syntax).value(schemas)
-        return made(value)
+
+        def write() -> Ir:
+            if isinstance(syntax, Raw):
+                raw = RawText(syntax, argument.types, self._markers, names)
+                return self.compiler(argument.document, JSON).raw(schemas, raw)
+            return self.compiler(argument.document, syntax).value(schemas)
+
+        said = content(schemas)
+        return run(self._single.once(said and (said, syntax, argument.types, names), write))

@@ -7,7 +7,7 @@ verbatim, other types are JSON, as far as the reader of the text does not take o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from ...schema.document import Document, Unresolved, is_of
@@ -102,7 +102,11 @@ class SchemaCompiler:
         """The values that are valid under all of these schemas, or the steps that write them."""
         schemas = self._named(schemas)
         found = self._ready(schemas, depth)
-        return self._made(schemas, depth) if found is None else found
+        if found is not None:
+            return found
+        if depth != 1:
+            return self._made(schemas, depth)
+        return self.equal.once(content(schemas), partial(self._made, schemas, depth))  # an argument of a call
 
     def _ready(self, schemas: list[Located], depth: int) -> Ir | None:
         """The values, if they are simple, written or being written."""
@@ -117,11 +121,7 @@ class SchemaCompiler:
 
     def _made(self, schemas: list[Located], depth: int) -> Steps[Ir]:
         """The values, written now."""
-        said = content(schemas) if depth == 1 else None  # an argument of a call
-        found = self.equal.get(said)
-        if found is not None:
-            return found
-        made = self.equal.watch(said)
+        found: Ir | None = None
         over = self.output.budget.over()
         if over or depth >= DEEPEST:
             what = f"the grammar is past {over}:" if over else f"deeper than {DEEPEST} levels,"
@@ -133,7 +133,7 @@ class SchemaCompiler:
             node: Ir = yield self.alternatives(schemas, depth, raw)
             node = end(node)
             found = self._ready(schemas, depth) if self.written.endless() else node
-        return made(found)
+        return found
 
     def _named(self, schemas: list[Located]) -> list[Located]:
         """The schemas; for a reference alone what it names, so that this is written once for all references to it."""

@@ -132,25 +132,19 @@ class Equal:
         self.output = output
         self.known: dict[Hashable, tuple[Ir, int]] = {}
 
-    def get(self, said: bytes | None, *written: Hashable) -> Ir | None:
-        """The value of an equal schema, by its content and how it is written."""
-        found = None if said is None else self.known.get((said, *written))
-        if found is None:
-            return None
-        self.output.budget.size -= found[1]
-        return found[0]
-
-    def watch(self, said: bytes | None, *written: Hashable) -> Callable[[Ir], Ir]:
-        """Call it before a value is made, and call the result with the value, which is then known."""
-        output, key = self.output, (said, *written)
+    def once(self, key: Hashable | None, make: Callable[[], Ir | Steps[Ir]]) -> Steps[Ir]:
+        """The value of an equal schema; else the one that ``make`` makes. ``key``: what the schema says and how it is
+        written; None if that may not be all."""
+        known = self.known.get(key)
+        if known is not None:
+            self.output.budget.size -= known[1]
+            return known[0]
+        output = self.output
         rules, weakened, size = len(output.rules), len(output.weakened), output.budget.size
-
-        def made(value: Ir) -> Ir:
-            if said is not None and (len(output.rules), len(output.weakened)) == (rules, weakened):
-                self.known[key] = value, size - output.budget.size
-            return value
-
-        return made
+        value: Ir = yield make()
+        if key is not None and (len(output.rules), len(output.weakened)) == (rules, weakened):
+            self.known[key] = value, size - output.budget.size
+        return value
 
 
 # recursive values
