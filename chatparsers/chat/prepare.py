@@ -30,12 +30,10 @@ from ..tokens import ModelFiles
 from .around import Lead, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
-from .options import ANSWERING, PrepareOptions
+from .options import PrepareOptions
 from .request import plain_messages
 
 _OPTIONS = frozenset(PrepareOptions.__annotations__)
-_BOUND = ANSWERING | {"thinking"}
-"""The options that `Format.bind` takes as they are."""
 _SET = {
     "messages": "pass the messages first",
     "tools": "pass tools=…",
@@ -86,7 +84,7 @@ class Preparation:
     """A request on its way to a turn: what `Chat.prepare` does with its ``options``. Raises its errors."""
 
     def __init__(self, chat: Model, options: Mapping[str, Any]) -> None:
-        if not options.keys() <= _OPTIONS:
+        if not _OPTIONS.issuperset(options):
             unknown = next(name for name in options if name not in _OPTIONS)
             raise _no_option(unknown, options[unknown])
         self._chat = chat
@@ -187,16 +185,23 @@ class Preparation:
         return text, opening(fmt, end)
 
     def _bound(self, prompt: _Prompt) -> Turn:
-        chat, known = self._chat, self._tools
+        chat, known, option = self._chat, self._tools, self._options.get
         turn = prompt.format.bind(
             tools=known,
+            tool_choice=option("tool_choice", "auto"),
+            parallel_tool_calls=option("parallel_tool_calls", True),
+            response_format=option("response_format"),
+            thinking=option("thinking"),
             prefix=prompt.prefix,
             tokenizer=chat.tokenizer,
             token_config=chat.files.special_config,
             prompt=prompt.text,
             polyfills=prompt.polyfills,
             reasoning=chat._reasons(prompt.format, self._template),
-            **_bound_of(self._options),
+            id_seed=option("id_seed"),
+            lenient_calls=option("lenient_calls", False),
+            max_calls=option("max_calls"),
+            call_within=option("call_within"),
         )
         if known and turn.options.mode != "none" and "tools" not in prompt.polyfills:
             _heard(chat, prompt.format, self._template, turn)
@@ -229,13 +234,7 @@ class Preparation:
             variables["documents"] = self._options["documents"]
         if self._options.get("now") is not None:
             variables["strftime_now"] = self._options["now"].strftime
-        return {**variables, **(given or {})}
-
-
-def _bound_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that `Format.bind` takes. Each request asks, so the loop is not Python's."""
-    names = [*_BOUND.intersection(options)]
-    return dict(zip(names, map(options.__getitem__, names), strict=True))
+        return {**variables, **given} if given else variables
 
 
 def _check_kwargs(chat: Model, template: Template, given: Mapping[str, Any]) -> None:

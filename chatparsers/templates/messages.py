@@ -23,6 +23,8 @@ _SCALARS = frozenset({int, float, bool, type(None), *TEXTS})
 REASONING = ("reasoning_content", "reasoning", "thinking")
 """The fields under which a message may have its reasoning."""
 _KEYS = frozenset(REASONING)
+SHAPED = _KEYS | {"tool_calls"}
+"""The fields that templates read in different shapes, beside the content."""
 
 BEFORE_CALLS: Any = ("text", "before", "calls")
 """The key of a text that the template drops beside calls, in a message: a pair of the text and of what the format

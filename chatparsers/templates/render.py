@@ -15,6 +15,7 @@ from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
 from .messages import (
     MARK,
+    SHAPED,
     TEXTS,
     Wants,
     is_message,
@@ -379,10 +380,12 @@ class Template:
 
     def _wants_for(self, messages: Iterable[Mapping[str, Any]]) -> Wants:
         """As much of the shape as these messages need; the rest is not probed."""
-        unusual = [  # more than a role and a text
+        unusual = [  # more than a text, and whose it is
             message
             for message in messages
-            if type(message) is not dict or len(message) != 2 or type(message.get("content")) not in TEXTS
+            if type(message) is not dict
+            or (len(message) != 2 and not SHAPED.isdisjoint(message))
+            or type(message.get("content")) not in TEXTS
         ]
         if not unusual:
             return self.can.plain

@@ -289,8 +289,8 @@ def _tojson(
     if indent is not None:
         wide = max(indent, 0) if isinstance(indent, int) else meter.size(indent)
         if (wide + 1) * (size >> 2) ** 2 > meter.left:  # a text is copied once for each level around it
-            known = meter.known.get(id(value)) or meter.measured(value)
-            meter.afford(known.depth * (wide * (size >> 2) + (size >> 3)))
+            _, _, depth = meter.known.get(id(value)) or meter.measured(value)
+            meter.afford(depth * (wide * (size >> 2) + (size >> 3)))
     meter.afford(2 * size)
     return meter.made(meter.json(value, ensure_ascii, indent, separators, sort_keys))
 

@@ -23,20 +23,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from .exact import to_json
 from .failure import Exhausted, explain
 
-
-class Measured(NamedTuple):
-    """A container: about how many characters it has when it is printed, its entries, and how deep it nests."""
-
-    total: int
-    nodes: int
-    depth: int
-
-
+Measured: TypeAlias = tuple[int, int, int]
+"""Of a container: about how many characters it has when it is printed, its entries, and how deep it nests."""
 _NOTHING: Mapping[int, Measured] = {}
 
 
@@ -180,9 +173,12 @@ class Meter:
                 self.number(value)
             return 8
         known = self.known.get(id(value))
-        total, nodes, _ = self.measured(value) if known is None else known
-        if total + 2 * nodes > self.left:
-            self.afford(total + 2 * nodes)
+        if known is None:
+            total, nodes, _ = self.measured(value)
+        else:
+            total, nodes, _ = known
+            if total + 2 * nodes > self.left:
+                self.afford(total + 2 * nodes)
         self.spend(2 * nodes + 2)
         return total
 
@@ -220,7 +216,7 @@ class Meter:
                 elif (found := entries(item)) is not None:
                     inner.append(list(found))
             level = inner
-        return Measured(total, nodes, depth)
+        return total, nodes, depth
 
     def made(self, value: _T) -> _T:
         """``value``, which an operation has just made out of values at least as large, once it is paid for."""
