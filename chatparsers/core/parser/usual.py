@@ -34,7 +34,7 @@ from .alphabet import Alphabet
 from .code import WHITE, stop_finder
 from .instructions import Instruction, Item, Program
 from .machine import Machine
-from .names import JSON_INSIDE, Names
+from .names import JSON_INSIDE, Names, Run
 from .steps import Step, Steps
 
 _START, _VALUE, _ARGUMENTS, _CALL, _UNKNOWN = "", "value", "arguments", "call", "unknown"
@@ -53,7 +53,7 @@ def usual(code: list[Instruction], entry: int, tree: n.Node, alphabet: Alphabet)
     if not any(isinstance(node, n.Body) and node.calls is not None for node in once(tree)):
         return
     texts = cache(partial(_texts, tree, alphabet))
-    trial = cache(partial(_Trial, code, alphabet.no_token))
+    trial = cache(partial(_Trial, code))
     points = {entry: _START}
     points |= {ip + 1: place for ip, ins in enumerate(code) if (place := _place_after(ins)) is not None}
     for ip, place in points.items():
@@ -185,6 +185,8 @@ _SURE = {
     m.JUMP, m.LIT, m.MARK, m.RECOVER, m.RETURN, m.SPAN, m.TOP, m.UNLESS, m.WORDS,
 }  # fmt: skip
 """The instructions that ask for nothing but the text and what the trial itself put on the stack."""
+_FINDING = {m.BETWEEN, m.BLANK, m.FOLLOWS, m.UNLESS}
+"""Those of them that look for stops."""
 _UNSET = {"nth": -1, "section": -2, "text_region": -1}
 """What the machine has of these in a trial until it sets them."""
 _EVENTLESS = {m.MARKUP, m.CALL, m.CALL_BEGIN}
@@ -196,12 +198,15 @@ _LAST = {*_EVENTLESS, m.ARGS_BEGIN, m.CALL_END}
 class _Trial:
     """The program of the trials. It stops at each instruction that is not sure, at the stand-ins, and after the text
     where a choice begins or the next step. ``goes_on``: where the machine goes on, of each stop that is not in its
-    place. ``literals``: what the program compares the text with."""
+    place. ``compared``: what the program compares the text with, before and after each place in it, by the last
+    character before."""
 
-    def __init__(self, code: list[Instruction], no_token: str) -> None:
+    def __init__(self, code: list[Instruction]) -> None:
         self.code = code
-        self.no_token = no_token
-        self.literals = {text for ins in code for text in _compared(ins)}
+        self.compared: dict[str, list[tuple[str, str]]] = {}
+        for text in {*_compared(code)}:
+            for at in range(len(text)):
+                self.compared.setdefault(text[:at][-1:], []).append((text[:at], text[at:]))
         self.goes_on: dict[int, int] = {}
         trial = [_sure(ins) for ins in code]
         for ip, ins in enumerate(code):
@@ -310,18 +315,17 @@ class _Trial:
         step.whole = len(texts) if captured else None
         found: list[str] = []
         for text, chars, then, names in zip(texts[:-1], parts[1::2], texts[1:], captured, strict=True):
-            inside = re.compile(self.no_token + chars, re.DOTALL).match
-            if names.chars != chars or not then or inside(then):
+            if names.chars != chars or not then or _reads(names.run, then):
                 return False
-            plain = "".join(filter(inside, _PLAIN))
+            plain = _of_names(names.run).rstrip(_ANY)
             compared = {
-                literal[at:]
-                for literal in self.literals
-                for at in range(len(literal))
-                if literal[at] in plain and (not at or text.endswith(literal[:at]))
+                after
+                for last in {"", text[-1:]}
+                for before, after in self.compared.get(last, ())
+                if after[0] in plain and text.endswith(before)
             }
-            begins = "|".join(map(re.escape, sorted(compared))) or "(?!)"
-            found.append(f"{re.escape(text)}(?!{begins})([{re.escape(plain)}]{{1,{_MOST_NAME}}})")
+            begins = f"(?!{'|'.join(map(re.escape, sorted(compared)))})" if compared else ""
+            found.append(f"{re.escape(text)}{begins}([{_ranges(plain)}]{{1,{_MOST_NAME}}})")
         if found or step.solid or step.long:
             solid = f"(?=[^{WHITE}])" if step.long else f"(?![{WHITE}])"
             pattern = re.escape(texts[-1]) + solid * step.solid + "()" * bool(found)
@@ -343,23 +347,40 @@ def _sure(ins: Instruction) -> Instruction:
         return m.JUMP, ins[2]
     sure = ins[0] in _SURE
     if ins[0] in (m.SPAN, m.CHARS):
-        sure = not _reads_names(ins[2])
+        sure = not _of_names(ins[2])
     return ins if sure else _STOP
 
 
+def _reads(match: Run, text: str) -> bool:
+    found = match(text)
+    return found is not None and found.end() > 0
+
+
 @lru_cache(maxsize=1024)
-def _reads_names(match: Callable[[str], re.Match[str]]) -> bool:
-    """Whether what ``match`` matches may be a part of a name."""
-    return any(match(char).end() for char in _PLAIN + _ANY)
+def _of_names(match: Run) -> str:
+    """The characters of names that ``match`` reads."""
+    return "".join([char for char in _PLAIN + _ANY if _reads(match, char)])
 
 
-def _compared(ins: Instruction) -> Iterable[str]:
-    """The texts with which a sure instruction compares what comes next."""
-    if ins[0] == m.LIT:
-        return (ins[2],)
-    if ins[0] == m.WORDS:
-        return [text for text, _ in ins[2]]
-    return [text for operand in ins if isinstance(operand, StopFinder) for text in operand.stops]
+def _ranges(chars: str) -> str:
+    """The inside of a class of these characters of `_PLAIN`. Each range of it compiles as fast as one of them."""
+    ranges = re.escape(chars)
+    for run in (string.ascii_lowercase, string.ascii_uppercase, string.digits):
+        ranges = ranges.replace(run, f"{run[0]}-{run[-1]}")
+    return ranges
+
+
+def _compared(code: list[Instruction]) -> Iterator[str]:
+    """The texts with which sure instructions compare what comes next."""
+    for ins in code:
+        if ins[0] == m.LIT:
+            yield ins[2]
+        elif ins[0] == m.WORDS:
+            yield from [text for text, _ in ins[2]]
+        elif ins[0] in _FINDING:
+            for operand in ins:
+                if isinstance(operand, StopFinder):
+                    yield from operand.stops
 
 
 def _steps(trial: Callable[[], _Trial], ip: int, place: str, texts: Callable[[], list[_Text]]) -> list[Step]:
