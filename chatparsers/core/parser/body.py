@@ -93,15 +93,6 @@ class _Sections(NamedTuple):
     """The texts at which something may begin or end."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """The places of the loop of one body."""
-
-    entry: Label
-    """The first round, and the round after a thought, where an opener of reasoning counts."""
-    top: Label
-
-
 class BodyCompiler:
     """Emits the code of reasoning at the start, of a body, and of its sections."""
 
@@ -141,15 +132,15 @@ class BodyCompiler:
         opener = Place(m.CONTENT, m.CONTENT, at.ends) if outline.inline else markers
         sections = self._section_codes(node, parts, at)
 
-        loop = _Loop(Label(), Label())
-        again, closed, resume, broken, text, plain, over = (Label() for _ in range(7))
+        # ``entry`` is the first round, and the round after a thought, where an opener of reasoning counts.
+        entry, top, again, closed, resume, broken, text, plain, over = (Label() for _ in range(9))
 
         def section(read: Callable[[], None]) -> None:
             guarded(code, read, again, broken, again)
 
         bare = None if node.calls is None else without_opener(node.calls, outline.inner)
         self._between(parts, False)
-        code.place(loop.entry)
+        code.place(entry)
         if thought is not None:
             self._opener(thought, opener)
         if outline.answers:
@@ -161,7 +152,7 @@ class BodyCompiler:
         if outline.loose is not None:
             own, end = n.Choice.of(NEVER, *parts.exits), n.Choice.of(n.End(), *parts.ends)
             section(partial(whole_answer, code, outline.loose, own, end, at))
-        code.place(loop.top)
+        code.place(top)
         code.emit(m.TOP, over)
         code.unless((*parts.stops, *self._begins(m.CONTENT)), plain)
         for end in parts.ends:
@@ -178,19 +169,19 @@ class BodyCompiler:
         for closer in parts.closers:
             code.attempt(partial(code.node, closer, markers), closed)
         code.place(text)
-        self._stray((*parts.starts, *parts.marked), loop.top)
+        self._stray((*parts.starts, *parts.marked), top)
         inner = Label()
         code.emit(m.IF, m.OPENER_IS_TEXT, inner)
-        self._stray(outline.inner, loop.top)
+        self._stray(outline.inner, top)
         code.place(inner)
-        self._answer(m.CONTENT, loop.top)
+        self._answer(m.CONTENT, top)
         stops = (*parts.stops, *self._begins(m.CONTENT))
         if bare is not None and (marks := after_names(bare)):
             lines = Lines(code.spellings(stops), code.spellings(marks))
             headless = partial(section, partial(code.called, bare, at))
-            self._lines(lines, node.lead, plain, loop.top, headless)
+            self._lines(lines, node.lead, plain, top, headless)
         else:
-            self._running_text(stops, plain, loop.top)
+            self._running_text(stops, plain, top)
         broken_call(code, broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.OPENER_IS_TEXT)
@@ -203,9 +194,9 @@ class BodyCompiler:
             section(partial(code.called, bare, at))
         if thought is not None and outline.declared:
             self._opener(thought, opener)
-        code.emit(m.JUMP, loop.top)
+        code.emit(m.JUMP, top)
         if thought is not None:
-            self._thought(thought, node.calls, loop, parts, at)
+            self._thought(thought, node.calls, entry, top, parts, at)
         code.place(over)
         code.emit(m.AFTER)
 
@@ -252,60 +243,49 @@ class BodyCompiler:
         sections += [partial(self.code.node, mark, at.markers) for mark in parts.marks]
         return sections
 
-    def _thought(self, node: n.Think, calls: Node | None, loop: _Loop, parts: _Sections, body: Place) -> None:
-        """Reads reasoning after its opener. At its closer, continues with the first round of the loop. Calls in it
-        count if the turn ends with them; else they are reasoning, a draft."""
+    def _thought(
+        self, node: n.Think, calls: Node | None, entry: Label, top: Label, parts: _Sections, body: Place
+    ) -> None:
+        """Reads reasoning after its opener. At its closer, continues at ``entry``, the first round of the loop. Calls
+        in it count if the turn ends with them; else they are reasoning, a draft."""
         code, span = self.code, node.span
         at = Place(m.REASONING, m.MARKUP, body.ends)
         if self.outline.inline:
             at = Place(m.CONTENT, m.CONTENT, body.ends)
-        markers = at.markers
-        assert span.close is not None
-        closers = first(span.close)
-        exits = () if calls is None else first(calls)
-        scan, done = Label(), Label()
         code.place(self.reasoning)
         code.emit(m.CUT)
         code.emit(m.PLACE, at.region)
-        code.node(n.Many(span.open), markers)
-        code.place(scan)
-        stops = [*closers, *exits, *(text for end in parts.ends for text in first(end))]
-        code.text(at.region, stops, loop.top, "" if span.optional else _shown(closers))
-        ways = self._closers(span.close, markers)
-        for end in parts.ends:
-            code.attempt(partial(code.node, end, markers), loop.top, m.BACK)
-        if calls is not None:
-            strays = [
-                n.Tagged(n.Tag.STRAY, n.Token(text)) for text in self.outline.closers if text not in closers
-            ]
-            self._last_calls(calls, span.close, [*strays, *parts.closers], parts.ends, loop.top, body)
-        code.any_character(at.region)
-        code.emit(m.JUMP, scan)
-        self._closed(ways, markers, done)
-        code.place(done)
+        code.node(n.Many(span.open), at.markers)
+
+        def last_calls(loop: Label) -> None:
+            if calls is not None and span.close is not None:
+                self._last_calls(calls, span.close, parts, top, body)
+
+        begins = () if calls is None else first(calls)
+        self._up_to_closer(at, span, begins, parts.ends, last_calls, top)
         if not self.outline.inline:
             self._between(parts, False)
-        code.emit(m.JUMP, loop.entry)
+        code.emit(m.JUMP, entry)
 
-    def _last_calls(
-        self, calls: Node, closer: Node, strays: list[Node], ends: list[Node], top: Label, at: Place
-    ) -> None:
+    def _last_calls(self, calls: Node, closer: Node, parts: _Sections, top: Label, at: Place) -> None:
         """Reads calls in open reasoning, and continues at ``top`` if nothing but white space, further calls, stray
         closers and the closer of the reasoning come between them and the end of the turn. All of it is held until
         then."""
         code = self.code
         called = partial(code.called, calls, at)
         spaced = partial(code.node, n.Space(""), at)
-        ended = n.Peek(n.Choice.of(*ends, n.End()))
+        ended = n.Peek(n.Choice.of(*parts.ends, n.End()))
         over = n.Choice.of(
             ended, n.Sequence.of(n.Space(""), ended)
         )  # an end may itself begin with white space
         closed = n.Many(n.Sequence.of(n.Space(""), closer), 0, 1)
+        closers, own = self.outline.closers, first(closer)
+        strays = [n.Tagged(n.Tag.STRAY, n.Token(text)) for text in closers if text not in own]
         draft, decided = Label(), Label()
         code.emit(m.HOLD, draft)
         called()  # white space that an end begins with is left to it
         code.any_number(partial(code.sequence_of, [spaced, called]))
-        code.node(n.Many(n.Sequence.of(n.Space(""), n.Choice.of(NEVER, *strays))), at.markers)
+        code.node(n.Many(n.Sequence.of(n.Space(""), n.Choice.of(NEVER, *strays, *parts.closers))), at.markers)
         code.node(n.Sequence.of(closed, over), at.markers)
         code.emit(m.COMMIT, decided)
         code.place(decided)
@@ -337,41 +317,49 @@ class BodyCompiler:
     def _section(self, at: Place, span: Span, exits: list[Node]) -> None:
         """Reads reasoning or content between markers: up to the closer, which it also reads, or until one of ``exits``
         follows."""
-        code, region, markers = self.code, at.region, at.markers
+        code, region = self.code, at.region
         opened, rest = _parted(span.open)
-        code.node(opened, markers)
+        code.node(opened, at.markers)
         code.emit(m.CUT)
         code.emit(m.PLACE, region)
-        code.node(rest, markers)
+        code.node(rest, at.markers)
+        self._up_to_closer(at, span, self._begins(region), exits, partial(self._answer, region))
+
+    def _up_to_closer(
+        self,
+        at: Place,
+        span: Span,
+        begins: tuple[str, ...],
+        exits: list[Node],
+        read: Callable[[Label], None],
+        over: Label | None = None,
+    ) -> None:
+        """Reads the text of a span, and its closer. ``read`` emits what else is read in it, where one of ``begins`` is,
+        and may go back to the label. Where one of ``exits`` follows and at the end of the text, goes to ``over``, else
+        to the place after the closer."""
+        code, markers = self.code, at.markers
         closers = first(span.close) if span.close is not None else ()
-        done, loop = Label(), code.here()
-        stops = [*closers, *(text for node in exits for text in first(node)), *self._begins(region)]
-        code.text(region, stops, done, "" if span.optional else _shown(closers))
-        ways = [] if span.close is None else self._closers(span.close, markers)
-        for node in exits:
-            code.attempt(partial(code.node, node, markers), done, m.BACK)
-        self._answer(region, loop)
-        code.any_character(region)
-        code.emit(m.JUMP, loop)
-        self._closed(ways, markers, done)
-        code.place(done)
-
-    def _closers(self, close: Node, markers: Place) -> list[tuple[Node, Label]]:
-        """Reads the end of reasoning or content, and continues at a label of each way to write it: there the text is
-        over, and what may still follow of the closer (the node beside the label) is read."""
-        ways = [(*_parted(option), Label()) for option in _options(close)]
+        loop, done = code.here(), Label()
+        over = over or done
+        stops = [*closers, *begins, *(text for node in exits for text in first(node))]
+        code.text(at.region, stops, over, "" if span.optional else _shown(closers))
+        ways = [] if span.close is None else [(*_parted(one), Label()) for one in _options(span.close)]
         for end, _, closed in ways:
-            self.code.attempt(partial(self.code.node, end, markers), closed)
-        return [(rest, closed) for _, rest, closed in ways]
-
-    def _closed(self, ways: list[tuple[Node, Label]], markers: Place, done: Label) -> None:
-        """Reads the rest of the closers. All but the last go to ``done``, which comes after it."""
-        for place, (rest, closed) in enumerate(ways, 1):
-            self.code.place(closed)
-            self.code.emit(m.PLACE, m.CONTENT)
-            self.code.node(rest, markers)
+            code.attempt(partial(code.node, end, markers), closed)
+        for node in exits:
+            code.attempt(partial(code.node, node, markers), over, m.BACK)
+        read(loop)
+        code.any_character(at.region)
+        code.emit(m.JUMP, loop)
+        for place, (_, rest, closed) in enumerate(
+            ways, 1
+        ):  # the text is over, and the rest of the closer may follow
+            code.place(closed)
+            code.emit(m.PLACE, m.CONTENT)
+            code.node(rest, markers)
             if place < len(ways):
-                self.code.emit(m.JUMP, done)
+                code.emit(m.JUMP, done)
+        code.place(done)
 
     def _stray_closers(self, parts: _Sections, markup: int, loop: Label) -> None:
         """Reads a special token with which nothing begins. It becomes markup and a diagnostic."""
