@@ -186,7 +186,7 @@ class Transcript:
 
     def ends_line(self) -> bool:
         """Whether what was fed ends a line."""
-        last = next(backwards(self.past.pieces, self.pieces), "")
+        last = self.pieces[-1] if self.pieces else next(backwards(self.past.pieces, []), "")
         return last.endswith("\n")
 
     def gather(self) -> None:
