@@ -7,8 +7,8 @@ from collections.abc import Collection
 from .nodes import Choice, Declared, Header, Many, Name, Node, Peek, Sequence, Space, Tag, Tagged, Token
 from .tree import begins, nullable, once, through, tokens
 
-_NO_RUN = "(?!)"
-"""The class of no character: only declared names are read."""
+_DECLARED_NAME = Name(Tag.NAME, "(?!)", None)
+"""A name of no characters that a class has: only declared names are read."""
 
 
 def without_opener(section: Node, inner: Collection[str]) -> Node | None:
@@ -27,7 +27,7 @@ def without_opener(section: Node, inner: Collection[str]) -> Node | None:
             marks = [text for text in begins(*after) if text in inner]
             if not marks:
                 return None
-            name = Name(Tag.NAME, _NO_RUN, None) if isinstance(item, Name) else item
+            name = _DECLARED_NAME if isinstance(item, Name) else item
             follows = Peek(Sequence.of(Space(""), Choice.of(*map(Token, marks))))
             return Sequence.of(name, Declared(), follows, *after)
         found_part = without_opener(item, inner)
@@ -38,13 +38,8 @@ def without_opener(section: Node, inner: Collection[str]) -> Node | None:
 
 def after_names(node: Node) -> tuple[str, ...]:
     """The tokens that `without_opener` found after names that are alone, without more of a header."""
-    found = [
-        text
-        for item in once(node)
-        if isinstance(item, Sequence) and len(item.items) > 2 and item.items[1] == Declared()
-        for text in (tokens(item.items[2]) if item.items[0] == Name(Tag.NAME, _NO_RUN, None) else ())
-    ]
-    return tuple(dict.fromkeys(found))
+    named = (item for item in once(node) if isinstance(item, Sequence) and _DECLARED_NAME in item.items[:1])
+    return tuple(dict.fromkeys(text for item in named for text in tokens(item.items[2])))
 
 
 def ending(node: Node) -> set[str]:

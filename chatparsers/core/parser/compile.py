@@ -36,6 +36,7 @@ from .instructions import Item, Program
 from .names import JSON_INSIDE, Names, Parts
 from .recovery import calls
 from .usual import usual
+from .white import white_space
 
 
 @lru_cache(maxsize=1024)
@@ -168,7 +169,7 @@ class _Compiler:
             self.emit(m.SPAN, at.region, re.compile(f"(?:{one})*").match)
 
     def space(self, node: n.Space, at: Place) -> None:
-        self.emit(m.SPAN, at.region, _white)
+        self.emit(m.SPAN, at.region, white_space)
 
     def any(self, node: n.AnyChar, at: Place) -> None:
         self.code.any_character(at.region)
@@ -273,7 +274,7 @@ class _Compiler:
         names = Names(tag, _ITEMS[tag], chars, no_token, parts, plain, written, follows, at is None, key)
         self.emit(m.CAPTURE, names, what)
         if names.alone and at and not any(text[0] in WHITE for text in _begun(at.after, blank=True)):
-            self.emit(m.SPAN, m.MARKUP, _white)
+            self.emit(m.SPAN, m.MARKUP, white_space)
 
     def _written(self, spell: Callable[[str], str], name: str) -> tuple[str, ...]:
         """How the machine's text may write a name: by characters, and by special tokens where it holds some."""
@@ -303,7 +304,7 @@ class _Compiler:
             self.emit(m.JUMP, over)
             code.place(whole)
             self.emit(m.VALUE, m.ARGUMENT, lambda machine: ObjectScanner(), True)
-            self.emit(m.SPAN, at.region, _white)
+            self.emit(m.SPAN, at.region, white_space)
             code.place(over)
 
     def _argument(self, node: n.EachArg, at: Place) -> None:
@@ -327,7 +328,7 @@ class _Compiler:
         ends = [text for text in _begun(at.after) if text[0] not in '{"n']
         if ends:
             code.follows(absent, ends)
-        self.emit(m.SPAN, at.region, _white)  # no part of the arguments, whatever is before them
+        self.emit(m.SPAN, at.region, white_space)  # no part of the arguments, whatever is before them
         read = node.syntax.object(code.alphabet.spellings)
         self.emit(m.VALUE, m.ARGUMENT, ArgumentsValue(read), True)
         if ends:
@@ -373,7 +374,6 @@ class _Compiler:
 _LITERALS = [*"\"'[({+-.0123456789", "True", "False", "None", "true", "false", "null"]
 """How a value without a name begins."""
 
-_white = re.compile(r"[ \t\r\n]*").match
 _lone = re.compile("[\ud800-\udfff]")
 _REGIONS = {n.Tag.CONTENT: m.CONTENT, n.Tag.REASONING: m.REASONING}
 _NOTED = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from ...values.base import WS
 from ...values.stops import StopFinder
-from .code import WHITE
 from .instructions import MAX_HEADER
 
-white_space = re.compile(f"[{WHITE}]*").match
+white_space = re.compile(WS).match
 
 
 def after_white(text: str, i: int) -> int:
