@@ -1,13 +1,12 @@
-"""Makes the transcoder of an argument's value when the value begins."""
+"""What makes the transcoder of an argument's value when the value begins, and the arguments that a tool declares."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ...schema.tools import UNKNOWN, Argument, Toolset
-from ...values import ObjectReader, Reader
+from ...values import Reader
 from ...values.base import Transcoder
 from ...values.raw import RawReader
 from .instructions import NAMED
@@ -16,21 +15,8 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 
-class ArgumentsValue:
-    """The operand of a `VALUE` that reads all arguments as one object: what ``read`` makes. It looks up those
-    that the tool declares only if it asks for them, because the tool's schema is read at the first look."""
-
-    __slots__ = ("read",)
-
-    def __init__(self, read: ObjectReader) -> None:
-        self.read = read
-
-    def __call__(self, machine: Machine) -> Transcoder:
-        return self.read(partial(_declared, machine.tools, machine.tool))
-
-
-def _declared(tools: Toolset, name: str) -> Mapping[str, Argument]:
-    """The arguments that the tool declares."""
+def declared_arguments(tools: Toolset, name: str) -> Mapping[str, Argument]:
+    """The arguments that the tool declares. Its schema is read at the first look."""
     tool = tools.get(name)
     return {} if tool is None else tool.arguments
 

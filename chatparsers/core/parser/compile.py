@@ -29,7 +29,7 @@ from ..definition.nodes.first import Beginnings
 from ..definition.tree import begins, once, tokens
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
-from .arguments import ArgumentsValue, ArgumentValue
+from .arguments import ArgumentValue, declared_arguments
 from .body import UNDECLARED, BodyCompiler, Outline, outline
 from .code import WHITE, BrokenEnds, Code, Label, Place, stop_finder
 from .instructions import Item, Program
@@ -330,7 +330,12 @@ class _Compiler:
             code.follows(absent, ends)
         self.emit(m.SPAN, at.region, white_space)  # no part of the arguments, whatever is before them
         read = node.syntax.object(code.alphabet.spellings)
-        self.emit(m.VALUE, m.ARGUMENT, ArgumentsValue(read), True)
+        self.emit(
+            m.VALUE,
+            m.ARGUMENT,
+            lambda machine: read(partial(declared_arguments, machine.tools, machine.tool)),
+            True,
+        )
         if ends:
             self.emit(m.JUMP, over)
             code.place(absent)
