@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from .nodes import Calls, Choice, EachArg, EachTool, Literal, Name, Node, Sequence, Space, Token
+from .nodes import Calls, Choice, EachArg, EachTool, Inner, Literal, Many, Name, Node, Sequence, Space, Token
 from .nodes.first import Paths, begins, distinct
 from .nodes.node import Silent
 from .tree import through
@@ -39,7 +39,7 @@ def check_taken(nodes: Iterable[Node]) -> None:
 def _check_choice(node: Choice, spellings: _Spellings) -> None:
     before: dict[str, Node] = {}
     for option in node.options:
-        ways = spellings.of(option)
+        ways = spellings.after(option, [""])
         lengths = sorted({len(way) for way in before})
         shorter = [
             next((before[way[:at]] for at in lengths if at < len(way) and way[:at] in before), None)
@@ -152,44 +152,40 @@ class _Opener(Paths[_Read]):
                 self.name = self.name or self.closer[path.name : path.at]
 
 
-class _Spellings:
-    """The ways to read a node, each as a text in which a number stands for a node that is no text."""
+_MOST = 16
+"""The most ways that are compared one by one: what has more is read as one node."""
+_NUMBER = "\ud800"
+"""What no text of a definition holds."""
+
+
+class _Spellings(Paths[str]):
+    """Finds the ways to read a node, each as a text in which a number stands for a node that is no text."""
+
+    most = _MOST
 
     def __init__(self) -> None:
         self.numbers: dict[Node, str] = {}
         self.known: dict[int, tuple[Node, list[str]]] = {}
 
-    def of(self, node: Node) -> list[str]:
-        """The ways to read ``node``."""
-        if id(node) not in self.known:
-            self.known[id(node)] = node, self._found(node) or [self._number(node)]
-        return self.known[id(node)][1]
+    def after(self, node: Node, paths: list[str]) -> list[str]:
+        if id(node) not in self.known:  # a node may be in hundreds of places
+            self.known[id(node)] = node, super().after(node, [""])
+        return [path + way for path in paths for way in self.known[id(node)][1]]
 
-    def _found(self, node: Node) -> list[str]:
-        """The ways through ``node``; none if it is read as one."""
-        if isinstance(node, Literal):
-            return [node.text]
-        if isinstance(node, Sequence):
-            ways = [""]
-            for item in node.items:
-                more = self.of(item)
-                more = more if len(ways) * len(more) <= _MOST else [self._number(item)]
-                ways = [way + after for way in ways for after in more]
-            return ways
-        if isinstance(node, Choice):
-            ways = [way for option in node.options for way in self.of(option)]
-            texts = sorted(way for way in ways if _NUMBER not in way)
-            # If one began another, the machine would not read the other: it never goes back into a choice.
-            apart = len(texts) == len(ways) <= _MOST and not any(b.startswith(a) for a, b in pairwise(texts))
-            return ways if apart else []
-        inner = None if isinstance(node, (EachTool, Calls)) else through(node)
-        return [] if inner is None else self.of(inner)
+    def choice(self, node: Choice, paths: list[str]) -> list[str]:
+        ways = [way for option in node.options for way in self.after(option, paths)]
+        texts = sorted(way for way in ways if _NUMBER not in way)
+        # If one began another, the machine would not read the other: it never goes back into a choice.
+        apart = len(texts) == len(ways) <= _MOST and not any(b.startswith(a) for a, b in pairwise(texts))
+        return ways if apart else self.leaf(node, paths)
 
-    def _number(self, node: Node) -> str:
-        return self.numbers.setdefault(node, f"{_NUMBER}{len(self.numbers)};")
+    def repeat(self, node: Many, paths: list[str]) -> list[str]:
+        return self.leaf(node, paths)
 
+    def inner(self, node: Inner, paths: list[str]) -> list[str]:
+        return self.leaf(node, paths) if isinstance(node, (EachTool, Calls)) else super().inner(node, paths)
 
-_MOST = 16
-"""The most ways that are compared one by one: what has more is read as one node."""
-_NUMBER = "\ud800"
-"""What no text of a definition holds."""
+    def leaf(self, node: Node, paths: list[str]) -> list[str]:
+        number = f"{_NUMBER}{len(self.numbers)};"
+        text = node.text if isinstance(node, Literal) else self.numbers.setdefault(node, number)
+        return [path + text for path in paths]
