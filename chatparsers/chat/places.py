@@ -146,9 +146,8 @@ def _end(
 
 def _closed(after: str, alone: str, around: Around, calls: bool) -> int:
     """Where what closes an answer ends. ``alone``: what closes one that ends in a text."""
-    followed = around.followed(calls) or ""
-    shared = common(followed, alone)
     if not calls:
+        shared = common(around.followed(calls) or "", alone)
         return outside_marker(after, min(common(after, alone), shared))
     # The last argument may be no text, so what closes a call is looked for: its end, or what follows it.
     for marker in MARKER.finditer(alone):
@@ -157,7 +156,9 @@ def _closed(after: str, alone: str, around: Around, calls: bool) -> int:
             return after.index(closer) + len(closer)
     if not alone.strip():
         return 0
-    at = after.find(followed[shared:]) if followed[shared:].strip() else -1
+    followed = around.followed(calls) or ""
+    next_begins = followed[common(followed, alone) :]
+    at = after.find(next_begins) if next_begins.strip() else -1
     ends = (found.start() for found in MARKER.finditer(after))
     return at if at >= 0 else next(ends, len(after))
 
