@@ -15,11 +15,12 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache, wraps
 from threading import Lock, RLock
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 from weakref import WeakSet
 
 _V = TypeVar("_V")
 _A = TypeVar("_A", bound=str | tuple[Any, ...])
+_P = ParamSpec("_P")
 
 
 class Lockable(Protocol):
@@ -114,6 +115,21 @@ class cached(Generic[_V]):  # named as a decorator
         # Two threads may both make the value. Then all get the one that was put there first.
         value: _V = held.__dict__.setdefault(self.name, self.make(held))
         return value
+
+
+def once(method: Callable[Concatenate[Any, _P], _V]) -> Callable[Concatenate[Any, _P], _V]:
+    """A method whose answers are kept with its object, by its arguments: for questions of which there are few."""
+    name = f"_once_{method.__name__}"
+
+    @wraps(method)
+    def call(held: Any, /, *given: _P.args, **named: _P.kwargs) -> _V:
+        known: dict[Hashable, _V] = held.__dict__.setdefault(name, {})
+        key = (*given, *named.items())
+        if key not in known:
+            known[key] = method(held, *given, **named)
+        return known[key]
+
+    return call
 
 
 class _Entry(Generic[_V]):

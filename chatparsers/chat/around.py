@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..core.format import Turn
 from ..errors import ChatParsersError
+from ..kept import once
 from ..templates.probe.stand_ins import answer, answered, question
 from ..templates.rewrite.outline import Kind, Outline
 from ..templates.trace import Likeness, Trace
@@ -72,12 +73,13 @@ class Around:
         self._polyfills = polyfills
         self.stops = preparation.stops(polyfills)
         """The stops of the format."""
-        self._found: dict[tuple[str, Any], Any] = {}
 
+    @once
     def asked(self, role: str) -> Lead | None:
         """What a prompt writes between a message of this role and the answer; None if the template refuses that."""
-        found: Lead | None = self._once("asked", role, self._asked)
-        return found
+        with suppress(ChatParsersError):
+            return self._preparation.asked(role, self._polyfills)
+        return None
 
     def lead(self, text: str, role: str, prefix: str) -> Lead:
         """The text before an answer, which ends in the prompt after a message of this role. ``prefix``: what of it
@@ -86,19 +88,35 @@ class Around:
         long = asked is not None and len(asked.generated) > len(prefix) and text.endswith(asked.generated)
         return Lead(text, asked.generated if asked is not None and long else prefix, prefix)
 
+    @once
     def opens_results(self, stop: str) -> bool:
         """Whether this text comes before each of several results, and not after the last."""
-        return bool(self._once("opens results", stop, self._opens_results))
+        trace = self._shown((_USER, _CALL._replace(calls=2), _RESULT, _RESULT), False)
+        if trace is None:
+            return False
+        first, last = (list(trace.of(index, "content")) for index in (2, 3))
+        if not first or not last:
+            return False
+        between, after = (first[-1].end, last[0].start), trace.text[last[-1].end :]
+        one_by_one = any(between[0] <= span.start < between[1] for span in trace.of(1, "arguments"))
+        return stop in trace.text[slice(*between)] and stop not in after and not one_by_one
 
+    @once
     def alone(self, calls: bool) -> str | None:
         """What comes after an answer that ends the conversation."""
-        found: str | None = self._once("alone", calls, self._alone)
-        return found
+        trace, index = (self._shown(_LONG, False), 3) if calls else (self._shown((_USER, _ANSWER), False), 1)
+        end = _end_of_answer(trace, index)
+        return None if trace is None or end is None else trace.text[end:]
 
+    @once
     def followed(self, calls: bool) -> str | None:
         """What comes between an answer and its results, or the next question."""
-        found: str | None = self._once("followed", calls, self._followed)
-        return found
+        long = self._shown(_LONG, False) if self._preparation.calls and not calls else None
+        trace = long or self._shown((_USER, _CALL, _RESULT) if calls else (_USER, _ANSWER, _USER), True)
+        end = _end_of_answer(trace, 1)
+        if trace is None or end is None:
+            return None
+        return trace.text[end : next((span.start for span in trace.of(2) if span.start >= end), None)]
 
     def ending(self, calls: bool) -> tuple[str, str]:
         """What closes an answer, and its stop with the white space before it; ``""`` for what is not there. A template
@@ -126,40 +144,6 @@ class Around:
         at, length = min(found)
         return at, at - length
 
-    def _once(self, what: str, key: Any, find: Callable[[Any], Any]) -> Any:
-        if (what, key) not in self._found:
-            self._found[what, key] = find(key)
-        return self._found[what, key]
-
-    def _asked(self, role: str) -> Lead | None:
-        with suppress(ChatParsersError):
-            return self._preparation.asked(role, self._polyfills)
-        return None
-
-    def _opens_results(self, stop: str) -> bool:
-        trace = self._shown((_USER, _CALL._replace(calls=2), _RESULT, _RESULT), False)
-        if trace is None:
-            return False
-        first, last = (list(trace.of(index, "content")) for index in (2, 3))
-        if not first or not last:
-            return False
-        between, after = (first[-1].end, last[0].start), trace.text[last[-1].end :]
-        one_by_one = any(between[0] <= span.start < between[1] for span in trace.of(1, "arguments"))
-        return stop in trace.text[slice(*between)] and stop not in after and not one_by_one
-
-    def _alone(self, calls: bool) -> str | None:
-        trace, index = (self._shown(_LONG, False), 3) if calls else (self._shown((_USER, _ANSWER), False), 1)
-        end = _end_of_answer(trace, index)
-        return None if trace is None or end is None else trace.text[end:]
-
-    def _followed(self, calls: bool) -> str | None:
-        long = self._shown(_LONG, False) if self._preparation.calls and not calls else None
-        trace = long or self._shown((_USER, _CALL, _RESULT) if calls else (_USER, _ANSWER, _USER), True)
-        end = _end_of_answer(trace, 1)
-        if trace is None or end is None:
-            return None
-        return trace.text[end : next((span.start for span in trace.of(2) if span.start >= end), None)]
-
     def _shown(self, outline: Outline, generate: bool) -> Trace | None:
         try:
             return self._preparation.stand_in(outline, self._polyfills, generate)
@@ -173,20 +157,16 @@ class Findings:
     def __init__(self, preparation: Preparation, traced: Traced) -> None:
         self._preparation = preparation
         self._traced = traced
-        self._around: dict[tuple[str, ...], Around] = {}
-        self._parts: dict[tuple[str, str], str] = {}
         self._facts: dict[str, bool] = {}
         self.likenesses: dict[Any, Likeness | None] = {}
         """The traces of short conversations by their shapes; None for one that cannot be found again: see `bridge`."""
         self.proved: dict[Any, str] = {}
         """What rollouts found of steps of a kind: see `bridge`."""
 
+    @once
     def around(self, polyfills: tuple[str, ...]) -> Around:
         """What is around answers, with these polyfills."""
-        found = self._around.get(polyfills)
-        if found is None:
-            found = self._around[polyfills] = Around(self._preparation, polyfills)
-        return found
+        return Around(self._preparation, polyfills)
 
     def fact(self, name: str, find: Callable[[], bool]) -> bool:
         """A fact, which is found once."""
@@ -194,13 +174,9 @@ class Findings:
             self._facts[name] = find()
         return self._facts[name]
 
+    @once
     def part(self, kind: str, role: str) -> str:
         """What the template writes for a part of this type in a message of ``role``; ``""`` if that is not known."""
-        if (kind, role) not in self._parts:
-            self._parts[kind, role] = self._part(kind, role)
-        return self._parts[kind, role]
-
-    def _part(self, kind: str, role: str) -> str:
         source: Any = "data:image/png;base64,AAAA"
         part = {"type": kind, kind: {"url": source} if kind.endswith("_url") else source}
         texts = [{"type": "text", "text": text} for text in ("Some words", "The next words")]

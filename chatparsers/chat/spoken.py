@@ -138,40 +138,26 @@ def spelt(tokenizer: Any, ids: Sequence[int]) -> str:
 
 def _taken(turn: Turn, stream: Stream, ids: Sequence[int]) -> tuple[int, tuple[int, ...]]:
     """How many of ``ids`` belong to the answer, which ``stream`` has read then; and the ids of its stop."""
-    ends = frozenset(turn.stop_ids)
-    start = 0
-    single = turn.marker_ids
+    ends, single = frozenset(turn.stop_ids), turn.marker_ids
     spelt_out = [stop for stop in turn.stops if stop.strip() and stop.strip() not in single]
-    if spelt_out:
-        return _taken_by_text(turn, stream, ids, spelt_out)
-    for place, id in enumerate(ids):
-        if id in ends:
-            stream.feed(list(ids[start : place + 1]))
-            start = place + 1
-            if stream.ended:
-                return start, (id,)
-    stream.feed(list(ids[start:]))
-    return len(ids), ()
-
-
-def _taken_by_text(
-    turn: Turn, stream: Stream, ids: Sequence[int], stops: Sequence[str]
-) -> tuple[int, tuple[int, ...]]:
-    """As `_taken`, for stops that take several ids."""
-    probe = stream.fork()
-    probe.feed(list(ids))
-    if not probe.ended and not any(stop in probe.message.text for stop in stops):
-        stream.feed(list(ids))
-        return len(ids), ()
-    for place, id in enumerate(ids):
-        stream.feed(id)
+    if spelt_out:  # in several ids, any of which may be the last
+        probe = stream.fork()
+        probe.feed(list(ids))
+        if not probe.ended and not any(stop in probe.message.text for stop in spelt_out):
+            spelt_out = []
+    start = 0
+    for end, id in enumerate(ids, 1):
+        if id not in ends and not spelt_out:
+            continue
+        stream.feed(list(ids[start:end]))
+        start = end
         if stream.ended:
-            return place + 1, (id,)
-        message = stream.message
-        stop = next((stop for stop in stops if message.text.endswith(stop)), None)
-        if stop is not None and message.regions[-1].kind == "markup":
-            first = place
-            while first and not spelt(turn.tokenizer, ids[first : place + 1]).endswith(stop):
-                first -= 1
-            return place + 1, tuple(ids[first : place + 1])
+            return end, (id,)
+        for stop in spelt_out:
+            message, first = stream.message, end - 1
+            if message.text.endswith(stop) and message.regions[-1].kind == "markup":
+                while first and not spelt(turn.tokenizer, ids[first:end]).endswith(stop):
+                    first -= 1
+                return end, tuple(ids[first:end])
+    stream.feed(list(ids[start:]))
     return len(ids), ()

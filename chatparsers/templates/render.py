@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.format import Format
 from ..errors import TemplateError
-from ..kept import cached
+from ..kept import cached, once
 from .code import Code
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
@@ -62,7 +62,6 @@ class Template:
         self._probed = Probed(self._code, name, limits)
         self.can = Prober(self._probed, lambda: self.variables)
         """What `probe` tells, each fact found at its first use."""
-        self._parts: dict[tuple[str, str], bool] = {}
         self._tails: dict[bytes, tuple[str, str] | None] = {}
 
     def __repr__(self) -> str:
@@ -309,18 +308,17 @@ class Template:
         return asked_of(self.source)
 
     @limited
+    @once
     def shows_part(self, kind: str, role: str = "user") -> bool:
         """Whether content parts of this type, such as ``image``, have a place in messages of ``role``."""
-        if (kind, role) not in self._parts:
-            before = {"tool": answered()[:-1], "assistant": [question()]}.get(role, [])
-            one = answered()[-1] if role == "tool" else {"role": role}
-            after = [question()] if role in ("system", "developer") else []
+        before = {"tool": answered()[:-1], "assistant": [question()]}.get(role, [])
+        one = answered()[-1] if role == "tool" else {"role": role}
+        after = [question()] if role in ("system", "developer") else []
 
-            def render(content: Any) -> str:
-                return self.probed([*before, {**one, "content": content}, *after])
+        def render(content: Any) -> str:
+            return self.probed([*before, {**one, "content": content}, *after])
 
-            self._parts[kind, role] = shows_part(render, kind)
-        return self._parts[kind, role]
+        return shows_part(render, kind)
 
     @limited
     def probe(self) -> Capabilities:

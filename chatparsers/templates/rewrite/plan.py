@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from ...core.format import Format
 from ...errors import ChatParsersError
-from ...kept import cached
+from ...kept import cached, once
 from ..probe.capabilities import PRINTED, shows, shows_call
 from ..probe.edges import opening
 from ..probe.stand_ins import (
@@ -106,7 +106,6 @@ class Planner:
         self._syntax = syntax
         self._tools_as = tools_as
         self._calls_known = calls_known
-        self._rounds: dict[tuple[tuple[str, ...], Outline, bool], bool] = {}
         self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
         self._kinds = 0  # in the outlines of the plans
 
@@ -176,27 +175,22 @@ class Planner:
         self, names: tuple[str, ...], shape: Outline, tools: bool, allowed: frozenset[str]
     ) -> tuple[str, ...]:
         """The polyfills of a plan, with `round` if it keeps more of the round and loses nothing."""
-        if "round" in names or not self._breaks_round(names, shape, tools, allowed):
+        added = tuple(dict.fromkeys(kind for kind in shape if kind.added))
+        wanted = added and "round" in allowed and "round" not in names
+        if not wanted or not self._breaks_round(names, added, tools):
             return names
         together = tuple(name for name in POLYFILLS if name in {*names, "round"})
         found = self._try(together, written(shape), tools)
         return together if found is not None and not self._lost(found, shape, tools) else names
 
-    def _breaks_round(
-        self, names: tuple[str, ...], shape: Outline, tools: bool, allowed: frozenset[str]
-    ) -> bool:
+    @once
+    def _breaks_round(self, names: tuple[str, ...], added: Outline, tools: bool) -> bool:
         """Whether texts after results cost more of their round than they do with `round`."""
-        added = tuple(dict.fromkeys(kind for kind in shape if kind.added))
-        if not added or "round" not in allowed:
-            return False
-        key = names, added, tools
-        if key not in self._rounds:
-            kept = self._kept(names, (), tools)
-            alone, together = (
-                sum(map(lt, self._kept(way, added, tools), kept)) for way in (names, (*names, "round"))
-            )
-            self._rounds[key] = together < alone
-        return self._rounds[key]
+        kept = self._kept(names, (), tools)
+        alone, together = (
+            sum(map(lt, self._kept(way, added, tools), kept)) for way in (names, (*names, "round"))
+        )
+        return bool(together < alone)
 
     def _kept(self, names: tuple[str, ...], added: Outline, tools: bool) -> list[int]:
         """What stays in a round with these texts after its results, with thoughts as usual and switched on: how many

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...core.format import Format
+from ...kept import once
 from ..jinja.exact import from_json
 from ..jinja.limits import current
 from ..jinja.traced import concatenated, interleaved, untraced
@@ -42,15 +43,12 @@ class _Request:
         self.syntax = syntax
         self.tools_as = tools_as
         self.in_results = in_results
-        self._used: dict[tuple[Any, ...], tuple[list[Mapping[str, Any]], bytes | None]] = {}
 
+    @once
     def used(self, names: tuple[Any, ...]) -> tuple[list[Mapping[str, Any]], bytes | None]:
         """The tools of these names, and a key for them; None if they are no plain data."""
-        found = self._used.get(names)
-        if found is None:
-            tools = [tool for tool in self.tools if _name(tool) in names]
-            found = self._used[names] = tools, _key(tools, _LONG_TURN)
-        return found
+        tools = [tool for tool in self.tools if _name(tool) in names]
+        return tools, _key(tools, _LONG_TURN)
 
 
 def apply(
