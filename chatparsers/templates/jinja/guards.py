@@ -44,8 +44,9 @@ def _plain(name: str) -> Callable[..., Any]:
 # Filters
 
 
-def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False) -> _Guard:
-    """A filter whose result is at most ``grow`` times its arguments; ``cost`` more units a character, or its square."""
+def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False, spread: bool = False) -> _Guard:
+    """A filter whose result is at most ``grow`` times its arguments; ``cost`` more units a character, or its square.
+    ``spread``: its arguments, or blanks as many as they say, may come after each character."""
     call = _plain(name)
 
     @pass_context
@@ -56,8 +57,11 @@ def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False) -> _G
         else:
             value = list(meter.stream(value)) if isinstance(value, Iterator) else value
             size = meter.size(value)
-        if args or kwargs:
-            size += meter.size(args) + meter.size(kwargs)
+        more = meter.size(args) + meter.size(kwargs) if args or kwargs else 0
+        if spread:
+            wide = sum(max(item, 0) for item in (*args, *kwargs.values()) if isinstance(item, int))
+            meter.afford((size + 1) * (grow + more + wide))
+        size += more
         if grow * size > meter.left:
             meter.afford(grow * size)
         meter.left -= (size >> 3) + cost * size + (size * size >> 6 if square else 0)
@@ -189,45 +193,9 @@ def _replaced(meter: Meter, text: Any, old: Any, new: Any, count: Any = None) ->
         meter.afford(6 * meter.size(text) * (1 + meter.size(new)))
 
 
-@pass_context
-def _center(context: Context, value: Any, width: Any = 80) -> Any:
-    meter = current()
-    _width(meter, width)
-    return meter.made(meter.carried(_plain("center")(context, meter.text(value), width), value))
-
-
 def _width(meter: Meter, width: Any) -> None:
     if isinstance(width, int):
         meter.afford(max(width, 0))
-
-
-@pass_context
-def _indent(context: Context, s: Any, width: Any = 4, first: bool = False, blank: bool = False) -> Any:
-    meter = current()
-    meter.afford(16 * meter.size(s))
-    lines = len(s.splitlines()) + 1 if isinstance(s, str) else 1
-    wide = max(width, 0) if isinstance(width, int) else meter.size(width)
-    meter.afford(meter.size(s) + lines * (wide + 16))
-    return meter.made(meter.carried(_plain("indent")(context, s, width, first, blank), s))
-
-
-@pass_context
-def _wordwrap(context: Context, s: Any, width: Any = 79, *args: Any, **kwargs: Any) -> Any:
-    meter = current()
-    size = meter.size(s)
-    meter.spend(8 * size + (size * size >> 6))
-    lines = (2 * size // width if isinstance(width, int) and width > 0 else size) + size
-    meter.afford(lines * (meter.size(args) + meter.size(kwargs)))
-    return meter.made(meter.carried(_plain("wordwrap")(context, s, width, *args, **kwargs), s))
-
-
-@pass_context
-def _urlize(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
-    meter = current()
-    size = meter.size(value)
-    meter.spend(8 * size + (size * size >> 6))
-    meter.afford(size * (80 + meter.size(args) + meter.size(kwargs)))
-    return meter.made(meter.carried(_plain("urlize")(context, value, *args, **kwargs), value))
 
 
 @pass_context
@@ -309,16 +277,16 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _linear(name, 6) for name in ("e", "escape", "forceescape")},
     **{name: _linear(name, 12, cost=4) for name in ("title", "urlencode", "wordcount", "xmlattr")},
     **{name: _linear(name, 6, cost=4, square=True) for name in ("pprint", "striptags")},
+    **{name: _linear(name, 80, cost=8, square=True, spread=True) for name in ("urlize", "wordwrap")},
+    **{name: _linear(name, 16, spread=True) for name in ("center", "indent")},
     "list": _list,
     **{name: _streamed(name) for name in ("map", "reject", "rejectattr", "select", "selectattr")},
     **{name: _ordered(name) for name in ("groupby", "max", "min", "sort")},
     "batch": _batch,
     "chatparsers.keywords": _keywords,
-    "center": _center,
     "dictsort": _dictsort,
     "format": _format,
     "from_json": _from_json,
-    "indent": _indent,
     "int": _int,
     "join": _join,
     "replace": _replace,
@@ -328,8 +296,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "sum": _sum,
     "tojson": _tojson,
     "unique": _unique,
-    "urlize": _urlize,
-    "wordwrap": _wordwrap,
 }
 
 
