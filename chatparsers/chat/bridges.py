@@ -18,7 +18,8 @@ from ..errors import ChatParsersError
 from .bridge import lead_of, stand_in
 from .compare import Verdict, compare
 from .parts import Completion
-from .request import Model, Request
+from .prepare import Model
+from .request import Request
 from .segment import Segment
 from .shapes import Shape
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from ..core.format import Format, Turn
 from ..core.message import Message
@@ -27,11 +27,10 @@ from ..templates.rewrite.history import History
 from ..templates.rewrite.outline import Outline
 from ..templates.trace import Marked, Trace
 from ..tokens import ModelFiles
-from .around import Lead, Rendered
+from .around import Findings, Lead, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
 from .options import PrepareOptions
-from .request import plain_messages
 
 _OPTIONS = frozenset(PrepareOptions.__annotations__)
 _SET = {
@@ -54,6 +53,7 @@ class Model(Protocol):
     name: str
     files: ModelFiles
     stand_in: tuple[str, str] | None
+    found: dict[bytes, Findings]
 
     @property
     def tokenizer(self) -> Any: ...
@@ -62,7 +62,11 @@ class Model(Protocol):
     @property
     def syntax(self) -> Format: ...
     @property
+    def template(self) -> Callable[..., Template]: ...
+    @property
     def renderer(self) -> Callable[..., Renderer]: ...
+    @property
+    def prepare(self) -> Callable[..., Turn]: ...
     @property
     def _reasons(self) -> Callable[[Format, Template], bool | None]: ...
     @property
@@ -235,6 +239,17 @@ class Preparation:
         if self._options.get("now") is not None:
             variables["strftime_now"] = self._options["now"].strftime
         return {**variables, **given} if given else variables
+
+
+def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[Mapping[str, Any]]:
+    """The messages as plain data; the list itself if they are. Raises `RequestError` for anything but a list of at
+    least one message."""
+    if isinstance(messages, (str, Mapping, Message)) or not messages:
+        found = type(messages).__name__ if messages else "none"
+        raise RequestError(f"messages: expected a list of at least one message, found {found}")
+    if any(isinstance(message, Message) for message in messages):
+        return [message.to_openai() if isinstance(message, Message) else message for message in messages]
+    return cast("Sequence[Mapping[str, Any]]", messages)
 
 
 def _check_kwargs(chat: Model, template: Template, given: Mapping[str, Any]) -> None:

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from os import urandom
-from typing import Any, Protocol, cast
+from typing import Any
 
-from ..core.format import Format, Turn
-from ..core.message import Message
-from ..errors import RequestError, TemplateError
+from ..core.format import Turn
+from ..errors import TemplateError
 from ..schema.tools import read_tools
 from ..templates.jinja.environment import Asked as Literals
 from ..templates.jinja.limits import account
 from ..tokens.markers import markers_of, may_spell
 from ..tokens.vocabulary import Vocabulary
 from .around import Around, Findings, Rendered
+from .prepare import Model, Preparation
 
 _FREE = (
     *("now", "id_seed", "response_format", "parallel_tool_calls"),
@@ -31,23 +31,6 @@ _FREE = (
 )
 """Options on which nothing around answers depends."""
 _KEPT = 64
-
-
-class Model(Protocol):
-    """What of a `Chat` is used here."""
-
-    found: dict[bytes, Findings]
-
-    @property
-    def tokenizer(self) -> Any: ...
-    @property
-    def syntax(self) -> Format: ...
-    @property
-    def prepare(self) -> Any: ...
-    @property
-    def template(self) -> Any: ...
-    @property
-    def _preparation(self) -> Any: ...
 
 
 class Request:
@@ -65,8 +48,7 @@ class Request:
 
     def prepare(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """The turn for these messages. Raises the errors of `Chat.prepare`."""
-        turn: Turn = self.chat.prepare(messages, **{**self.options, **more})
-        return turn
+        return self.chat.prepare(messages, **{**self.options, **more})
 
     def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **more: Any) -> Rendered:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
@@ -74,8 +56,7 @@ class Request:
 
         def traced(given: Sequence[Mapping[str, Any]]) -> Rendered:
             quoted = self.markers.search if self.markers and self._quotes_tools else None
-            found: Rendered = self.chat._preparation({**self.options, **more}).traced(given, since, quoted)
-            return found
+            return Preparation(self.chat, {**self.options, **more}).traced(given, since, quoted)
 
         template = self.chat.template()
         with account(template.limits, template.name, messages, self.options):
@@ -99,10 +80,9 @@ class Request:
     def polyfills(self, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """The polyfills that these messages need; none if the template refuses them."""
         try:
-            found: tuple[str, ...] = self.chat._preparation(self.options).polyfills(messages)
+            return Preparation(self.chat, self.options).polyfills(messages)
         except TemplateError:
             return ()
-        return found
 
     @cached_property
     def found(self) -> Findings:
@@ -111,7 +91,7 @@ class Request:
         found = None if key is None else kept.get(key)
         if found is None:
             plain = Request(self.chat, {**self.options, "continue_final_message": False})
-            found = Findings(self.chat._preparation(plain.options), plain.traced)
+            found = Findings(Preparation(self.chat, plain.options), plain.traced)
             if key is not None:
                 if len(kept) >= _KEPT:  # a caller may send ever new tools
                     kept.clear()
@@ -121,8 +101,7 @@ class Request:
     @property
     def asked(self) -> Literals:
         """What the template asks of the texts of messages."""
-        found: Literals = self.chat.template(bool(self.options.get("tools"))).asked
-        return found
+        return self.chat.template(bool(self.options.get("tools"))).asked
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -153,17 +132,6 @@ def _mended(
         if mended == messages:
             raise
         return render(mended)
-
-
-def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[Mapping[str, Any]]:
-    """The messages as plain data; the list itself if they are. Raises `RequestError` for anything but a list of at
-    least one message."""
-    if isinstance(messages, (str, Mapping, Message)) or not messages:
-        found = type(messages).__name__ if messages else "none"
-        raise RequestError(f"messages: expected a list of at least one message, found {found}")
-    if any(isinstance(message, Message) for message in messages):
-        return [message.to_openai() if isinstance(message, Message) else message for message in messages]
-    return cast("Sequence[Mapping[str, Any]]", messages)
 
 
 def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -27,7 +27,8 @@ from .ends import joined_message
 from .line import Line
 from .parts import Completion, Given
 from .placeholders import Placeholder
-from .request import Request, plain_messages
+from .prepare import plain_messages
+from .request import Request
 from .same import answer_key, merged_answer, same_thought
 from .sample import Sample
 from .segment import sample_of
