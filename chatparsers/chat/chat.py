@@ -59,8 +59,13 @@ class Chat(Training, Asking, Shown):
         made_by("a chat", "load()")
 
     @classmethod
-    def _made(
-        cls,
+    def _made(cls, files: ModelFiles, **options: Any) -> Chat:
+        chat: Chat = object.__new__(cls)
+        chat._open(files, **options)
+        return chat
+
+    def _open(
+        self,
         files: ModelFiles,
         *,
         tokenizer: Any = None,
@@ -70,21 +75,6 @@ class Chat(Training, Asking, Shown):
         limits: Limits = DEFAULT,
         builtin: tuple[str, str] | None = None,
         tools_as: ToolsAs = "json",
-    ) -> Chat:
-        chat: Chat = object.__new__(cls)
-        chat._open(files, tokenizer, format, _chosen(polyfills), analysed, limits, builtin, tools_as)
-        return chat
-
-    def _open(
-        self,
-        files: ModelFiles,
-        tokenizer: Any,
-        format: Format | None,
-        polyfills: frozenset[str],
-        analysed: bool,
-        limits: Limits,
-        builtin: tuple[str, str] | None,
-        tools_as: ToolsAs,
     ) -> None:
         self.files = files
         self.name = str(files.source)
@@ -96,7 +86,7 @@ class Chat(Training, Asking, Shown):
         self._format = format
         self._templates: dict[str, Template] = {}
         self._renderers: dict[tuple[str, frozenset[str]], Renderer] = {}
-        self._polyfills = polyfills
+        self._polyfills = _chosen(polyfills)
         self._tools_as = tools_as
         self._warned: set[str] = set()
         self._reasoning: dict[tuple[str, str], bool | None] = {}

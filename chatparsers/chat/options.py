@@ -10,13 +10,26 @@ from ..core.format import ToolChoice
 from ..schema.tools import Tools
 
 
-class PrepareOptions(TypedDict, total=False):
-    """The keywords of `Chat.prepare`, for calls that pass them on."""
+class _Answering(TypedDict, total=False):
+    """The options of the answer alone."""
 
-    tools: Tools | None
     tool_choice: ToolChoice
     parallel_tool_calls: bool
     response_format: Mapping[str, Any] | None
+    id_seed: str | None
+    lenient_calls: bool
+    max_calls: int | None
+    call_within: int | None
+
+
+ANSWERING = frozenset(_Answering.__annotations__)
+"""The options of the answer alone: no template sees them."""
+
+
+class PrepareOptions(_Answering, total=False):
+    """The keywords of `Chat.prepare`, for calls that pass them on."""
+
+    tools: Tools | None
     thinking: bool | None
     add_generation_prompt: bool
     continue_final_message: bool
@@ -24,41 +37,16 @@ class PrepareOptions(TypedDict, total=False):
     documents: Sequence[Mapping[str, Any]] | None
     now: datetime | None
     polyfills: bool | Iterable[str] | None
-    id_seed: str | None
-    lenient_calls: bool
-    max_calls: int | None
-    call_within: int | None
 
 
-ANSWERING = frozenset(
-    {
-        "tool_choice",
-        "parallel_tool_calls",
-        "response_format",
-        "id_seed",
-        "lenient_calls",
-        "max_calls",
-        "call_within",
-    }
-)
-"""The options of the answer alone: no template sees them."""
-
-
-class BindOptions(TypedDict, total=False):
+class BindOptions(_Answering, total=False):
     """The keywords of `Format.bind`, for calls that pass them on."""
 
     tools: Tools | None
-    tool_choice: ToolChoice
-    parallel_tool_calls: bool
-    response_format: Mapping[str, Any] | None
     thinking: bool | None
     prefix: str
     tokenizer: Any
-    id_seed: str | None
     prompt: str
     token_config: Mapping[str, Any] | None
     polyfills: tuple[str, ...]
-    lenient_calls: bool
     reasoning: bool | None
-    max_calls: int | None
-    call_within: int | None
