@@ -8,14 +8,15 @@ from typing import Any
 from ..core.format import Format
 from ..core.message import Message
 from ..errors import ChatParsersError
-from ..registry import FormatInfo
+from ..registry import FormatInfo, list_formats
 from ..templates.probe.edges import opening
 from ..templates.probe.stand_ins import ARGUMENTS, TOOLS
 from .shown import Probe
 
 
 class Contest:
-    """Formats tried on the probes. ``best``: the name of the highest-ranked format that returns all probes."""
+    """Formats tried on the probes. ``shown``: those of which a marker is in the renderings, with their markers there.
+    ``best``: the name of the highest-ranked format that returns all probes."""
 
     def __init__(self, rendered: str, probes: list[Probe]) -> None:
         self.probes = probes
@@ -23,7 +24,8 @@ class Contest:
         self.evidence: tuple[str, ...] = ()
         self.tried: list[str] = []
         self.broken: list[str] = []
-        self._rendered = rendered
+        seen = {info: tuple(text for text in info.markers if text in rendered) for info in list_formats()}
+        self.shown = {info: markers for info, markers in seen.items() if markers}
         self._thinks = any("reasoning_content" in probe.message for probe in probes)
         self._rank = (False, 0, False, False)
 
@@ -32,9 +34,9 @@ class Contest:
         """Whether a format is found, and one that declares the reasoning which the template shows or cuts out."""
         return self.best is not None and self._rank[0]
 
-    def seen(self, info: FormatInfo) -> tuple[str, ...]:
-        """Those of the format's markers that are in the renderings."""
-        return tuple(marker for marker in info.markers if marker in self._rendered)
+    def formats(self, whole: bool) -> list[FormatInfo]:
+        """The formats of which all markers are in the renderings, or those of which only some are."""
+        return [info for info, markers in self.shown.items() if (markers == info.markers) is whole]
 
     def enter(self, info: FormatInfo, *, writing: bool = False) -> None:
         """Tries a format. ``writing``: the format must also write the call as the template does."""
@@ -47,7 +49,7 @@ class Contest:
             self.broken.append(f"{info.name} is left out: {error}")
             return
         self.tried.append(f"{info.name}: {len(exact)} of {len(self.probes)} probe turns parsed back exactly")
-        markers = self.seen(info)
+        markers = self.shown[info]
         own = fmt.build.__module__.endswith("." + fmt.name.replace("-", "_"))  # not another family's
         rank = (reasoning or not self._thinks, sum(map(len, markers)), reasoning, own)
         if exact and len(exact) == len(self.probes) and alike and rank > self._rank:

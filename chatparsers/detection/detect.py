@@ -173,14 +173,12 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         probes += after_thoughts(probes, hidden)
     shown = [probe.prompt + probe.wire for probe in probes] + list(context_of(template))
     contest = Contest("\n".join((*shown, *(hidden or ()), "")), probes)
-    for info in list_formats():
-        if info.markers and contest.seen(info) == info.markers:
-            contest.enter(info)
+    for info in contest.formats(whole=True):
+        contest.enter(info)
     if calls and not contest.settled:
         contest.probes = without_end(template, [*probes, *several_calls(template)])
-        for info in list_formats():
-            if contest.seen(info) not in ((), info.markers):
-                contest.enter(info, writing=True)
+        for info in contest.formats(whole=False):
+            contest.enter(info, writing=True)
     if contest.best is not None:
         best = get_format(contest.best)
         unseen = not calls and (can.tools or best.features.tools)
@@ -218,9 +216,7 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
 
 def _by_prompt(template: Template, contest: Contest) -> Detection | None:
     """The format whose calls the prompt tells, though it does not read the template's past ones as they are."""
-    for info in sorted(list_formats(), key=lambda info: -len("".join(info.markers))):
-        if not info.markers or contest.seen(info) != info.markers:
-            continue
+    for info in sorted(contest.formats(whole=True), key=lambda info: -len("".join(info.markers))):
         with suppress(Exception):  # a broken format must not stop the others
             fmt = info.load()
             wrong = [probe for probe in contest.probes if not reads(fmt, probe)]
@@ -288,8 +284,8 @@ def _equals(name: str, contest: Contest) -> tuple[str, ...]:
     Who writes alike has a marker in the renderings too. A tree is not needed to tell, so none is built."""
     build = get_format(name).build
     alike = []
-    for info in list_formats():
-        if info.name != name and contest.seen(info):
+    for info in contest.shown:
+        if info.name != name:
             with suppress(Exception):  # a broken format must not stop the others
                 if info.format().build == build:
                     alike.append(info.name)

@@ -8,7 +8,6 @@ from ..detection.contest import Contest, reads, writes
 from ..detection.names import known
 from ..detection.shown import CONTENT_ONLY, probes_of
 from ..errors import ChatParsersError
-from ..registry import list_formats
 from .report import Fact, Finding
 from .subject import Subject
 
@@ -70,8 +69,8 @@ def _others(model: Subject) -> list[str]:
         return []
     contest = Contest("\n".join(probe.prompt + probe.wire for probe in probes), probes)
     found = []
-    for info in list_formats():
-        if not info.markers or info.name == model.format.name or contest.seen(info) != info.markers:
+    for info in contest.formats(whole=True):
+        if info.name == model.format.name:
             continue
         try:
             format = info.load()

@@ -241,18 +241,7 @@ class Template:
         return end_marker(fmt, after, between, before, asking.removesuffix(tail))
 
     @limited
-    def exchange(self, message: Mapping[str, Any], **request: Any) -> tuple[str, str, str]:
-        """As `assistant_turn` with a ``history``, and between the two what of the prompt opens the assistant's turn."""
-        prompt, wire = self.assistant_turn(message, **request)
-        thinking = self.thinking_kwargs(request.pop("thinking", None))
-        history, tools = request.pop("history"), own_tools(request.pop("tools", None))
-        variables = {**thinking, **request}
-        whole = self.probed(history, tools=tools, add_generation_prompt=True, **variables)
-        header = self._generation_prompt(self.probed, history, tools, variables)
-        return prompt, header[: max(len(header) - (len(whole) - len(prompt)), 0)], wire
-
-    @limited
-    def assistant_turn(
+    def exchange(
         self,
         message: Mapping[str, Any],
         *,
@@ -260,15 +249,8 @@ class Template:
         tools: Iterable[Mapping[str, Any]] | None = None,
         thinking: bool | None = None,
         **variables: Any,
-    ) -> tuple[str, str]:
-        """The prompt, and the text with which a model that reads it would have answered ``message``.
-
-        ``history``: the messages before it; None stands for one user message. The wire text ends with the
-        end-of-turn marker, if the template writes one. The prompt is ``render(history,
-        add_generation_prompt=True)``. It ends earlier if it prefills text that the template does not show of
-        this answer: ``templates.turns`` has the rules. If the template drops a part of the answer, the wire text
-        lacks it: see ``probe``. Raises ``TemplateError``.
-        """
+    ) -> tuple[str, str, str]:
+        """As `assistant_turn`, and between the two what of the prompt opens the assistant's turn."""
         history = [{"role": "user", "content": "Hello"}] if history is None else list(history)
         variables = {**self.thinking_kwargs(thinking), **variables}
         wants = self._wants_for([*history, message])
@@ -286,7 +268,22 @@ class Template:
             followed=followed,
         )
         content = message.get("content")
-        return cut(texts, len(history), content if isinstance(content, str) else "")
+        prompt, wire = cut(texts, len(history), content if isinstance(content, str) else "")
+        header = self._generation_prompt(self.probed, history, definitions, variables)
+        prefilled = len(texts.prompt.text) - len(prompt)
+        return prompt, header[: max(len(header) - prefilled, 0)], wire
+
+    def assistant_turn(self, message: Mapping[str, Any], **request: Any) -> tuple[str, str]:
+        """The prompt, and the text with which a model that reads it would have answered ``message``.
+
+        ``request``: ``history``, the messages before it; None stands for one user message. ``tools``, ``thinking``,
+        and the template's variables. The wire text ends with the end-of-turn marker, if the template writes one. The
+        prompt is ``render(history, add_generation_prompt=True)``. It ends earlier if it prefills text that the template
+        does not show of this answer: ``templates.turns`` has the rules. If the template drops a part of the answer, the
+        wire text lacks it: see ``probe``. Raises ``TemplateError``.
+        """
+        prompt, _, wire = self.exchange(message, **request)
+        return prompt, wire
 
     @limited
     def thinking_kwargs(self, thinking: bool | None) -> dict[str, Any]:
