@@ -68,11 +68,12 @@ def every(value: Any, change: Callable[[dict[str, Any]], Any]) -> Any:
 
 
 def other_keys(items: Items, number: int) -> Items:
-    """Keys in another order, arguments dumped anew."""
+    """Keys in another order, arguments dumped anew, with 1 as 1.0."""
 
     def change(found: dict[str, Any]) -> Any:
         if isinstance(found.get("arguments"), str) and found["arguments"][:1] == "{":
-            found["arguments"] = json.dumps(dict(reversed(json.loads(found["arguments"]).items())))
+            arguments = json.loads(found["arguments"], parse_int=float)
+            found["arguments"] = json.dumps(dict(reversed(arguments.items())))
         return dict(reversed(found.items()))
 
     found: Items = every(items, change)
