@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import marshal
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from os import urandom
@@ -53,14 +53,17 @@ class Request:
     def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **more: Any) -> Rendered:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
         that was cut off has no arguments: for a template that wants an object, an empty one."""
-
-        def traced(given: Sequence[Mapping[str, Any]]) -> Rendered:
-            quoted = self.markers.search if self.markers and self._quotes_tools else None
-            return Preparation(self.chat, {**self.options, **more}).traced(given, since, quoted)
-
+        quoted = self.markers.search if self.markers and self._quotes_tools else None
         template = self.chat.template()
         with account(template.limits, template.name, messages, self.options):
-            return _mended(traced, messages)
+            preparation = Preparation(self.chat, {**self.options, **more})
+            try:
+                return preparation.traced(messages, since, quoted)
+            except TemplateError:
+                mended = [*map(_with_objects, messages)]
+                if mended == messages:
+                    raise
+                return preparation.traced(mended, since, quoted)
 
     @property
     def markers(self) -> re.Pattern[str] | None:
@@ -121,25 +124,15 @@ class Request:
         return {"chat": self.chat, "options": self.options}
 
 
-def _mended(
-    render: Callable[[Sequence[Mapping[str, Any]]], Rendered], messages: Sequence[Mapping[str, Any]]
-) -> Rendered:
-    """What ``render`` gives for these messages, or for the same with objects for arguments that are none."""
-    try:
-        return render(messages)
-    except TemplateError:
-        mended = [_with_objects(message) for message in messages]
-        if mended == messages:
-            raise
-        return render(mended)
-
-
 def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """The message, with an empty object for arguments that are none."""
-    calls = message.get("tool_calls") or ()
-    if all(_is_object(call["function"]["arguments"]) for call in calls):
-        return message
-    return {**message, "tool_calls": [_with_object(call) for call in calls]}
+    calls = [
+        call
+        if isinstance(_read(call["function"]["arguments"]), Mapping)
+        else {**call, "function": {**call["function"], "arguments": "{}"}}
+        for call in message.get("tool_calls") or ()
+    ]
+    return {**message, "tool_calls": calls} if calls else message
 
 
 def may_quote(tokenizer: Any, messages: Sequence[Mapping[str, Any]], tools: Any = None) -> bool:
@@ -163,15 +156,3 @@ def _read(arguments: Any) -> Any:
         return json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
         return arguments
-
-
-def _with_object(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    function = call["function"]
-    return (
-        call if _is_object(function["arguments"]) else {**call, "function": {**function, "arguments": "{}"}}
-    )
-
-
-def _is_object(arguments: Any) -> bool:
-    """Whether arguments are a JSON object, as a text or as one."""
-    return isinstance(_read(arguments), Mapping)
