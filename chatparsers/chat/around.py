@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..core.format import Turn
 from ..errors import ChatParsersError
 from ..kept import once
-from ..templates.probe.stand_ins import answer, answered, question
 from ..templates.rewrite.outline import Kind, Outline
 from ..templates.trace import Likeness, Trace
 
+T = TypeVar("T")
 _USER, _ANSWER = Kind("user"), Kind("assistant")
 _CALL, _RESULT = Kind("assistant", text=False, calls=1), Kind("tool")
 _LONG = (_USER, _ANSWER, _USER, _CALL)
@@ -31,9 +31,6 @@ class Rendered(NamedTuple):
 
     turn: Turn
     trace: Trace
-
-
-Traced = Callable[..., Rendered]
 
 
 class Lead(NamedTuple):
@@ -152,12 +149,11 @@ class Around:
 
 
 class Findings:
-    """What was found of a template for the options of one request. ``traced``: renders messages."""
+    """What was found of a template for the options of one request."""
 
-    def __init__(self, preparation: Preparation, traced: Traced) -> None:
+    def __init__(self, preparation: Preparation) -> None:
         self._preparation = preparation
-        self._traced = traced
-        self._facts: dict[str, bool] = {}
+        self._facts: dict[Any, Any] = {}
         self.likenesses: dict[Any, Likeness | None] = {}
         """The traces of short conversations by their shapes; None for one that cannot be found again: see `bridge`."""
         self.proved: dict[Any, str] = {}
@@ -168,29 +164,12 @@ class Findings:
         """What is around answers, with these polyfills."""
         return Around(self._preparation, polyfills)
 
-    def fact(self, name: str, find: Callable[[], bool]) -> bool:
+    def fact(self, name: Any, find: Callable[[], T]) -> T:
         """A fact, which is found once."""
         if name not in self._facts:
             self._facts[name] = find()
-        return self._facts[name]
-
-    @once
-    def part(self, kind: str, role: str) -> str:
-        """What the template writes for a part of this type in a message of ``role``; ``""`` if that is not known."""
-        source: Any = "data:image/png;base64,AAAA"
-        part = {"type": kind, kind: {"url": source} if kind.endswith("_url") else source}
-        texts = [{"type": "text", "text": text} for text in ("Some words", "The next words")]
-        *history, last = answered() if role == "tool" else [question(), answer(), {"role": role}]
-        message = {**last, "content": [texts[0], part, texts[1]]}
-        try:
-            rendered = self._traced([*history, message], add_generation_prompt=False)
-        except ChatParsersError:
-            return ""
-        if "result_parts" in rendered.turn.polyfills:
-            return self.part(kind, "user")
-        trace = rendered.trace
-        spans = list(trace.of(2, "content"))
-        return trace.text[spans[0].end : spans[1].start].strip() if len(spans) > 1 else ""
+        found: T = self._facts[name]
+        return found
 
 
 def _end_of_answer(trace: Trace | None, index: int) -> int | None:

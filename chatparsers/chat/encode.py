@@ -179,7 +179,7 @@ def _sample(
 
     found: list[Placeholder] = []
     if has_parts(rendered.messages):
-        found = list(find_placeholders(rendered.trace, enumerate(rendered.messages), request.found))
+        found = list(find_placeholders(rendered.trace, enumerate(rendered.messages), request))
         found = found if offsets is None else list(in_tokens(offsets, found))
     return Sample(
         ids,

@@ -146,7 +146,7 @@ def given(
     if quoted:
         ids, spans = as_text(tokenizer, text, ids, spans, quoted)
     if has_parts(message for _, message in messages):
-        found = find_placeholders(trace, messages, request.found)
+        found = find_placeholders(trace, messages, request)
         more["placeholders"] = tuple(in_tokens(spans, found))
     packed = array("I", [at for span in spans for at in span])
     return Given(array("q", ids), text, packed, messages, words=tuple(traced_runs(trace, known)), **more)

@@ -1,6 +1,6 @@
 """Where a rendering has the placeholders of images and other parts that are no text.
 
-Strategy. What a template writes for a part of its type is found once, between two texts (`Findings.part`). The trace
+Strategy. What a template writes for a part of its type is found once, between two texts (`_part`). The trace
 says which characters are words, so the placeholders are the occurrences of that text outside of words, in the order of
 the parts: a template may put a message's pictures before its texts, but not one picture before another. A part whose
 place is not known is left out.
@@ -12,11 +12,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import TemplateError
+from ..errors import ChatParsersError, TemplateError
 from ..public import public
 from ..templates.probe.parts import part_kind
+from ..templates.probe.stand_ins import answer, answered, question
 from ..templates.trace import Trace
-from .around import Findings
 from .request import Request
 
 
@@ -49,7 +49,7 @@ def prompt_placeholders(request: Request, messages: Sequence[Mapping[str, Any]])
     if not has_parts(messages):
         return []
     trace = request.traced(messages).trace
-    found = sorted(find_placeholders(trace, enumerate(messages), request.found))
+    found = sorted(find_placeholders(trace, enumerate(messages), request))
     known = {(one.message, one.part) for one in found}
     for index, message in enumerate(messages):
         content = message.get("content")
@@ -63,7 +63,7 @@ def prompt_placeholders(request: Request, messages: Sequence[Mapping[str, Any]])
 
 
 def find_placeholders(
-    trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], findings: Findings
+    trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], request: Request
 ) -> Iterator[Placeholder]:
     """The placeholders in a rendering, in characters. ``messages``: those that are there, with their indices."""
     words = sorted((span.start, span.end) for span in trace.spans)
@@ -72,12 +72,33 @@ def find_placeholders(
         content = message.get("content")
         for number, part in enumerate(content if isinstance(content, (list, tuple)) else ()):
             kind = part_kind(part)
-            shown = None if kind is None else findings.part(kind, str(message.get("role")))
+            shown = None if kind is None else _part(request, kind, str(message.get("role")))
             found = _outside(trace.text, shown, at, words) if shown else -1
             if kind is not None and shown and found >= 0:
                 at = found + len(shown)
                 yield Placeholder(found, at, index, number, kind)
         at = max([at, *(span.end for span in trace.of(index, "content") if not has_parts([message]))])
+
+
+def _part(request: Request, kind: str, role: str) -> str:
+    """What the template writes for a part of this type in a message of ``role``; ``""`` if that is not known."""
+
+    def found() -> str:
+        source: Any = "data:image/png;base64,AAAA"
+        part = {"type": kind, kind: {"url": source} if kind.endswith("_url") else source}
+        texts = [{"type": "text", "text": text} for text in ("Some words", "The next words")]
+        *history, last = answered() if role == "tool" else [question(), answer(), {"role": role}]
+        messages = [*history, {**last, "content": [texts[0], part, texts[1]]}]
+        try:
+            turn, trace = request.traced(messages, add_generation_prompt=False, continue_final_message=False)
+        except ChatParsersError:
+            return ""
+        if "result_parts" in turn.polyfills:
+            return _part(request, kind, "user")
+        spans = list(trace.of(2, "content"))
+        return trace.text[spans[0].end : spans[1].start].strip() if len(spans) > 1 else ""
+
+    return request.found.fact(("part", kind, role), found)
 
 
 def _in_order(

@@ -93,8 +93,7 @@ class Request:
         kept, key = self.chat.found, self.key()
         found = None if key is None else kept.get(key)
         if found is None:
-            plain = Request(self.chat, {**self.options, "continue_final_message": False})
-            found = Findings(Preparation(self.chat, plain.options), plain.traced)
+            found = Findings(Preparation(self.chat, {**self.options, "continue_final_message": False}))
             if key is not None:
                 if len(kept) >= _KEPT:  # a caller may send ever new tools
                     kept.clear()
