@@ -27,7 +27,7 @@ from .dialects.structural_tag import write_structural_tag
 from .reading.read import Request, Trigger, read
 from .reading.request import check_call_within
 from .regular.automaton import TooLarge
-from .schemas import Weakened
+from .schemas import Output, Weakened
 from .target import TARGETS, target_of
 
 __all__ = ["DIALECTS", "ENGINES", "Grammar", "Trigger", "Weakened", "write"]
@@ -144,7 +144,7 @@ def write(
             return _warned(known[1], by_text)
     found, too_large = None, False
     for size in (max_size, max_size // 2, max_size // 8, -1):  # the size of a grammar is only estimated
-        reading = read(request, target, Budget(size, max_work))
+        reading = read(request, Output(budget=Budget(size, max_work), target=target))
         if reading is None:
             break
         try:

@@ -58,10 +58,6 @@ class JsonSyntax:
         """A member's name and colon."""
         return _json_key(name)
 
-    def any_key(self, parts: tuple[ir.Part, ...], least: int, most: int | None) -> Ir:
-        """The name and colon of a member whose name has these constraints."""
-        return seq(ir.Lang(parts, least, most, "json"), ir.Blank(), ir.Text(":"), ir.Blank())
-
     def member(self, name: str, node: Ir) -> Ir:
         """A member of that name, whose value is ``node``."""
         key = self.key(name)
@@ -71,7 +67,7 @@ class JsonSyntax:
 
     def other(self, parts: tuple[ir.Part, ...], least: int, most: int | None, node: Ir) -> Ir:
         """A member whose name has these constraints; nothing if the syntax cannot write any such name."""
-        return seq(self.any_key(parts, least, most), node)
+        return seq(ir.Lang(parts, least, most, "json"), ir.Blank(), ir.Text(":"), ir.Blank(), node)
 
     def item(self, node: Ir) -> Ir:
         """An item of an array, whose value is ``node``."""
@@ -143,8 +139,8 @@ class GemmaSyntax(JsonSyntax):
     def key(self, name: str) -> Ir:
         return ir.Text(gemma_key(name, self.quote) + ":")
 
-    def any_key(self, parts: tuple[ir.Part, ...], least: int, most: int | None) -> Ir:
-        return seq(ir.Lang((*parts, *self.bare), least, most), ir.Text(":"))
+    def other(self, parts: tuple[ir.Part, ...], least: int, most: int | None, node: Ir) -> Ir:
+        return seq(ir.Lang((*parts, *self.bare), least, most), ir.Text(":"), node)
 
 
 class ElementsSyntax(JsonSyntax):

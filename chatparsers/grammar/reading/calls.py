@@ -12,6 +12,7 @@ from ...core.definition.nodes import Node, Tag
 from ...core.definition.tree import walk
 from ...errors import DefinitionError, SchemaError
 from ...schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
+from ...writer.readable import unreadable
 from ..ir import EMPTY, NOTHING, Ir, Lang, Text, alt, never
 from ..schemas import TWICE, Located, Output
 from .place import At, OtherName
@@ -131,10 +132,12 @@ class CallReader(ValueReader):
         return _ordinary(node, tool) or not any(_ordinary(part, tool) for part in others)
 
     def _unread(self, tool: Tool) -> tuple[str, ...]:
-        """The names of the tool that the parser would not read back."""
+        """The tool's name, and the names of its arguments, if the parser would not read them back."""
         found = self._unreadable.get(tool.name)
         if found is None:
-            found = self._unreadable[tool.name] = self.request.unread(tool)
+            turn = self.request.turn
+            found = unreadable(turn.format, tool, turn.tools.names())
+            self._unreadable[tool.name] = found
         return found
 
 

@@ -24,11 +24,9 @@ from ...core.definition.nodes import Node, of_every_kind
 from ...core.definition.tree import children, first, nullable, once, walk
 from ...errors import DefinitionError, RequestError
 from .. import ir
-from ..budget import Budget
 from ..ir import ANY, EMPTY, GAP, Ir, alt, literals, never, opt, seq
 from ..regular.regex import read_regex
 from ..schemas import Output
-from ..target import Target
 from .calls import CallReader
 from .narrow import without
 from .place import At
@@ -151,20 +149,19 @@ _READ: Mapping[type[Node], Callable[[Reader, Any, At], Ir]] = of_every_kind(
 """How each kind of node is read. What looks ahead has no grammar."""
 
 
-def read(request: Request, target: Target | None = None, budget: Budget | None = None) -> Reading | None:
+def read(request: Request, output: Output | None = None) -> Reading | None:
     """The grammar of a request, None if nothing is constrained.
 
     With mode auto, a dialect that has a form for it gets text and calls together (`Free`) instead of only the calls.
-    ``budget`` is spent on the schemas. Raises `SchemaError`, `RequestError`, `DefinitionError`.
+    The budget of ``output`` is spent on the schemas. Raises `SchemaError`, `RequestError`, `DefinitionError`.
     """
-    target = target or Target()
-    calls = request.options.tools and (request.options.mode != "none" or target.free)
-    if not calls and not request.shaped and not request.spent:
-        return None
+    output = output or Output()
+    calls = request.options.tools and (request.options.mode != "none" or output.target.free)
     body = next(node for node in walk(request.tree, True) if isinstance(node, n.Body))
-    if body.calls is None and body.start is None and not request.shaped and not request.spent:
+    called = calls and (body.calls is not None or body.start is not None)
+    if not called and not request.shaped and not request.spent:
         return None
-    return _read(Reader(request, Output(budget=budget or Budget(), target=target)), body)
+    return _read(Reader(request, output), body)
 
 
 def _read(reader: Reader, body: n.Body) -> Reading | None:

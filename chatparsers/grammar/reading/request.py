@@ -12,7 +12,6 @@ from ...core.definition.nodes import Body, Node, Token
 from ...core.definition.tree import once, tokens, walk
 from ...errors import RequestError, check_limit
 from ...schema.tools import Tool, Toolset
-from ...writer.readable import unreadable
 from ..ir import Ir
 from ..schemas import Weakened
 from .triggers import Trigger
@@ -97,10 +96,6 @@ class Request:
         known = self.turn.marker_ids
         markers = [marker for span in reasoning_spans(self.tree) for marker in tokens(span.open)]
         return not known or not markers or any(marker in known for marker in markers)
-
-    def unread(self, tool: Tool) -> tuple[str, ...]:
-        """The tool's name, or the names of its arguments, if the parser would not read them back."""
-        return unreadable(self.turn.format, tool, self.turn.tools.names())
 
     def in_call(self) -> bool:
         """Whether the prompt has begun a call."""
