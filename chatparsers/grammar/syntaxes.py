@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from .. import values
 from ..errors import DefinitionError
 from ..kept import kept
 from ..values.gemma import gemma_key
-from ..values.raw import raw_transcoder
-from ..values.stops import StopFinder
 from . import ir
 from .arrange import Member, arrange
-from .ir import EMPTY, NOTHING, Ir, alt, charset, never, seq
-from .regular.regex import read_regex
+from .ir import EMPTY, NOTHING, Ir, charset, never, seq
 
 quoted = json.JSONEncoder(ensure_ascii=False).encode
 """A text in JSON. `json.dumps` would make an encoder for each."""
@@ -39,6 +34,8 @@ class JsonSyntax:
     """What closes an object without members, an array without items."""
     bare: tuple[ir.Part, ...] = ()
     """The constraint on names that the schema does not list, if not every name can be written."""
+    as_text = False
+    """Whether values in an object or array are raw text, as far as their types allow (`RawText`)."""
 
     def __init__(self) -> None:
         blank = ir.Blank()
@@ -72,13 +69,6 @@ class JsonSyntax:
     def item(self, node: Ir) -> Ir:
         """An item of an array, whose value is ``node``."""
         return node
-
-    def raw(self, types: frozenset[str]) -> RawText | None:
-        """How a value in an object or array is written if it is raw text there; None if it is not.
-
-        ``types``: the types that its reader may take it for.
-        """
-        return None
 
     def literal(self, value: Any) -> Ir:
         """Exactly this value."""
@@ -148,6 +138,7 @@ class ElementsSyntax(JsonSyntax):
     ``markers``."""
 
     no_members = no_items = ir.Text("")
+    as_text = True
 
     def __init__(self, prefix: str, item: str, markers: tuple[str, ...]) -> None:
         self.prefix = prefix
@@ -155,11 +146,6 @@ class ElementsSyntax(JsonSyntax):
         self.stops = tuple(dict.fromkeys((prefix, *markers)))
         self.name = "elements" + prefix
         self.open_object = self.close_object = self.open_array = self.close_array = self.comma = EMPTY
-
-    def raw(self, types: frozenset[str]) -> RawText:
-        found = RawText(values.Raw(until=self.stops), types, ())
-        found.marked = True
-        return found
 
     def string(self, parts: tuple[ir.Part, ...], least: int, most: int | None, nested: bool) -> Ir:
         return ir.Lang(parts, least, most, "raw", self.stops)
@@ -189,107 +175,6 @@ class ElementsSyntax(JsonSyntax):
             return seq(*(self.item(self.literal(part)) for part in value))
         return super().literal(value)
 
-
-@lru_cache(maxsize=256)
-def _raw(
-    syntax: values.Raw, markers: tuple[str, ...], names: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[ir.Part, ...], Callable[[str], object]]:
-    """The stops of raw text, the constraints on all its strings, and whether a string may be written in this way."""
-    char = syntax.chars
-    if syntax.escapes:
-        spelt = "|".join(re.escape(spelling) for _, spelling in syntax.escapes)
-        char = f"{_unescaped(syntax)}|{spelt}"
-    only = (ir.Part(read_regex(f"^(?:{char})*$")),) if char else ()
-    # Where a tag of another argument, or another call, ends a value for the parser, no value holds its beginning.
-    # A beginning without a word, such as ``<``, is one only with a name.
-    wordless = wordless_openers(syntax)
-    named = [text.lstrip() + name + end for text, end in wordless for name in names]
-    begun = [text.lstrip() for text, end in (*syntax.named, *syntax.seams) if (text, end) not in wordless]
-    openers = dict.fromkeys((*begun, *named))
-    ends = (*syntax.stops, *openers)
-    quoted = [text for text in openers if not any(end in text for end in ends if end != text)]
-    may = re.compile(f"(?:{syntax.chars or '.'})*", re.DOTALL).fullmatch
-    return tuple(dict.fromkeys((*syntax.stops, *quoted, *markers))), only, may
-
-
-def wordless_openers(syntax: values.Raw) -> list[tuple[str, str]]:
-    """What comes before and after the name of another argument, where no word before it tells a tag from text."""
-    return [(text, end) for text, end in syntax.named if not re.search(r"\w", text)]
-
-
-def _unescaped(syntax: values.Raw) -> str:
-    """A regular expression for one character that is spelt as it is."""
-    begin = {char for char, _ in syntax.escapes} | {spelling[0] for _, spelling in syntax.escapes}
-    return f"[^{''.join(map(re.escape, sorted(begin)))}]"
-
-
-class RawText:
-    """A value as raw text up to one of the syntax's stops: strings are written verbatim (and kept in ``written``), all
-    other values as JSON.
-
-    ``types``: the types that its reader may take it for. ``markers``: the markers that the stream takes by id. Such a
-    marker inside the value would end the call, so no value holds one. ``said``: the model's text says the value's type,
-    so only values of ``types`` are written, and none can be taken for another. ``names``: of the tool's arguments.
-    """
-
-    marked = False
-    """Whether a marker begins each object and array, so that no text is taken for one."""
-
-    def __init__(
-        self,
-        syntax: values.Raw,
-        types: frozenset[str],
-        markers: tuple[str, ...],
-        names: tuple[str, ...] = (),
-    ) -> None:
-        said = syntax.types
-        self.stops, self.only, self.may = _raw(syntax, markers, names)
-        self.said = said is not None
-        self.types = said or types
-        self.python = syntax.python
-        self.escapes = syntax.escapes
-        self.verbatim = (
-            (ir.Part(read_regex(f"^(?:{_unescaped(syntax)})*$")),) if syntax.escapes else self.only
-        )
-        """The constraints on strings of which more is said than their type. They hold no escaped character."""
-        self.written: list[ir.Lang] = []
-        self.apart: tuple[Ir, ...] = ()
-        """Values that no text can be taken for, because a marker begins them."""
-        self.words: Mapping[str, tuple[str, ...]] = _WORDS
-        """All spellings of booleans and null that the reader knows."""
-
-    def read(self, text: str) -> Any:
-        """The value that the reader makes of ``text``."""
-        if self.types == {"string"} and not self.escapes:
-            return text
-        reader = raw_transcoder(StopFinder((), True), self.types, self.python, self.escapes)
-        reader.scan(text, 0, True)
-        return json.loads(reader.out)
-
-    def spelt(self, value: str) -> str:
-        """How a string is written."""
-        return "".join([dict(self.escapes).get(char, char) for char in value])
-
-    def word(self, node: Ir) -> Ir:
-        """A value that may be one or several of the words true, false and null."""
-        if not self.python:
-            return node
-        words = node.options if isinstance(node, ir.Alt) else (node,)
-        return alt(node, *(_PRINTED[w.text] for w in words if isinstance(w, ir.Text) and w.text in _PRINTED))
-
-    def write(self, parts: tuple[ir.Part, ...], least: int, most: int | None) -> Ir:
-        """A string with these constraints on its characters."""
-        self.written.append(ir.Lang(parts, least, most, "raw", self.stops))
-        return self.written[-1]
-
-
-_PRINTED = {
-    JsonSyntax.true.text: PythonSyntax.true,
-    JsonSyntax.false.text: PythonSyntax.false,
-    JsonSyntax.null.text: PythonSyntax.null,
-}
-
-_WORDS = {"boolean": ("true", "false", "True", "False"), "null": ("null", "None")}
 
 Syntax = JsonSyntax
 

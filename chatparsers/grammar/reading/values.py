@@ -9,8 +9,9 @@ from ...schema.document import Document
 from ...values import Json, Raw, Syntax
 from ..ir import Ir
 from ..schemas import Equal, Located, Output, SchemaCompiler, content
+from ..schemas.raw_text import RawText, wordless_openers
 from ..steps import run
-from ..syntaxes import RawText, syntax_of, wordless_openers
+from ..syntaxes import syntax_of
 from .place import At
 from .request import Request
 
@@ -63,7 +64,7 @@ class ValueReader:
 
         def write() -> Ir:
             if isinstance(syntax, Raw):
-                raw = RawText(syntax, argument.types, self._markers, names)
+                raw = RawText(self.output, syntax, argument.types, self._markers, names)
                 return self.compiler(argument.document, JSON).raw(schemas, raw)
             return self.compiler(argument.document, syntax).value(schemas)
 

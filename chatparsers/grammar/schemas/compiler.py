@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import Any
 
-from ...schema.document import Document, Unresolved, is_of
+from ... import values
+from ...schema.document import Document, Unresolved
 from ...schema.keywords import ANYTHING, NOTES, SILENT, TYPES
-from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Part, Ref, Rep, Shared, alt, never, seq, texts
+from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Ref, Rep, Shared, alt, never, seq
 from ..steps import Steps, run
-from ..syntaxes import RawText, Syntax
+from ..syntaxes import Syntax
 from .cases import Case, Located, narrow
 from .containers import TWICE, Form, arrays, objects
 from .judge import Judge
-from .scalars import INTEGER, NUMBER, number, string, text
+from .raw_text import RawText
+from .scalars import INTEGER, NUMBER, borne, number, string_parts
 from .written import Equal, Output, Written, content
 
 DEEPEST = 100
@@ -40,9 +41,8 @@ def _anything(syntax: Syntax) -> Mapping[str, Ir]:
     """The rules of any value, the same ones in all grammars, so that a writer may know them."""
     value, object_, array = (f"{syntax.name}-{kind}" for kind in ("value", "object", "array"))
     ref = Ref(value)
-    raw = syntax.raw(ANYTHING)
-    if raw is not None:  # members of any name cannot be written
-        return {value: alt(raw.write((), 0, None), Rep(syntax.item(ref), 1, None))}
+    if syntax.as_text:  # members of any name cannot be written
+        return {value: alt(syntax.string((), 0, None, True), Rep(syntax.item(ref), 1, None))}
     member = syntax.other((), 0, None, ref)
     members = seq(member, Rep(seq(syntax.comma, member), 0, None))
     items = seq(ref, Rep(seq(syntax.comma, ref), 0, None))
@@ -71,8 +71,6 @@ class SchemaCompiler:
         self.written = Written(output.rules, syntax.name[:1])
         self.equal = equal or Equal(output)
         self.separator = syntax.comma
-        self.has_raw = syntax.raw(ANYTHING) is not None
-        """Whether values are written as raw text, by their types."""
         self.scalars = _scalars(syntax)
         """The values of types without further constraints, outside and inside of objects and arrays."""
 
@@ -129,7 +127,10 @@ class SchemaCompiler:
             return self.anything()
         while found is None:
             end = self.written.begin(schemas, depth)
-            raw = self.syntax.raw(self._types(schemas)) if self.has_raw else None
+            raw: RawText | None = None
+            if self.syntax.as_text:
+                until = values.Raw(until=self.syntax.stops)
+                raw = RawText(self.output, until, self._types(schemas), marked=True)
             node: Ir = yield self.alternatives(schemas, depth, raw)
             node = end(node)
             found = self._ready(schemas, depth) if self.written.endless() else node
@@ -184,19 +185,19 @@ class SchemaCompiler:
         elif raw is None:
             options = [*map(self.syntax.literal, listed)]
         else:
-            options = self._listed_text(listed, cases, raw)
+            options = raw.listed(listed, cases, self.syntax)
         for case in cases:
             if case.values is not None:
                 continue
             if raw is None and not case.path:
                 self.output.tell_unsaid(case)
                 return self.anything()
-            kinds = case.types if raw is None else _readable(case, raw, self.output)
+            kinds = case.types if raw is None else raw.kinds(case)
             for kind in (*TYPES, "integer"):
                 if kind in kinds:
                     options.append((yield self._of_type(kind, case, depth, raw)))
         found = alt(*options)
-        return found if raw is None else _told_apart(found, cases, schemas[0][1], raw, self.output)
+        return found if raw is None else raw.told_apart(found, cases, schemas[0][1])
 
     def _of_type(self, kind: str, case: Case, depth: int, raw: RawText | None) -> Steps[Ir]:
         """The values of a case that have one type."""
@@ -204,7 +205,7 @@ class SchemaCompiler:
         output.tell_unsaid(case, kind)
         node: Ir
         if kind == "string":
-            return string(case, self.syntax, depth, output) if raw is None else text(case, raw, output)
+            return self._string(case, depth) if raw is None else raw.strings(case)
         if kind in ("number", "integer"):
             return number(case, kind == "integer", output, raw is not None and "string" in raw.types)
         if kind in ("boolean", "null"):
@@ -217,6 +218,12 @@ class SchemaCompiler:
         if raw is not None and raw.marked:
             raw.apart += node.options if isinstance(node, Alt) else (node,)
         return node
+
+    def _string(self, case: Case, depth: int) -> Ir:
+        """The strings of a case."""
+        syntax, output = self.syntax, self.output
+        found = borne(case, string_parts(case, output), syntax.stops, output, output.target.most_counted)
+        return NOTHING if found is None else syntax.string(found.parts, found.least, found.most, depth > 0)
 
     # members as the value syntax writes them (`Form`)
 
@@ -245,56 +252,3 @@ class SchemaCompiler:
         if body is EMPTY:
             return seq(syntax.open_object, syntax.no_members)
         return seq(syntax.open_object, body, syntax.close_object)
-
-    # raw text
-
-    def _listed_text(self, values: list[Any], cases: list[Case], raw: RawText) -> list[Ir]:
-        """Listed values, as far as the reader takes them for what they are."""
-        found: list[Ir] = []
-        plain: list[str] = []
-        for value in values:
-            if raw.said and not is_of(value, raw.types):
-                continue
-            if not isinstance(value, str):
-                found.append(raw.word(self.syntax.literal(value)))
-            elif raw.may(value):
-                spelt = raw.spelt(value)
-                why = ""
-                if any(stop in spelt for stop in raw.stops):
-                    why = f"{value!r} holds what ends a value: it is not generated"
-                elif raw.read(spelt) != value:
-                    why = f"{value!r} would be read as no string: it is not generated"
-                if why:
-                    self.output.tell(cases[0].path, "enum", why)
-                else:
-                    plain.append(spelt)
-        return [*found, raw.write((Part(texts(plain)),), 0, None)] if plain else found
-
-
-def _readable(case: Case, raw: RawText, output: Output) -> frozenset[str]:
-    """The types of a case that the reader may take a value for."""
-    kinds = narrow(case.types, raw.types)
-    if kinds != case.types and not raw.said:
-        types = " or ".join(sorted(raw.types))
-        why = f"no type is given, and the other keywords mean {types}: no other is generated"
-        output.tell(case.path, "type", why)
-    return kinds
-
-
-def _told_apart(node: Ir, cases: list[Case], path: str, raw: RawText, output: Output) -> Ir:
-    """The alternatives of a value, as far as the reader tells them apart: if any text may be the value, only text is
-    written."""
-    if raw.said or not raw.written:
-        return node
-    options = node.options if isinstance(node, Alt) else (node,)
-    others = [option for option in options if option not in raw.written and option not in raw.apart]
-    free = next(
-        (text for text in raw.written if text.parts == raw.only and not text.least and text.most is None),
-        None,
-    )
-    if free is None or (not others and raw.types == {"string"}):
-        return node
-    if not (others or raw.apart) or not all(case.of_strings() for case in cases):
-        why = "text is also generated that reads as another type, without that type's constraints"
-        output.tell(path, "type", why)
-    return alt(free, *raw.apart)

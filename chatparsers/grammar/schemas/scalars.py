@@ -8,7 +8,6 @@ from math import lcm
 from .. import ir
 from ..regular import numbers as n
 from ..regular.regex import Unsupported, read_regex
-from ..syntaxes import RawText, Syntax
 from .cases import Bound, Case, crossed
 from .written import Output
 
@@ -36,47 +35,7 @@ def string_parts(case: Case, output: Output) -> Parts:
     return tuple(ir.Part(node) for node in nodes if node is not None)
 
 
-def string(case: Case, syntax: Syntax, depth: int, output: Output) -> ir.Ir:
-    """The strings of a case."""
-    parts = string_parts(case, output)
-    found = _borne(case, parts, syntax.stops, output, output.target.most_counted)
-    return ir.NOTHING if found is None else syntax.string(found.parts, found.least, found.most, depth > 0)
-
-
-def text(case: Case, raw: RawText, output: Output) -> ir.Ir:
-    """The strings of a case, as raw text."""
-    parts = string_parts(case, output)
-    if not parts and not case.least and case.most is None:
-        parts = raw.only
-    else:
-        parts += _read_as_text(case, raw, output)
-        if raw.escapes:
-            spelt = ", ".join(repr(char) for char, _ in raw.escapes)
-            output.tell(case.path, "type", f"no string with {spelt} is generated: it is spelt in another way")
-        parts = raw.verbatim + parts
-    found = _borne(case, parts, raw.stops, output)
-    return ir.NOTHING if found is None else raw.write(found.parts, found.least, found.most)
-
-
-def _read_as_text(case: Case, raw: RawText, output: Output) -> Parts:
-    """The constraints that keep raw text from being read as another type."""
-    found: list[ir.Part] = []
-    if "number" in raw.types or "integer" in raw.types:
-        number = n.ANY_NUMBER if "number" in raw.types else n.ANY_INTEGER
-        found.append(ir.Part(ir.seq(ir.SPACES, number, ir.SPACES), False))
-    words = [word for kind in ("boolean", "null") if kind in raw.types for word in raw.words[kind]]
-    if words:
-        found.append(ir.Part(ir.seq(ir.SPACES, ir.texts(words), ir.SPACES), False))
-    opening = "".join(char for kind, char in (("object", "{"), ("array", "[")) if kind in raw.types)
-    if opening:
-        found.append(ir.Part(ir.seq(ir.SPACES, ir.Chars(ir.charset(opening)), ir.ANYTHING), False))
-        begins = " or ".join(opening)
-        why = f"no string that begins with {begins} is generated: it may be read as another type"
-        output.tell(case.path, "type", why)
-    return tuple(found)
-
-
-def _borne(
+def borne(
     case: Case, parts: Parts, stops: tuple[str, ...], output: Output, most_counted: int | None = None
 ) -> ir.Lang | None:
     """The strings of a case with these constraints, as far as engines bear them; None if there are none. ``stops``:
