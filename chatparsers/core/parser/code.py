@@ -104,8 +104,7 @@ class Code:
         self.emit(m.CALLSUB, self.entries[key][0])
 
     def linked(self) -> list[Instruction]:
-        """The code and its subroutines, with a place instead of each label. No instruction leads to a `JUMP`, but to
-        where that goes."""
+        """The code and its subroutines, with a place instead of each label."""
         emitted = 0
         while emitted < len(self.entries):  # the code of one may call others
             for entry, code in list(self.entries.values())[emitted:]:
@@ -114,17 +113,11 @@ class Code:
                 self.emit(m.RETURN)
                 emitted += 1
         return [
-            tuple([self._end(x) if type(x) is Label else x for x in instruction])
+            tuple([x.at if type(x) is Label else x for x in instruction])
             if Label in map(type, instruction)
             else instruction
             for instruction in self.instructions
         ]
-
-    def _end(self, label: Label) -> int:
-        """Where the machine gets to from the label."""
-        while label.at < len(self.instructions) and self.instructions[label.at][0] == m.JUMP:
-            label = self.instructions[label.at][1]
-        return label.at
 
     def attempt(self, code: Callable[[], Any], done: Label, leave: int = m.COMMIT) -> None:
         """Emits ``code`` as the first alternative of a choice. If it succeeds, the machine goes to ``done``; if it
