@@ -27,23 +27,34 @@ def by_first(texts: Iterable[str]) -> str:
 
 
 _DEEP = 32
-"""How many characters of its texts a pattern decides one by one."""
+"""How many groups of a pattern may be in each other."""
+_SPLIT = 4
+"""How long a text is at least of which the beginning is split off."""
 
 
 def _either(texts: list[str], deep: int) -> str:
-    """A pattern for one of ``texts``, the longest first. It looks at each character once, if it is one of the first
-    ``deep`` ones."""
+    """A pattern for one of ``texts``, the longest first. What many of them begin with is looked at once, ``deep`` times
+    in each other. Groups are most of what a pattern costs, so that the shortest texts are not split."""
     if len(texts) == 1 or not deep:
         return "|".join(map(re.escape, texts))
-    rests: dict[str, list[str]] = {}
+    begun: dict[str, list[str]] = {}
     for text in texts:
-        rests.setdefault(text[:1], []).append(text[1:])
-    empty = rests.pop("", None)
-    found = [
-        f"{re.escape(first)}(?:{_either(rest, deep - 1)})" if len(rest) > 1 else re.escape(first + rest[0])
-        for first, rest in rests.items()
-    ]
-    return "|".join(found if empty is None else [*found, ""])
+        begun.setdefault(text[:1], []).append(text)
+    found: list[str] = []
+    for alike in begun.values():
+        shared = _begin([text for text in alike if len(text) >= _SPLIT])
+        rests = [text[len(shared) :] for text in alike if text.startswith(shared)] if shared else []
+        if len(rests) > 1:
+            found.append(f"{re.escape(shared)}(?:{_either(rests, deep - 1)})")
+            alike = [text for text in alike if not text.startswith(shared)]
+        found += map(re.escape, alike)
+    return "|".join(found)
+
+
+def _begin(texts: list[str]) -> str:
+    """What all of ``texts`` begin with."""
+    first, last = min(texts, default=""), max(texts, default="")
+    return first[: next((at for at, char in enumerate(first) if last[at] != char), len(first))]
 
 
 def longest_first(texts: Iterable[str]) -> tuple[str, ...]:
