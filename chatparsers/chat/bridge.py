@@ -161,14 +161,14 @@ def _name(call: Mapping[str, Any]) -> str:
     return str(function.get("name")) if isinstance(function, Mapping) else ""
 
 
-class History(NamedTuple):
+class HistoryKind(NamedTuple):
     """The kind of a history: which messages followed which before the last question, and which since then."""
 
     before: frozenset[str] = frozenset()
     since: frozenset[str] = frozenset()
     last: str = ""
 
-    def then(self, messages: Iterable[Mapping[str, Any]], asked: Asked) -> History:
+    def then(self, messages: Iterable[Mapping[str, Any]], asked: Asked) -> HistoryKind:
         """The history with more messages. ``asked``: what the template asks of their texts; two texts that answer
         otherwise make two kinds, so that no proof is used for a text by which the template goes another way."""
         before, since, last = self
@@ -178,7 +178,7 @@ class History(NamedTuple):
             last = kind
             if message.get("role") == "user":
                 before, since = before | since, frozenset()
-        return History(before, since, last)
+        return HistoryKind(before, since, last)
 
 
 def _kind(message: Mapping[str, Any], asked: Asked) -> str:

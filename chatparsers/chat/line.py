@@ -14,7 +14,7 @@ from typing import Any
 from ..core.format import Turn
 from ..errors import warn_user
 from ..tokens.growing import common_ids
-from .bridge import Delta, History, in_order, stand_in
+from .bridge import Delta, HistoryKind, in_order, stand_in
 from .compare import Break, Difference, Verdict, compare
 from .ends import after_answer, joined_message
 from .options import ANSWERING
@@ -43,7 +43,7 @@ class Line:
     turn: Turn
     messages: Messages
     begun: Mapping[str, Any] | None
-    kind: History
+    kind: HistoryKind
     breaks: tuple[Break, ...] = ()
     differs: tuple[Difference, ...] = ()
     answered: Line | None = None
@@ -66,7 +66,7 @@ class Line:
         begun = messages[-1] if request.options.get("continue_final_message") else None
         segment = opened(request, whole, messages, begun is not None, held)
         known = messages if begun is None else messages[:-1]
-        kind = History().then(known, request.asked)
+        kind = HistoryKind().then(known, request.asked)
         return cls(request, exact, count_stop, quiet, (segment,), whole.turn, known, begun, kind)
 
     def rebased(self, messages: Messages, held: Mapping[int, Completion], changes: Mapping[str, Any]) -> Line:
@@ -141,7 +141,7 @@ class Line:
         segments = (*self.segments[:-1], segment.added(Step(part, delta.lead)))
         return replace(found.differing(*differs), segments=segments, turn=delta.turn)
 
-    def _verdict(self, new: Messages, kind: History, changed: bool) -> Verdict:
+    def _verdict(self, new: Messages, kind: HistoryKind, changed: bool) -> Verdict:
         """What becomes of the line if these messages follow. ``kind``: of the history with them."""
         generate = bool(self.request.options.get("add_generation_prompt", True))
         system = any(message.get("role") in ("system", "developer") for message in self.messages[:1])
