@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 from operator import index
 from os import urandom
@@ -70,21 +70,19 @@ def _listed(name: str, values: Any) -> list[Any]:
     return list(found)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Spoken:
     """One answer. ``stop``: the ids of the stop that was sampled, ``()`` if none was. ``cut``: it was cut off by
     length. ``dropped``: how many ids after the stop were not taken."""
 
-    __slots__ = ("_stream", "chunks", "cut", "dropped", "message", "region", "stop", "turn")
-
-    def __init__(self, turn: Turn) -> None:
-        self.turn = turn
-        self._stream: Stream | None = None  # until ids come
-        self.chunks: tuple[Chunk, ...] = ()
-        self.stop: tuple[int, ...] = ()
-        self.cut = False
-        self.dropped = 0
-        self.region = "content"
-        self.message = Message()
+    turn: Turn
+    chunks: tuple[Chunk, ...] = ()
+    stop: tuple[int, ...] = ()
+    cut: bool = False
+    dropped: int = 0
+    region: str = "content"
+    message: Message = field(default_factory=Message)
+    _stream: Stream | None = None  # until ids come
 
     @property
     def ids(self) -> list[int]:
@@ -92,21 +90,15 @@ class Spoken:
         return [id for chunk in self.chunks for id in chunk.ids]
 
     def heard(self, chunk: Chunk, reason: str | None) -> Spoken:
-        """The answer with more ids. Nothing of this one changes."""
-        other = Spoken.__new__(Spoken)
-        other.turn = self.turn
+        """The answer with more ids."""
         stream = self.turn.stream() if self._stream is None else self._stream.fork()
-        other._stream, other.stop, taken = stream, self.stop, 0
-        if not self.stop:
-            taken, other.stop = _taken(self.turn, stream, chunk.ids)
-        other.dropped = self.dropped + len(chunk.ids) - taken
-        other.chunks = (*self.chunks, chunk.first(taken)) if taken else self.chunks
-        other.cut = reason == "length" and not other.stop
-        other.region = str(stream.region)
+        taken, stop = (0, self.stop) if self.stop else _taken(self.turn, stream, chunk.ids)
+        cut = reason == "length" and not stop
         whole = stream.fork()
-        whole.finish("length" if other.cut else "stop")
-        other.message = whole.message
-        return other
+        whole.finish("length" if cut else "stop")
+        chunks = (*self.chunks, chunk.first(taken)) if taken else self.chunks
+        dropped = self.dropped + len(chunk.ids) - taken
+        return Spoken(self.turn, chunks, stop, cut, dropped, str(stream.region), whole.message, stream)
 
     def text(self, tokenizer: Any) -> str:
         """What it spells before its stop."""
@@ -116,13 +108,6 @@ class Spoken:
         """What its stop spells; its first token may hold the answer's last characters too."""
         text = spelt(tokenizer, self.stop)
         return next((stop for stop in self.turn.stops if stop.strip() and text.endswith(stop)), text)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in Spoken.__slots__}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
 
 
 def spelt(tokenizer: Any, ids: Sequence[int]) -> str:
