@@ -7,9 +7,8 @@ raises leaves nothing half done. Messages that come after others start again at 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.format import Turn
 from ..errors import warn_user
@@ -26,8 +25,7 @@ from .spoken import Spoken
 Messages = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A rollout between its answers.
 
     ``exact``: what was sampled stays though the template drops it. ``count_stop``: as in `Chat.rollout`. ``quiet``: it
@@ -77,8 +75,7 @@ class Line:
         """The line after an answer."""
         message = joined_message(self.begun, spoken.message)
         segment = self.segments[-1].answered(Completion(spoken, len(self.messages)))
-        found = replace(
-            self,
+        found = self._replace(
             segments=(*self.segments[:-1], segment),
             messages=[*self.messages, message],
             kind=self.kind.then([message], self.request.asked),
@@ -87,7 +84,7 @@ class Line:
             pending=(),
             changed=False,
         )
-        return replace(found, answered=found)
+        return found._replace(answered=found)
 
     def appended(self, new: Messages, changes: Mapping[str, Any]) -> Line:
         """The line with messages after the last answer. Raises the errors of `Chat.prepare`."""
@@ -98,12 +95,12 @@ class Line:
         before, now = self.request.options, request.options
         other = any(before.get(name) != now.get(name) for name in changes if name not in ANSWERING)
         pending, changed = [*self.pending, *new], self.changed or other
-        found = replace(line, request=request)._step(pending, changed)
-        return replace(found, answered=line, pending=pending, changed=changed)
+        found = line._replace(request=request)._step(pending, changed)
+        return found._replace(answered=line, pending=pending, changed=changed)
 
     def differing(self, *found: Difference) -> Line:
         """The line with more differences."""
-        return replace(self, differs=(*self.differs, *found)) if found else self
+        return self._replace(differs=(*self.differs, *found)) if found else self
 
     def _anew(self, request: Request, messages: Messages, held: Mapping[int, Completion]) -> Line:
         return Line.of(request, messages, self.exact, self.count_stop, self.quiet, held)
@@ -128,7 +125,7 @@ class Line:
         kind = self.kind.then(new, self.request.asked)
         verdict = self._verdict(new, kind, changed)
         differs += (Difference("prompt", at, lacking, "") for at, lacking in verdict.lacking)
-        found = replace(self, messages=[*self.messages, *new], kind=kind)
+        found = self._replace(messages=[*self.messages, *new], kind=kind)
         reason, delta = verdict.reason, verdict.delta
         if reason is not None and (not self.exact or delta is None or changed):
             return found.differing(*differs)._broken(verdict)
@@ -139,7 +136,7 @@ class Line:
         part, notes = after_answer(self.request, segment.last.spoken, delta, indexed, self.count_stop)
         differs += (Difference("stop", index - 1, *texts) for texts in notes)
         segments = (*self.segments[:-1], segment.added(Step(part, delta.lead)))
-        return replace(found.differing(*differs), segments=segments, turn=delta.turn)
+        return found.differing(*differs)._replace(segments=segments, turn=delta.turn)
 
     def _verdict(self, new: Messages, kind: HistoryKind, changed: bool) -> Verdict:
         """What becomes of the line if these messages follow. ``kind``: of the history with them."""
@@ -184,7 +181,7 @@ class Line:
                 "(history='exact' keeps what was sampled)"
             )
         segments, turn = (*self.segments, segment), verdict.whole.turn
-        return replace(self, segments=segments, turn=turn, breaks=(*self.breaks, found))
+        return self._replace(segments=segments, turn=turn, breaks=(*self.breaks, found))
 
     def _warn(self, new: Messages) -> None:
         """Warns of calls without a result."""
