@@ -19,8 +19,9 @@ SINGLE = r"""[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u[0-9a-fA-F]{4})[^'\\\x00-\x1f]
 single_inside = re.compile(SINGLE).match
 _double = re.compile(STRING).match
 
-# What JSON may spell otherwise: a string, a word, and a quote that begins no string of these kinds.
-_tokens = re.compile(rf"""'(?!''){SINGLE}'|"{STRING}"|\b(?:None|True|False)\b|['"]""").finditer
+# What JSON may spell otherwise: a string (group 1: the inside of one in single quotes), a word, and a quote that begins
+# no string of these kinds.
+_tokens = re.compile(rf"""'(?!'')({SINGLE})'|"{STRING}"|\b(?:None|True|False)\b|['"]""").finditer
 
 
 def requoted(inside: str) -> str:
@@ -37,25 +38,26 @@ def requoted(inside: str) -> str:
 def _respelt(text: str) -> tuple[str, list[tuple[int, int]], int]:
     """The text with the quotes and words of JSON, up to the first quote that begins no whole string; after which places
     it is longer, and by how much; and where that quote is, or the end."""
-    parts: list[str] = []
+    parts: list[str] = []  # a quote comes between two of them
     longer: list[tuple[int, int]] = []
-    kept, odd = 0, len(text)
+    kept, odd, before = 0, len(text), ""
     for match in _tokens(text):
-        token = match[0]
-        if len(token) == 1:
-            odd = match.start()
-            break  # what follows would be searched for the end of a string again and again
-        if token[0] == "'":
-            inside = token[1:-1]
+        inside = match[1]
+        start, end = match.span()
+        if inside is not None:
+            parts.append(before + text[kept:start])
             if '"' in inside or "\\'" in inside:
                 inside = requoted(inside)
-                longer.append((match.end(), len(inside) + 2 - len(token)))
-            parts.append(f'{text[kept : match.start()]}"{inside}"')
-            kept = match.end()
-        elif token[0] != '"':
-            parts += [text[kept : match.start()], PYTHON_WORDS[token]]
-            kept = match.end()
-    return "".join([*parts, text[kept:odd]]), longer, odd
+                longer.append((end, len(inside) + 2 - (end - start)))
+            parts.append(inside)
+            kept, before = end, ""
+        elif end - start == 1:
+            odd = start
+            break  # what follows would be searched for the end of a string again and again
+        elif text[start] != '"':
+            before += text[kept:start] + PYTHON_WORDS[match[0]]
+            kept = end
+    return '"'.join([*parts, before + text[kept:odd]]), longer, odd
 
 
 def whole_value(text: str, start: int) -> tuple[int, str]:
