@@ -583,16 +583,17 @@ class Stream:
     def _catch_up(self) -> None:
         """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
-            line = not m.CONTENT <= self._kind <= m.REASONING or self._transcript.ends_line()
-            self._machine.skip_to(self._fed - len(self._held), self._held, line)
-            self._note_region()
+            line = self._kind == m.CALL or self._transcript.ends_line()
+            self._machine.skip_to(self._note_region(), self._held, line)
             self._plain = _no_shortcut
             self._value = None
             self._held = ""
 
-    def _note_region(self) -> None:
-        """Gives the transcript the region of the pieces that took the shortcut."""
-        self._transcript.advance(self._kind, self._fed - len(self._held) - self._transcript.length)
+    def _note_region(self) -> int:
+        """Gives the transcript the region of the pieces that took the shortcut, and returns where they end."""
+        end = self._fed - len(self._held)
+        self._transcript.advance(self._kind, end - self._transcript.length)
+        return end
 
     # strict mode
 

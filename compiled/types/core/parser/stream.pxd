@@ -36,7 +36,7 @@ cdef class Stream:
     cdef _run(self, text, list events, Py_ssize_t scanned=*)
     cdef _settle(self)
     cdef _catch_up(self)
-    cdef _note_region(self)
+    cdef Py_ssize_t _note_region(self) except -1
 @cython.locals(stream=Stream)
 cpdef Stream opened(tuple asked, bint strict, Py_ssize_t rollback=*)
 @cython.locals(stream=Stream)
