@@ -182,9 +182,10 @@ _MORE: Instruction = (m.FOLLOWS, -1, stop_finder(), False)
 """Comes before a choice, and waits for more."""
 _SURE = {
     m.BACK, m.BETWEEN, m.BLANK, m.CALLSUB, m.CHARS, m.CHOICE, m.COMMIT, m.CUT, m.FAIL, m.FAILTWICE, m.FOLLOWS,
-    m.JUMP, m.LIT, m.MARK, m.RECOVER, m.RETURN, m.SPAN, m.TOP, m.UNLESS, m.WORDS,
+    m.JUMP, m.LINE, m.LIT, m.MARK, m.RECOVER, m.RETURN, m.SPAN, m.TOP, m.UNLESS, m.WORDS,
 }  # fmt: skip
-"""The instructions that ask for nothing but the text and what the trial itself put on the stack."""
+"""The instructions that ask for nothing but the text and what the trial itself put on the stack. `LINE` may ask for the
+text before it: a step does the same whatever that is."""
 _FINDING = {m.BETWEEN, m.BLANK, m.FOLLOWS, m.UNLESS}
 """Those of them that look for stops."""
 _UNSET = {"nth": -1, "section": -2, "text_region": -1}
@@ -228,11 +229,11 @@ class _Trial:
 
     def run(self, ip: int, text: str, ahead: str, calling: bool) -> tuple[Machine, list[Item], bool] | None:
         """The machine after a run from ``ip`` on, the items that it made, and whether that holds only if no white space
-        comes next; None if it cannot tell them."""
+        comes next; None if it cannot tell them. ``calling``: in a call, and after the end of a line."""
         machine = Machine(self.program, Toolset())
         # The length of a stand-in is no number: going back to it is an error.
         stack: list[Any] = [(m.RETURN_ADDRESS, self.stand_ins + at, "", False) for at in range(_FRAMES)]
-        machine.stack, machine.ip, machine.calling = stack, ip, calling
+        machine.stack, machine.ip, machine.calling, machine.line_ended = stack, ip, calling, calling
         for attribute, unset in _UNSET.items():
             setattr(machine, attribute, unset)
         try:
@@ -286,6 +287,7 @@ class _Trial:
             or not (kinds[-1] < 0 or kinds[-1] in _LAST)
             or not self._matches(step, parts, ahead, captured)
             or (inside := self.run(ip, text, ahead, True)) is None
+            or (inside[0].ip, len(inside[0].stack), inside[1]) != (machine.ip, len(machine.stack), made)
         ):
             return None
         places = [place for place, kind in enumerate(kinds) if kind < 0]
