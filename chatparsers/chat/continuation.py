@@ -14,9 +14,10 @@ from typing import Any
 from ..core.format import Format
 from ..errors import ChatParsersError, TemplateError
 from ..templates import Template
+from ..templates.jinja.traced import interleaved
 from ..templates.messages import REASONING, reasoning_of
 from ..templates.renderer import Rewritten
-from .same import text_of
+from .places import words_of
 from .shapes import region_after, text_after
 
 _HALF = "\ufffd"
@@ -31,7 +32,8 @@ def continued(
     final = given.messages[-1]
     wanted = "content" if final.get("content") or not reasoning_of(final) else "reasoning"
     header = asked[0].removesuffix(asked[1])
-    begun = text_of(final.get("content")) if wanted == "content" else None
+    content = interleaved("\n", words_of(final))  # as templates get parts
+    begun = content if wanted == "content" else None
     refused: TemplateError | None = None
     try:
         prompt = template.render(given.messages, tools=given.tools, continue_final_message=True, **variables)
@@ -43,7 +45,7 @@ def continued(
             if region_after(fmt, begun) == wanted:
                 return prompt, begun
     try:
-        rest = _written(fmt, asked[1], final, wanted)
+        rest = _written(fmt, asked[1], content, reasoning_of(final), wanted)
     except ChatParsersError as error:
         if refused is not None or begun is None:
             raise refused or error from None
@@ -68,15 +70,13 @@ def without_half(final: Mapping[str, Any]) -> Mapping[str, Any]:
     return final
 
 
-def _written(fmt: Format, opened: str, final: Mapping[str, Any], wanted: str) -> str:
+def _written(fmt: Format, opened: str, content: str, thought: str, wanted: str) -> str:
     """The beginning of an answer, as the format writes it after what the prompt has of it."""
-    content = final.get("content")
-    begun = {"role": "assistant", "content": content if isinstance(content, str) else ""}
-    thought = reasoning_of(final)
     if wanted == "reasoning":
-        begun["reasoning_content"] = thought + _END
+        thought += _END
     else:
-        begun |= {"content": begun["content"] + _END, "reasoning_content": thought}
+        content += _END
+    begun = {"role": "assistant", "content": content, "reasoning_content": thought}
     rest = text_after(fmt, opened, begun).partition(_END)[0]
     if region_after(fmt, opened + rest) != wanted:
         raise TemplateError(f"the format {fmt.name!r} cannot go on with a {wanted} that has begun")

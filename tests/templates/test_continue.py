@@ -64,13 +64,16 @@ def test_content_behind_a_thought_that_the_prompt_opened(own_folder: Path) -> No
     assert turn.parse("ning.").content == "ning."
 
 
-def test_content_where_the_template_leaves_its_thought_open() -> None:
+@pytest.mark.parametrize(
+    "content", ["It is rai", [{"type": "text", "text": "It is rai"}]], ids=["text", "parts"]
+)
+def test_content_where_the_template_leaves_its_thought_open(content: Any) -> None:
     source = (
         "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ '<think>\n' if m.role == 'assistant' }}{{ m.content }}"
         "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
     )
     chat = chatparsers.load(source, format="qwen3")
-    turn = chat.prepare([USER, {"role": "assistant", "content": "It is rai"}], continue_final_message=True)
+    turn = chat.prepare([USER, {"role": "assistant", "content": content}], continue_final_message=True)
     assert turn.prefix == "<think>\n\n</think>\n\nIt is rai" and turn.prompt.endswith(turn.prefix)
     assert turn.parse("ning.").content == "ning."
 
