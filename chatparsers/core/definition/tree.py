@@ -53,10 +53,12 @@ def once(node: Node, parts: Callable[[Node], tuple[Node, ...]] = _parsed) -> Ite
     seen: dict[int, Node] = {}
     while left:
         node = left.pop()
-        if id(node) not in seen:
-            seen[id(node)] = node  # held, so that no other node gets its id
+        key = id(node)
+        if key not in seen:
+            seen[key] = node  # held, so that no other node gets its id
             yield node
-            left += reversed(parts(node))
+            if below := parts(node):
+                left += below[::-1]
 
 
 def tokens(node: Node) -> tuple[str, ...]:
