@@ -186,7 +186,7 @@ class Kept(Generic[_V]):
 
     def get(self, key: Hashable) -> _V | None:
         """The value of ``key``; None if it is not kept."""
-        found = self._values.get(key)
+        found = dict.get(self._values, key)  # named so, the compiled core looks up no method
         if found is None:
             return None
         found.asked = True

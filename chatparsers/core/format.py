@@ -232,11 +232,11 @@ class Format(Shown):
         mode, named = ("auto", None) if tool_choice == "auto" else read_choice(tool_choice, known)
         asked = (bool(known.raw), mode, parallel_tool_calls and named is None, thinking, None, lenient_calls)
         turn: Turn = _new(Turn)
-        # Each request passes here, so a field that has its usual value is not set.
+        # Each request passes here, so a field that has its usual value is not set, and `dict.get` is named.
         found = turn.__dict__
         found["format"] = self
         found["tools"] = known
-        found["options"] = self._options.get(asked) or self._read_options(*asked)
+        found["options"] = dict.get(self._options, asked) or self._read_options(*asked)
         if prefix:
             found["prefix"] = prefix
         if prompt:

@@ -28,6 +28,8 @@ from .special import SpecialTokens
 from .vocabulary import Pieces, Vocabulary, forgotten_with_tokenizers
 
 _UNKNOWN = "\ufffd"
+_NO_OFFSETS = array("I")
+"""To copy it takes a third of the time of making a new one."""
 _lone = re.compile("[\ud800-\udfff]")
 
 _Recipe: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], frozenset[int], bool, bool]"
@@ -89,7 +91,7 @@ class IdFeed:
         self._texts = texts
         self.alphabet = alphabet
         self.spelling = spelling
-        self._offsets = array("I")
+        self._offsets = _NO_OFFSETS[:]
         self._past: tuple[Past, Past] = None, None
         """What the offsets and the marks had before a copy was made."""
         self._new: list[str] = []

@@ -8,12 +8,32 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from ...errors import RequestError
 
-_digests: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
-"""Every tokenizer that was read, with its digest, which is empty until it is computed."""
+
+class _Read(ref[Any]):
+    """A tokenizer that was read. ``digest`` is empty until it is computed."""
+
+    __slots__ = ("digest", "identity")
+
+    digest: bytes
+    identity: int
+
+
+_read: dict[int, _Read] = {}
+"""Every living tokenizer that was read, by its identity, as every request asks for it."""
+
+
+def _noted(tokenizer: Any) -> _Read:
+    """What is kept of a tokenizer as long as it lives."""
+    found = _read.get(id(tokenizer))
+    if found is None:
+        found = _Read(tokenizer, lambda gone: _read.pop(gone.identity, None))
+        found.digest, found.identity = b"", id(tokenizer)
+        _read[id(tokenizer)] = found
+    return found
 
 
 def read_tokenizer(tokenizer: Any) -> Any:
@@ -21,14 +41,11 @@ def read_tokenizer(tokenizer: Any) -> Any:
 
     Raises `RequestError` for anything else.
     """
-    try:
-        if _digests.get(tokenizer) is not None:  # it was read before
-            return tokenizer
-    except TypeError:  # it cannot be referred to weakly
-        pass
+    if id(tokenizer) in _read:
+        return tokenizer
     found = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(found, "to_str"):
-        _digests.setdefault(found, b"")
+        _noted(found)
     elif not hasattr(found, "get_added_tokens_decoder") and not hasattr(found, "pieces"):
         raise RequestError(
             "tokenizer: expected a tokenizers.Tokenizer or a fast tokenizer of transformers, found "
@@ -56,15 +73,15 @@ class Named:
 
 
 def _digest(tokenizer: Any) -> bytes:
-    digest = _digests.get(tokenizer)
-    if not digest:
+    found = _noted(tokenizer)
+    if not found.digest:
         text = tokenizer.to_str().encode("utf-8", "surrogatepass")
-        digest = _digests[tokenizer] = blake2b(text, digest_size=16).digest()
-    return digest
+        found.digest = blake2b(text, digest_size=16).digest()
+    return found.digest
 
 
 def _find(digest: bytes) -> Any:
-    for kept in _digests.keyrefs():  # a list, as other threads add to it
+    for kept in _read.copy().values():  # other threads add to it
         tokenizer = kept()
         if tokenizer is not None and _digest(tokenizer) == digest:
             return tokenizer

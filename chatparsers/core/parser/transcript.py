@@ -253,7 +253,7 @@ class Transcript:
                     clipped = min(len(raw), origin - length)
                     length += clipped
                     raw = raw[clipped:]
-                if spelling is not None and CONTENT <= op <= REASONING:
+                if spelling is not None and CONTENT <= op <= REASONING and not raw.isascii():
                     for dropped, text in spelling.runs(raw):
                         kind = MARKUP if dropped else op
                         if kind != region and text:
