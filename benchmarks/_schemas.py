@@ -60,6 +60,7 @@ class _Engine:
             whole = self._run(made, ids, found.masks if valid else None)
             found.refused += valid and not whole
             found.taken += whole and not valid
+        gc.collect()  # as before ours, or it would find the engine's memory and tables still warm from that
         first, own = self._first(
             matcher.grammar_from_json_schema({**schema, "x-guidance": {"lenient": True}})
         )
