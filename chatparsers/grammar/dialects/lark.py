@@ -131,6 +131,8 @@ class _Writer(RuleWriter):
         self.sources: dict[str, Ir] = dict(rules)  # `closed` adds to them
         self.orders: dict[tuple[object, ...], str] = {}
         """The rules of members in their orders, by what they are made of."""
+        self.members: dict[int, str] = {}
+        """The members of orders, by their identity."""
         self.spaces: dict[tuple[str | bool, bool, bool], str] = {}
         """The literals that take in white space, before and after them."""
 
@@ -291,7 +293,7 @@ class _Writer(RuleWriter):
         in_order = node.way == "declared"
         if node.way is None or count + (node.extra is not None) < 2 or (count > _MOST_BITS and not in_order):
             return self.in_states(node)
-        members = [self.names.get(id(member)) or self.choice(member.node) for member in node.members]
+        members = [self.names.get(id(member)) or self.once(member.node) for member in node.members]
         lead = self.choice(node.separator)
         lead = "" if lead == '""' else f"{lead} "
         extra = "" if node.extra is None else self.atom(node.extra)
@@ -310,6 +312,14 @@ class _Writer(RuleWriter):
             self.out[f"{rest}::_"] = f'""{steps.end and f" %if {steps.end}"} | {lead}{name}::_{more}'
         # One rule names the first state: llguidance panics if a rule gives itself a parameter that is a number.
         return self.rule("o", f"{name}::0" if steps.end else f'{name}::0 | ""')
+
+    def once(self, node: Ir) -> str:
+        """One side of a choice, which several orders of the same members have."""
+        found = self.members.get(id(node))
+        if found is None:
+            self.alive.append(node)
+            found = self.members[id(node)] = self.choice(node)
+        return found
 
     def in_states(self, node: ir.Order) -> str:
         """The right side that begins an order, with a rule for each state.
