@@ -161,7 +161,7 @@ def _inside(schema: Mapping[str, Any]) -> Iterator[tuple[str, Schema]]:
 class Document:
     """A schema document, and the schemas that its references name. It must not change while it is in use."""
 
-    __slots__ = ("_anchors", "_homes", "_meant", "_named", "_resources", "_types", "root")
+    __slots__ = ("_anchors", "_eithers", "_homes", "_meant", "_named", "_resources", "_types", "root")
 
     def __init__(self, root: Schema) -> None:
         self.root = root
@@ -174,6 +174,7 @@ class Document:
         self._types: dict[int, frozenset[str]] = {}
         self._meant: dict[int, tuple[Schema, list[dict[str, Any]]]] = {}
         """What contradictory schemas mean, by their identity; each is kept, so that no other gets it."""
+        self._eithers: dict[tuple[int, ...], Schema] = {}
 
     def __reduce__(self) -> tuple[type[Document], tuple[Schema]]:
         return Document, (self.root,)  # the rest is known by identities, which a pickle does not keep
@@ -184,6 +185,10 @@ class Document:
         if kept is None:
             kept = self._meant[id(schema)] = (schema, reconciled(schema))
         return kept[1]
+
+    def either(self, schemas: list[Schema]) -> Schema:
+        """A schema that says that one of these must hold: the same object each time, as in `meant`."""
+        return self._eithers.setdefault(tuple(map(id, schemas)), {"anyOf": schemas})
 
     # references
 

@@ -96,7 +96,8 @@ def _schemas(name: str, case: Case, compiler: Compiler) -> list[Located]:
     found, listed, _ = case.of_member(name)
     open_ = compiler.output.target.open_objects
     if not listed and name in case.maybe and not open_:  # open, it may have any value
-        found.append(({"anyOf": [schema for schema, _ in case.maybe[name]]}, case.maybe[name][0][1]))
+        either = compiler.judge.document.either([schema for schema, _ in case.maybe[name]])
+        found.append((either, case.maybe[name][0][1]))
     return useful(found)
 
 
