@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 from ..chat.chat import Chat
@@ -15,6 +14,7 @@ from ..chat.sample import Sample
 from ..core.format import Format
 from ..detection.shown import CONTENT_ONLY
 from ..errors import TemplateError
+from ..kept import cached
 from ..registry import get_format
 from ..templates import Capabilities, Template
 from ..templates.probe.roles import role_headers
@@ -101,15 +101,15 @@ class Subject:
                     return model
         return self
 
-    @cached_property
+    @cached
     def template(self) -> Template:
         return self.chat.template()
 
-    @cached_property
+    @cached
     def generation_prompt(self) -> str:
         return self.template.generation_prompt(HELLO, strftime_now=CLOCK)
 
-    @cached_property
+    @cached
     def refusal(self) -> TemplateError | None:
         """Why the template refuses a user's hello; None if it does not."""
         try:
@@ -118,15 +118,15 @@ class Subject:
             return error
         return None
 
-    @cached_property
+    @cached
     def can(self) -> Capabilities:
         return self.template.probe()
 
-    @cached_property
+    @cached
     def format(self) -> Format:
         return self.chat.format
 
-    @cached_property
+    @cached
     def bare(self) -> Subject:
         """The same without the tokenizer, so that a loss counts characters."""
         files = replace(self.chat.files, _read_tokenizer=no_tokenizer)

@@ -12,9 +12,9 @@ before it: it is ``held`` until the text comes.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
+from ..kept import cached
 from ..tokens import Vocabulary
 
 
@@ -25,7 +25,7 @@ class Spelling:
         self.pieces = Vocabulary.of(tokenizer).pieces
         self._all = tokenizer.get_vocab
 
-    @cached_property
+    @cached
     def parts(self) -> dict[bytes, int]:
         """The ids that spell one byte, or no whole characters, by their bytes. It is made when the first is needed."""
         pieces = {_bytes(self.pieces[id]): id for id in sorted(self._all(True).values(), reverse=True)}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
@@ -41,7 +40,7 @@ THOUGHT = "thought"
 class TurnReader(ValueReader):
     """Reads the nodes of the turn."""
 
-    @cached_property
+    @property
     def spelling(self) -> int:
         """Which of a token's names are in use."""
         return self.request.spelling
