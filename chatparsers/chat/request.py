@@ -11,12 +11,12 @@ import marshal
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from os import urandom
 from typing import Any
 
 from ..core.format import Turn
 from ..errors import TemplateError
+from ..kept import cached
 from ..schema.tools import read_tools
 from ..templates.jinja.environment import Asked as Literals
 from ..templates.jinja.limits import account
@@ -71,7 +71,7 @@ class Request:
         tokenizer = self.chat.tokenizer
         return None if tokenizer is None else markers_of(Vocabulary.bare(tokenizer))
 
-    @cached_property
+    @cached
     def _quotes_tools(self) -> bool:
         """Whether a text of the tools may hold a marker."""
         return may_spell(self.chat.tokenizer, self.options.get("tools"))
@@ -87,7 +87,7 @@ class Request:
         except TemplateError:
             return ()
 
-    @cached_property
+    @cached
     def found(self) -> Findings:
         """What was found of the template for these options."""
         kept, key = self.chat.found, self.key()

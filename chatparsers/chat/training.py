@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from ..errors import RequestError, warn_user
+from ..kept import cached
 from ..templates.jinja.limits import limited
 from ..templates.trace import Trace
 from .as_sampled import encode_as_sampled
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Training:
     """The part of `Chat` that makes samples."""
 
-    @cached_property
+    @cached
     def bridge(self) -> Bridges:
         """For each shape of answer and what follows it: the text that the template writes between, and whether a
         rollout may rely on it. Found by some dozens of renderings at its first use."""

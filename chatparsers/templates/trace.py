@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
+from ..kept import cached
 from ..public import public
 from .jinja.traced import merged, traced
 
@@ -178,14 +178,14 @@ class Trace:
             lines.append(f"{'':16}{self.text[at:]!r}")
         return "\n".join(lines)
 
-    @cached_property
+    @cached
     def own(self) -> str:
         """The template's own characters, with a null character in the place of each span."""
         ends = [0, *(span.end for span in self.spans)]
         starts = [*(span.start for span in self.spans), len(self.text)]
         return "\0".join(self.text[end:start] for end, start in zip(ends, starts, strict=True))
 
-    @cached_property
+    @cached
     def places(self) -> Mapping[int, Sequence[int]]:
         """For each message that is shown the places of its spans in ``spans``."""
         found: dict[int, list[int]] = {}

@@ -22,7 +22,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from ..core.definition.nodes import Literal, Value
 from ..core.definition.tree import once
 from ..core.format import Format
 from ..errors import ChatParsersError
+from ..kept import cached
 from ..registry import get_format
 from ..templates.builtins import builtin_source
 from ..tokens import ModelFiles
@@ -76,7 +76,7 @@ class TinyModel:
     seed: int = 0
     special: bool = True
 
-    @cached_property
+    @cached
     def tokenizer(self) -> Tokenizer:
         """Its tokenizer: every byte, some words with their merges, the format's literals, and the added tokens."""
         vocabulary = {letter: id for id, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
@@ -95,7 +95,7 @@ class TinyModel:
         (tokenizer.add_special_tokens if self.special else tokenizer.add_tokens)(added)
         return tokenizer
 
-    @cached_property
+    @cached
     def chat(self) -> Chat:
         """The chat of this model, with its format named."""
         roles = {"bos_token": _BEGIN, "eos_token": self.eos_token, "pad_token": _PAD}
@@ -215,7 +215,7 @@ class TinyModel:
             dict.fromkeys([_BEGIN, _END, _PAD, *ends, *(text for text in found if text not in markers)])
         )
 
-    @cached_property
+    @cached
     def _literals(self) -> tuple[str, ...]:
         """The literals that the format's calls and values are made of."""
         found: dict[str, None] = {}

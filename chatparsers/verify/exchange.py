@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from ..core.format import Turn
 from ..core.message import Message
+from ..kept import cached
 from .answer import Answer
 from .apis import Api
 from .client import Response
@@ -65,7 +65,7 @@ class Exchange:
         """Whether the answer ended at the most tokens, by its finish reason or by its count."""
         return self.said is not None and (self.said.finish == "length" or self.full)
 
-    @cached_property
+    @cached
     def reading(self) -> Message | None:
         """What we read in the raw text; None if there is none."""
         found = self.subject.read(self.turn, self.raw) if self.said is not None else None
@@ -74,7 +74,7 @@ class Exchange:
         text = without_stop(self.turn, self.text)
         return literal(self.turn, found, text, self.subject.markers, cut=self.cut) or found
 
-    @cached_property
+    @cached
     def text(self) -> str | None:
         """The raw text, if it is known."""
         if self.raw.ids is not None:
@@ -130,14 +130,14 @@ class Exchange:
         """The text of the call in which an answer was cut off; "" if it was cut elsewhere, or not at all."""
         return open_call(self.reading, self.text or "") if self.cut and self.reading is not None else ""
 
-    @cached_property
+    @cached
     def forced_calls(self) -> int | None:
         """How many whole calls there are in a form of the server's own that it forced; None if that is the format's."""
         if not self.probe.forced or self.text is None or self.canonical:
             return None
         return whole_calls(self.text)
 
-    @cached_property
+    @cached
     def canonical(self) -> bool:
         """Whether the raw text is what its format's writer writes for this message."""
         reading, text = self.reading, self.text

@@ -6,13 +6,13 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..chat.chat import Chat
 from ..core.format import Turn
 from ..core.message import Message
 from ..errors import ChatParsersError
+from ..kept import cached
 from ..serving import read_chat
 from .answer import data_of
 from .raw import Raw
@@ -162,12 +162,12 @@ class Subject:
             warnings.simplefilter("ignore")
             return bool(self.chat.quoted(**asked))
 
-    @cached_property
+    @cached
     def ends(self) -> set[int]:
         """The ids that end an answer by the model's files."""
         return set(self.chat.files.eos_ids)
 
-    @cached_property
+    @cached
     def markers(self) -> tuple[str, ...]:
         """The markers of the format that a client must never see: those that no prose has."""
         turn = self.chat.bind(tools=[{"name": "any"}])
