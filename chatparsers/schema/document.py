@@ -161,7 +161,7 @@ def _inside(schema: Mapping[str, Any]) -> Iterator[tuple[str, Schema]]:
 class Document:
     """A schema document, and the schemas that its references name. It must not change while it is in use."""
 
-    __slots__ = ("_anchors", "_eithers", "_homes", "_meant", "_named", "_resources", "_types", "root")
+    __slots__ = ("_anchors", "_homes", "_joined", "_meant", "_named", "_resources", "_types", "root")
 
     def __init__(self, root: Schema) -> None:
         self.root = root
@@ -174,7 +174,8 @@ class Document:
         self._types: dict[int, frozenset[str]] = {}
         self._meant: dict[int, tuple[Schema, list[dict[str, Any]]]] = {}
         """What contradictory schemas mean, by their identity; each is kept, so that no other gets it."""
-        self._eithers: dict[tuple[int, ...], Schema] = {}
+        self._joined: dict[tuple[str, tuple[int, ...]], Schema] = {}
+        """The schemas that `every` and `either` made, by the identities of their parts; kept for the same reason."""
 
     def __reduce__(self) -> tuple[type[Document], tuple[Schema]]:
         return Document, (self.root,)  # the rest is known by identities, which a pickle does not keep
@@ -186,9 +187,18 @@ class Document:
             kept = self._meant[id(schema)] = (schema, reconciled(schema))
         return kept[1]
 
+    def every(self, schemas: list[Schema]) -> Schema:
+        """A schema that says that all of these must hold: the same object each time, as in `meant`."""
+        return self._join("allOf", schemas)
+
     def either(self, schemas: list[Schema]) -> Schema:
         """A schema that says that one of these must hold: the same object each time, as in `meant`."""
-        return self._eithers.setdefault(tuple(map(id, schemas)), {"anyOf": schemas})
+        return self._join("anyOf", schemas)
+
+    def _join(self, keyword: str, schemas: list[Schema]) -> Schema:
+        if len(schemas) == 1:
+            return schemas[0]
+        return self._joined.setdefault((keyword, tuple(map(id, schemas))), {keyword: schemas})
 
     # references
 
@@ -300,10 +310,10 @@ class Document:
             if part.get("additionalProperties", False) is not False:
                 others.append(part["additionalProperties"])
         listed = {
-            name: _either(either[name]) if name not in every else _both(every[name])
+            name: self.either(either[name]) if name not in every else self.every(every[name])
             for name in (*every, *(name for name in either if name not in every))
         }
-        return listed, required, _either(others) if others else True
+        return listed, required, self.either(others) if others else True
 
     def items(self, schema: Schema, index: int) -> Schema:
         """The schema of the item at ``index`` in the arrays of ``schema``, gathered as in `members`."""
@@ -315,7 +325,7 @@ class Document:
                 (every if always else either).append(prefix[index])
             elif rest is not None:
                 (every if always else either).append(rest)
-        return _both(every) if every else _either(either) if either else True
+        return self.every(every) if every else self.either(either) if either else True
 
     def _gathered(self, schema: Schema, *, conditions: bool) -> Iterator[tuple[Mapping[str, Any], bool]]:
         """The schemas that ``schema`` is made of, each once, and whether a value must always fit it: first those, then
@@ -404,14 +414,6 @@ class Document:
             if isinstance(listed, (list, tuple)) and listed:
                 groups.append(list(listed))
         return groups
-
-
-def _both(schemas: list[Schema]) -> Schema:
-    return schemas[0] if len(schemas) == 1 else {"allOf": schemas}
-
-
-def _either(schemas: list[Schema]) -> Schema:
-    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
 # One bit for each type: first the types that a value may have, above them the types that the author means.

@@ -67,6 +67,28 @@ def scanner(mark: str, schema: Any, markers: tuple[str, ...] = ()) -> ElementSca
     return ElementScanner((mark,), "¦", markers, Document(schema), schema, "v")
 
 
+def test_gathered_schemas_keep_their_types() -> None:
+    """A schema that is put together of several is known by its identity: none may get that of one that is gone."""
+    kinds = ["string", "integer", "boolean", "array"]
+    schema = {
+        "anyOf": [
+            {"items": {"anyOf": [{"type": kind}]}, "properties": {"a": {"type": kind}}} for kind in kinds
+        ]
+    }
+    parts = [
+        {"anyOf": [{"prefixItems": [{"type": kind}] * 9}, {"items": {"type": "null"}}]} for kind in kinds
+    ]
+    document = Document({"anyOf": [schema, *parts]})
+    for _ in range(3):
+        assert (
+            document.types(document.items(schema, 0))
+            == document.types(document.members(schema)[0]["a"])
+            == {*kinds}
+        )
+        for kind, part in zip(kinds, parts, strict=True):
+            assert document.types(document.items(part, 3)) == {kind, "null"}
+
+
 @pytest.mark.parametrize("mark", MARKS)
 @given(found=typed, gap=st.sampled_from(["", "\n", " \n  "]), cuts=st.lists(st.integers(0, 300), max_size=8))
 def test_what_the_writer_writes_comes_out_as_json(
