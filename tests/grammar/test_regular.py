@@ -20,9 +20,9 @@ from chatparsers.grammar.dialects.lark import write_lark
 from chatparsers.grammar.dialects.structural_tag import write_structural_tag
 from chatparsers.grammar.reading.residual import residual
 from chatparsers.grammar.regular.automaton import Dfa, Matcher, TooLarge, build, size_of
+from chatparsers.grammar.regular.deterministic import deterministic_size
 from chatparsers.grammar.regular.numbers import integer_range, number_parts
 from chatparsers.grammar.regular.regex import read_regex
-from chatparsers.grammar.regular.spelt import spelt_size
 
 LETTERS = "abc"
 POINTS = [*map(ord, LETTERS), ir.LAST]
@@ -129,9 +129,9 @@ def test_automata(amount: Callable[[int, int, int], int]) -> None:
         empty += found is None
         size = size_of(lang, 2_000)
         assert size >= len(found.edges) if found else not size, (number, lang)
-        spelt = spelt_size(lang, 2_000)
-        assert spelt is None or (spelt >= len(found.edges) if found else not spelt), (number, lang)
-        told += spelt is not None
+        size = deterministic_size(lang, 2_000)
+        assert size is None or (size >= len(found.edges) if found else not size), (number, lang)
+        told += size is not None
         assert found is None or least or most is not None or distinct(found), (number, lang)
     assert empty < number // 2 and told > number // 50
 
@@ -323,9 +323,9 @@ def test_what_is_excluded_is_so_in_every_spelling() -> None:
         escaped = json.dumps(text)
         upper = re.sub("[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
         spellings = {json.dumps(text, ensure_ascii=False), escaped, upper}
-        for spelt in spellings:
-            assert json.loads(spelt) == text
-            assert (judge.status(f"{spelt}!") == FULL) is not refused, spelt
+        for size in spellings:
+            assert json.loads(size) == text
+            assert (judge.status(f"{size}!") == FULL) is not refused, size
 
 
 @pytest.mark.parametrize("encoding", ["raw", "json"])

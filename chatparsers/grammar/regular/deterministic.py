@@ -1,7 +1,7 @@
-"""Whether a language has any text, and that its automaton is small, told from the tree of its pattern.
+"""The size of a pattern's automaton, told from the pattern's tree, without the automaton.
 
-If the next character always says which way a text goes through a pattern, the automaton has no more states than the
-pattern has characters. Most patterns that begin with ``^`` are so.
+A pattern is deterministic if the next character always says which way a text goes through it. Then its automaton has no
+more states than the pattern has characters. Most patterns that begin with ``^`` are so.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from ..ir import Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset, 
 from .listed import excluded_texts
 
 
-def spelt_size(lang: Lang, limit: int) -> int | None:
-    """How many states the automaton of a language has at most; 0 if the language is empty. None if the tree of one
-    pattern, or excluded texts, do not tell that these are at most ``limit``."""
+def deterministic_size(lang: Lang, limit: int) -> int | None:
+    """How many states the automaton of a language has at most; 0 if the language is empty. None if it is not one
+    deterministic pattern or a few excluded texts, or if there may be more than ``limit``."""
     if len(lang.parts) != 1 or lang.stops or lang.end:
         return None
     (part,) = lang.parts
@@ -22,31 +22,31 @@ def spelt_size(lang: Lang, limit: int) -> int | None:
         excluded = None if lang.least or lang.most is not None else excluded_texts(part)
         size = None if excluded is None else 2 + sum(map(len, excluded))
         return size if size and size <= limit else None
-    shortest, count = _spelt(part.node)
+    shortest, count = _lengths(part.node)
     if shortest is None:
         return 0
     if part.divisor or shortest < lang.least or (lang.most is not None and shortest > lang.most):
         return None
     size = (1 + count) * (1 + (lang.most or lang.least))  # a state for each length
-    return size if size <= limit and _one_way(part.node, ()) else None
+    return size if size <= limit and _deterministic(part.node, ()) else None
 
 
-def _spelt(node: Ir) -> tuple[int | None, int]:
+def _lengths(node: Ir) -> tuple[int | None, int]:
     """The length of a node's shortest text, None if it has no text; and its characters, each repetition anew."""
     if isinstance(node, Text):
         return len(node.text), len(node.text)
     if isinstance(node, Chars):
         return 1 if node.ranges else None, 1
     if isinstance(node, Shared):
-        return _spelt(node.node)
+        return _lengths(node.node)
     if isinstance(node, Rep):
-        shortest, count = _spelt(node.node)
+        shortest, count = _lengths(node.node)
         count *= max(1, node.least) if node.most is None else node.most
         if not node.least:
             return 0, count
         return None if shortest is None else shortest * node.least, count
     if isinstance(node, (Seq, Alt)):
-        parts = [_spelt(inner) for inner in (node.items if isinstance(node, Seq) else node.options)]
+        parts = [_lengths(inner) for inner in (node.items if isinstance(node, Seq) else node.options)]
         lengths = [length for length, _ in parts if length is not None]
         count = sum(count for _, count in parts)
         if isinstance(node, Alt):
@@ -55,13 +55,13 @@ def _spelt(node: Ir) -> tuple[int | None, int]:
     raise TypeError(f"not regular: {type(node).__name__}")
 
 
-def _one_way(node: Ir, after: Ranges) -> bool:
+def _deterministic(node: Ir, after: Ranges) -> bool:
     """Whether each character says which way a text goes through a node. ``after``: the characters that may follow."""
     if isinstance(node, Shared):
-        return _one_way(node.node, after)
+        return _deterministic(node.node, after)
     if isinstance(node, Seq):
         for item in reversed(node.items):
-            if not _one_way(item, after):
+            if not _deterministic(item, after):
                 return False
             after = _begins(item, after)
         return True
@@ -72,18 +72,20 @@ def _one_way(node: Ir, after: Ranges) -> bool:
         begins = _begins(inner, ())
         if node.least != node.most and overlap(begins, after):
             return False
-        return _one_way(inner, after if node.most == 1 else charset((*begins, *after)))
+        return _deterministic(inner, after if node.most == 1 else charset((*begins, *after)))
     if isinstance(node, Alt):
         if all(isinstance(option, Text) for option in node.options):
-            return _texts_part([option.text for option in node.options if isinstance(option, Text)], after)
+            return _deterministic_texts(
+                [option.text for option in node.options if isinstance(option, Text)], after
+            )
         ways = [_begins(option, after) for option in node.options]
         return not any(overlap(one, other) for one, other in combinations(ways, 2)) and all(
-            _one_way(option, after) for option in node.options
+            _deterministic(option, after) for option in node.options
         )
     return True
 
 
-def _texts_part(texts: list[str], after: Ranges) -> bool:
+def _deterministic_texts(texts: list[str], after: Ranges) -> bool:
     """Whether the next character says if a text goes on as a longer one, or ends."""
     listed = set(texts)
     return not any(
