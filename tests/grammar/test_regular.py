@@ -323,9 +323,9 @@ def test_what_is_excluded_is_so_in_every_spelling() -> None:
         escaped = json.dumps(text)
         upper = re.sub("[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
         spellings = {json.dumps(text, ensure_ascii=False), escaped, upper}
-        for size in spellings:
-            assert json.loads(size) == text
-            assert (judge.status(f"{size}!") == FULL) is not refused, size
+        for spelling in spellings:
+            assert json.loads(spelling) == text
+            assert (judge.status(f"{spelling}!") == FULL) is not refused, spelling
 
 
 @pytest.mark.parametrize("encoding", ["raw", "json"])
