@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import chatparsers
 from chatparsers.core import Builder, Format, Node
 from chatparsers.errors import DefinitionError
+from chatparsers.formats import FormatRef
 from chatparsers.registry import get_format, register, unregister
 
 TEMPLATE = (Path(__file__).parents[1] / "templates_own" / "hermes-2-pro.jinja").read_text(encoding="utf-8")
@@ -24,8 +26,11 @@ def empty_loop(p: Builder) -> Node:
 def broken() -> Iterator[None]:
     markers = get_format("hermes-2-pro").markers
     register(Format("acme-broken", "Acme", "https://example.org", empty_loop, markers=markers))
+    lists: Any = [*markers]  # as some write them: they have no hash
+    register(FormatRef("acme-lists", "acme:FORMAT", markers=lists, aliases=lists))
     yield
     unregister("acme-broken")
+    unregister("acme-lists")
 
 
 @pytest.mark.usefixtures("broken")
