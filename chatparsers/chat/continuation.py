@@ -33,7 +33,7 @@ def continued(
     wanted = "content" if final.get("content") or not reasoning_of(final) else "reasoning"
     header = asked[0].removesuffix(asked[1])
     content = interleaved("\n", words_of(final))  # as templates get parts
-    begun = content if wanted == "content" else None
+    begun: str | None = None
     refused: TemplateError | None = None
     try:
         prompt = template.render(given.messages, tools=given.tools, continue_final_message=True, **variables)
@@ -47,6 +47,9 @@ def continued(
     try:
         rest = _written(fmt, asked[1], content, reasoning_of(final), wanted)
     except ChatParsersError as error:
+        if begun is None and wanted == "content":
+            whole = asked[1] + content  # the prompt's own beginning is a header, or opens a thought
+            begun = whole if region_after(fmt, whole) == wanted else content
         if refused is not None or begun is None:
             raise refused or error from None
         return header + begun, begun

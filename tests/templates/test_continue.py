@@ -105,6 +105,23 @@ def test_another_header_after_an_answer(before: str, format: str, thought: str, 
     assert turn.prompt.endswith(f"a<|end|><|assistant|>{begun}") and turn.prefix == begun
 
 
+def test_a_header_that_is_the_prompts_own_beginning() -> None:
+    """What the prompt has of the answer is all of its header: it stays before words that the format cannot write."""
+    source = (
+        "{% for m in messages %}<|START_OF_TURN_TOKEN|>"
+        "{{ '<|USER_TOKEN|>' if m.role == 'user' else '<|CHATBOT_TOKEN|>' }}"
+        "{{ m.content }}<|END_OF_TURN_TOKEN|>{% endfor %}"
+        "<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>Act.<|END_OF_TURN_TOKEN|>"
+        "{% if add_generation_prompt %}<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>{% endif %}"
+    )
+    final = {"role": "assistant", "content": "It is rai", "reasoning_content": "Hm."}
+    turn = chatparsers.load(source, format="command-r-plus").prepare(
+        [USER, final], continue_final_message=True
+    )
+    assert turn.prompt.endswith("Act.<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>It is rai")
+    assert turn.parse("ning.").content == "ning."
+
+
 def test_no_generation_prompt_is_needed() -> None:
     """`Chat.encode` asks for none, and its answer begins where it does for a model."""
     chat = chatparsers.load(template="hermes-2-pro")
