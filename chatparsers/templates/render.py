@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
@@ -160,9 +161,10 @@ class Template:
             return tail if prompt.endswith(tail) else ""
         if prompt.startswith(plain):
             return prompt[len(plain) :]
-        first = [question()]
-        same = list(messages) == first
-        usual = "" if same else self._generation_prompt(self.probed, first, tools, variables)
+        first, usual = [question()], ""
+        if list(messages) != first:
+            with suppress(TemplateError):  # it may refuse a question without a system message
+                usual = self._generation_prompt(self.probed, first, tools, variables)
         if usual and prompt.endswith(usual):
             return usual
         return prompt[outside_marker(plain, outside_marker(prompt, common(plain, prompt))) :]

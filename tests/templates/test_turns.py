@@ -322,6 +322,18 @@ def test_an_answer_is_cut_out_of_a_history_that_changes_with_it() -> None:
     assert prompt.endswith("<|tool|>OldResult<|end|><|assistant|>") and "OldReason" in prompt
 
 
+def test_an_answer_is_cut_out_where_a_question_alone_is_refused() -> None:
+    source = (
+        "{% if messages[0].role != 'system' %}{{ raise_exception('a system message comes first') }}{% endif %}"
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+        "{{ '<|end|>' if add_generation_prompt or not loop.last else '<eos>' }}{% endfor %}"
+        "{{ '<|assistant|>' if add_generation_prompt }}"
+    )
+    history = [{"role": "system", "content": "S"}, *USER]
+    found = Template(source).assistant_turn(answer("Hello"), history=history)
+    assert found == ("<|system|>S<|end|><|user|>Hi<|end|><|assistant|>", "Hello")
+
+
 def test_the_clock_does_not_move_between_renderings() -> None:
     template = Template("{{ strftime_now('%f') }}|" + CHAT)
     prompt, wire = template.assistant_turn(answer("Hello"), history=USER)
