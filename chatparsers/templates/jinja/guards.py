@@ -44,9 +44,9 @@ def _plain(name: str) -> Callable[..., Any]:
 # Filters
 
 
-def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False, spread: bool = False) -> _Guard:
+def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False, spread: str = "") -> _Guard:
     """A filter whose result is at most ``grow`` times its arguments; ``cost`` more units a character, or its square.
-    ``spread``: its arguments, or blanks as many as they say, may come after each character."""
+    ``spread``: its arguments, or blanks as many as they say, may come after each character, or each line."""
     call = _plain(name)
 
     @pass_context
@@ -60,7 +60,9 @@ def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False, sprea
         more = meter.size(args) + meter.size(kwargs) if args or kwargs else 0
         if spread:
             wide = sum(max(item, 0) for item in (*args, *kwargs.values()) if isinstance(item, int))
-            meter.afford((size + 1) * (grow + more + wide))
+            meter.afford(grow * size)
+            places = len(value.splitlines()) + 1 if spread == "lines" and isinstance(value, str) else size + 1
+            meter.afford(grow * size + places * (grow + more + wide))
         size += more
         if grow * size > meter.left:
             meter.afford(grow * size)
@@ -277,8 +279,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _linear(name, 6) for name in ("e", "escape", "forceescape")},
     **{name: _linear(name, 12, cost=4) for name in ("title", "urlencode", "wordcount", "xmlattr")},
     **{name: _linear(name, 6, cost=4, square=True) for name in ("pprint", "striptags")},
-    **{name: _linear(name, 80, cost=8, square=True, spread=True) for name in ("urlize", "wordwrap")},
-    **{name: _linear(name, 16, spread=True) for name in ("center", "indent")},
+    **{name: _linear(name, 80, cost=8, square=True, spread="characters") for name in ("urlize", "wordwrap")},
+    **{name: _linear(name, 16, spread="lines") for name in ("center", "indent")},
     "list": _list,
     **{name: _streamed(name) for name in ("map", "reject", "rejectattr", "select", "selectattr")},
     **{name: _ordered(name) for name in ("groupby", "max", "min", "sort")},
