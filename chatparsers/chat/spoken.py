@@ -138,11 +138,11 @@ def _taken(turn: Turn, stream: Stream, ids: Sequence[int]) -> tuple[int, tuple[i
         start = end
         if stream.ended:
             return end, (id,)
-        for stop in spelt_out:
-            message, first = stream.message, end - 1
-            if message.text.endswith(stop) and message.regions[-1].kind == "markup":
-                while first and not spelt(turn.tokenizer, ids[first:end]).endswith(stop):
-                    first -= 1
-                return end, tuple(ids[first:end])
+        message, first = stream.message, end - 1
+        stop = next((stop for stop in spelt_out if message.text.endswith(stop)), None)
+        if stop is not None and message.regions[-1].kind == "markup":
+            while first and not spelt(turn.tokenizer, ids[first:end]).endswith(stop):
+                first -= 1
+            return end, tuple(ids[first:end])
     stream.feed(list(ids[start:]))
     return len(ids), ()
