@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from making import bytewise
 
-from chatparsers import Message, Turn, get_format
+from chatparsers import CallStart, ChatParsersError, Message, Turn, get_format
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Implied
 from chatparsers.core.definition.tree import walk
 from chatparsers.core.format import Format
-from chatparsers.testing import load_cases
+from chatparsers.testing import TOOLS, load_cases
 from chatparsers.testing.cases import bound
 
 _NEEDLE = Path(__file__).parents[1] / "needle"
@@ -114,3 +114,26 @@ def test_no_prefix_of_ids_has_what_the_turn_has_not(name: str) -> None:
             turn = bound(format, case, tokenizer=tokenizer)
             problems += [f"{title}: {problem}" for problem in check(turn, ids, [None, "length"])]
     assert not problems, "\n".join(problems[:20])
+
+
+def test_a_call_that_the_prompt_began_comes_with_the_first_piece(format: Format) -> None:
+    """Also if that piece may begin what ends the value, by ids, and if somebody looked at the stream before."""
+    function = {"name": "get_weather", "arguments": '{"city": "Paris"}'}
+    asked = {
+        "role": "assistant",
+        "tool_calls": [{"type": "function", "id": "abcdefghi", "function": function}],
+    }
+    try:
+        text = format.render(asked, tools=TOOLS)
+    except ChatParsersError:
+        pytest.skip("the format writes no calls")
+    tokenizer = bytewise()
+    turn = format.bind(tools=TOOLS, prefix=text[: text.index("Paris") + 3], tokenizer=tokenizer)
+    if not turn.stream().message.tool_calls:
+        pytest.skip("that it is a call is told later")
+    for piece in ("b", "<", "\n", '"', "'", "]"):
+        looked = turn.stream()
+        assert looked.message.tool_calls
+        ids = tokenizer.encode(piece, add_special_tokens=False).ids
+        for events in (turn.stream().feed(piece), looked.feed(piece), turn.stream().feed(ids)):
+            assert events and isinstance(events[0], CallStart), (piece, events)

@@ -138,7 +138,7 @@ class Stream:
                 return [self._make(piece)]
             if self._value is not None:
                 return self._feed_value(self._value, piece)
-            if self._machine.hold(piece):
+            if not self._early and self._machine.hold(piece):
                 self._pieces.append(piece)
                 self._fed += len(piece)
                 return []
@@ -450,7 +450,7 @@ class Stream:
             events.append(self._make(text))
         elif self._value is not None:
             events += self._feed_value(self._value, text)
-        elif self._machine.hold(text):
+        elif not self._early and self._machine.hold(text):
             self._pieces.append(text)
             self._fed += len(text)
         else:
