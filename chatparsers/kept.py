@@ -117,9 +117,9 @@ class cached(Generic[_V]):  # named as a decorator
         return value
 
 
-def once(method: Callable[Concatenate[Any, _P], _V]) -> Callable[Concatenate[Any, _P], _V]:
+def cached_method(method: Callable[Concatenate[Any, _P], _V]) -> Callable[Concatenate[Any, _P], _V]:
     """A method whose answers are kept with its object, by its arguments: for questions of which there are few."""
-    name = f"_once_{method.__name__}"
+    name = f"_cached_{method.__name__}"
 
     @wraps(method)
     def call(held: Any, /, *given: _P.args, **named: _P.kwargs) -> _V:

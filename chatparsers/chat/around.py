@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..core.format import Turn
 from ..errors import ChatParsersError
-from ..kept import once
+from ..kept import cached_method
 from ..templates.rewrite.outline import Kind, Outline
 from ..templates.trace import Likeness, Trace
 
@@ -71,7 +71,7 @@ class Around:
         self.stops = preparation.stops(polyfills)
         """The stops of the format."""
 
-    @once
+    @cached_method
     def asked(self, role: str) -> Lead | None:
         """What a prompt writes between a message of this role and the answer; None if the template refuses that."""
         with suppress(ChatParsersError):
@@ -85,7 +85,7 @@ class Around:
         long = asked is not None and len(asked.generated) > len(prefix) and text.endswith(asked.generated)
         return Lead(text, asked.generated if asked is not None and long else prefix, prefix)
 
-    @once
+    @cached_method
     def opens_results(self, stop: str) -> bool:
         """Whether this text comes before each of several results, and not after the last."""
         trace = self._shown((_USER, _CALL._replace(calls=2), _RESULT, _RESULT), False)
@@ -98,14 +98,14 @@ class Around:
         one_by_one = any(between[0] <= span.start < between[1] for span in trace.of(1, "arguments"))
         return stop in trace.text[slice(*between)] and stop not in after and not one_by_one
 
-    @once
+    @cached_method
     def alone(self, calls: bool) -> str | None:
         """What comes after an answer that ends the conversation."""
         trace, index = (self._shown(_LONG, False), 3) if calls else (self._shown((_USER, _ANSWER), False), 1)
         end = _end_of_answer(trace, index)
         return None if trace is None or end is None else trace.text[end:]
 
-    @once
+    @cached_method
     def followed(self, calls: bool) -> str | None:
         """What comes between an answer and its results, or the next question."""
         long = self._shown(_LONG, False) if self._preparation.calls and not calls else None
@@ -159,7 +159,7 @@ class Findings:
         self.proved: dict[Any, str] = {}
         """What rollouts found of steps of a kind: see `bridge`."""
 
-    @once
+    @cached_method
     def around(self, polyfills: tuple[str, ...]) -> Around:
         """What is around answers, with these polyfills."""
         return Around(self._preparation, polyfills)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.format import Format
 from ..errors import TemplateError
-from ..kept import cached, once
+from ..kept import cached, cached_method
 from .code import Code
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
@@ -307,7 +307,7 @@ class Template:
         return asked_of(self.source)
 
     @limited
-    @once
+    @cached_method
     def shows_part(self, kind: str, role: str = "user") -> bool:
         """Whether content parts of this type, such as ``image``, have a place in messages of ``role``."""
         before = {"tool": answered()[:-1], "assistant": [question()]}.get(role, [])

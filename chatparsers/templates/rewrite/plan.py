@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from ...core.format import Format
 from ...errors import ChatParsersError
-from ...kept import cached, once
+from ...kept import cached, cached_method
 from ..probe.capabilities import PRINTED, shows, shows_call
 from ..probe.edges import opening
 from ..probe.stand_ins import (
@@ -183,7 +183,7 @@ class Planner:
         found = self._try(together, written(shape), tools)
         return together if found is not None and not self._lost(found, shape, tools) else names
 
-    @once
+    @cached_method
     def _breaks_round(self, names: tuple[str, ...], added: Outline, tools: bool) -> bool:
         """Whether texts after results cost more of their round than they do with `round`."""
         kept = self._kept(names, (), tools)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...core.format import Format
-from ...kept import once
+from ...kept import cached_method
 from ..jinja.exact import from_json
 from ..jinja.limits import current
 from ..jinja.traced import concatenated, interleaved, untraced
@@ -44,7 +44,7 @@ class _Request:
         self.tools_as = tools_as
         self.in_results = in_results
 
-    @once
+    @cached_method
     def used(self, names: tuple[Any, ...]) -> tuple[list[Mapping[str, Any]], bytes | None]:
         """The tools of these names, and a key for them; None if they are no plain data."""
         tools = [tool for tool in self.tools if _name(tool) in names]
