@@ -171,10 +171,12 @@ class GemmaScanner(Transcoder):
 
     def holds(self, text: str) -> bool:
         if self.state == _STRING:
-            end = self.patterns.stops.at(text, 0)
-            if end <= 0:
-                return end < 0
-            return text[:end] == self.quote and not self.key and self._string_over(text, end) < 0
+            match = self.patterns.stops.find(text, 0)
+            if match is None or match.start():
+                return False
+            if match[1] is not None:
+                return True
+            return match[0] == self.quote and not self.key and self._string_over(text, match.end()) < 0
         return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
 
     def _look_ahead(self) -> StringPatterns:

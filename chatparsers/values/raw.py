@@ -73,11 +73,13 @@ class _Raw(Transcoder):
         self.open = True
 
     def holds(self, text: str) -> bool:
-        end = self.stops.at(text, 0)
-        if end <= 0:
-            return end < 0
-        follow = self.closers.known.get(text[:end])
-        return follow is not None and follow.stands(text, end) < 0
+        match = self.stops.find(text, 0)  # a search costs less than `at`: pieces are short
+        if match is None or match.start():
+            return False
+        if match[1] is not None:
+            return True
+        follow = self.closers.known.get(match[0])
+        return follow is not None and follow.stands(text, match.end()) < 0
 
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
         """Returns where the value's text ends, and whether it is over there; sets ``error``, ``marked`` and adds to
