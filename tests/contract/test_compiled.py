@@ -189,6 +189,23 @@ def test_the_types_name_what_the_classes_have(file: Path) -> None:
         assert set(re.findall(r"^    cp?def [\w ]*?(\w+)\(", body, re.M)) <= methods
 
 
+@pytest.mark.parametrize("file", types(), ids=lambda file: file.stem)
+def test_the_types_name_what_the_functions_have(file: Path) -> None:
+    """Without a compiler: a typed variable that a function does not have any more is seen."""
+    source = (ROOT / "chatparsers" / file.relative_to(TYPES).with_suffix(".py")).read_text(encoding="utf-8")
+    had: dict[str, set[str]] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            named = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            had.setdefault(node.name, set()).update(
+                named, {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}
+            )
+    for typed, function in re.findall(
+        r"@cython\.locals\(([^)]*)\)\s+cp?def [^\n(]*?(\w+)\(", file.read_text("utf-8")
+    ):
+        assert set(re.findall(r"(\w+)=", typed)) <= had[function], function
+
+
 def test_no_module_imports_what_the_types_hide() -> None:
     """Without a compiler: a name that is ``cdef`` is none of the compiled module's."""
     hidden = {}

@@ -2,7 +2,7 @@ cimport cython
 from .base cimport Transcoder, escape
 cdef object _run, _odd, _number, _number_run, _word_run, _escape_begun, _members, _items, _flat, _escape
 cdef dict _MENDED, _EXPECTED
-@cython.locals(at=Py_ssize_t, size=Py_ssize_t, part=str)
+@cython.locals(size=Py_ssize_t)
 cdef Py_ssize_t _whole(str text, Py_ssize_t start) except -1
 cdef class JsonScanner(Transcoder):
     cdef public list comma, number, stack

@@ -32,7 +32,7 @@ cdef class _Raw(Transcoder):
     cdef Py_ssize_t _opens(self, str text, Py_ssize_t end, bint final) except? -2
     @cython.locals(follows=Py_ssize_t, before=str, after=str)
     cdef Py_ssize_t _named(self, str text, Py_ssize_t end, bint final) except? -2
-    @cython.locals(closing=bint, end=Py_ssize_t)
+    @cython.locals(end=Py_ssize_t)
     cdef Py_ssize_t _follows(self, str before, str after, str text, Py_ssize_t at, bint final) except? -2
 cdef class RawString(_Raw):
     @cython.locals(n=Py_ssize_t, end=Py_ssize_t, over=bint, out=str)
@@ -49,7 +49,7 @@ cdef class RawTyped(_Raw):
     cdef public object types
     @cython.locals(i=Py_ssize_t, end=Py_ssize_t)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
-    @cython.locals(begin=Py_ssize_t, end=Py_ssize_t, over=bint, start=Py_ssize_t)
+    @cython.locals(end=Py_ssize_t, over=bint, start=Py_ssize_t)
     cdef Py_ssize_t _nested(self, Transcoder inner, str text, Py_ssize_t i, bint final) except? -1
     @cython.locals(probe=JsonScanner, bare=str)
     cdef str _scalar(self, str text, Py_ssize_t end)

@@ -2,7 +2,7 @@ cimport cython
 cdef list _PAIRS
 cdef str _ALPHABET
 cdef unsigned long long _SQUARE
-@cython.locals(number=cython.ulonglong, first=Py_ssize_t, second=Py_ssize_t, third=Py_ssize_t, fourth=Py_ssize_t)
+@cython.locals(number=cython.ulonglong)
 cpdef str call_id(str seed, Py_ssize_t index)
 cpdef str joined(list texts)
 cdef class Call:

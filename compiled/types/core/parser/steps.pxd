@@ -8,12 +8,12 @@ cdef class Step:
     cdef public str text
     cdef public Py_ssize_t ahead, floor, ip, least, popped
     cdef public list items, more, names, pushed, sets
-    @cython.locals(literal=str, at=Py_ssize_t)
+    @cython.locals(literal=str)
     cpdef bint begun(self, Machine machine, str text, match) except -1
 @cython.final
 cdef class Steps:
     cdef public object make
     cdef public Py_ssize_t least
     cdef public list long, steps
-    @cython.locals(steps=list, step=Step, left=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t, more=Py_ssize_t, names=Names, items=list, found=list, stack=list, height=Py_ssize_t, ip=Py_ssize_t)
+    @cython.locals(step=Step, left=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t, more=Py_ssize_t, names=Names, items=list, found=list, stack=list, height=Py_ssize_t, ip=Py_ssize_t)
     cpdef Py_ssize_t read(self, Machine machine, str text, Py_ssize_t i) except -2

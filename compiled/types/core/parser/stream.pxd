@@ -31,7 +31,7 @@ cdef class Stream:
     cdef _feed_ids(self, ids, list events)
     cdef _begin_with_text(self)
     cdef _begin_with_ids(self)
-    @cython.locals(shared=Machine, machine=Machine, transcript=Transcript, program=Program, origin=Py_ssize_t, read=Py_ssize_t)
+    @cython.locals(shared=Machine, machine=Machine, origin=Py_ssize_t, read=Py_ssize_t)
     cpdef _begin(self, begin, ids, tools)
     cdef _run(self, text, list events, Py_ssize_t scanned=*)
     cdef _settle(self)
