@@ -75,7 +75,8 @@ def test_an_engine_that_is_not_there(model: dict[str, str], capsys: Any, upstrea
     """Or still loads its model, or is of another kind: what was asked, and what to do."""
 
     def said(url: str) -> str:
-        assert main(["serve", "--upstream", url, "--upstream-kind", "llama-server", *flags(model)]) == 2
+        engine = ["--upstream", url, "--upstream-kind", "llama-server", "--port", str(free_port())]
+        assert main(["serve", *engine, *flags(model)]) == 2
         printed = str(capsys.readouterr().err)
         assert printed.count("\n") == 1
         return printed
