@@ -25,6 +25,7 @@ from ..errors import ChatParsersError, LoadError, RequestError, UnknownFormat, l
 from ..public import public
 from ..registry import get_format
 from ..tokens.loaders import is_template_text
+from .shapes.talk import read_json
 
 Model: TypeAlias = "str | PathLike[str] | Chat | Format"
 """A model's files (folder, file or template), a format's name, or an object that was made of one."""
@@ -177,15 +178,7 @@ def tool_list(value: object) -> list[Any]:
 
     Raises `RequestError` for anything else.
     """
-    if isinstance(value, str):
-        if not value.strip():
-            return []
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise RequestError(
-                f"tools: expected a list as JSON text, found {value!r:.60}: {error}"
-            ) from error
+    value = read_json(value, "tools: expected a list as JSON text", RequestError)
     if value is None:
         return []
     if isinstance(value, Mapping):

@@ -37,6 +37,19 @@ class Unreadable(Exception):
     """A row cannot be read. The text says what was expected and what was found."""
 
 
+def read_json(value: Any, expected: str, refusal: type[Exception] = Unreadable) -> Any:
+    """What JSON text says, None if it is blank; any other value as it is. Raises ``refusal``, which says what was
+    ``expected``, if it is no JSON."""
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise refusal(f"{expected}, found {value!r:.60}: {error}") from error
+
+
 def json_text(value: object) -> str:
     """A value as JSON text; what JSON cannot say (a date) as its text."""
     return json.dumps(value, ensure_ascii=False, default=str)

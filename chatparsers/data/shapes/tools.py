@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .talk import Unreadable
+from .talk import Unreadable, read_json
 
 _SPELLINGS = {
     "dict": "object",
@@ -37,13 +37,7 @@ _decoder = json.JSONDecoder()
 def openai_tools(value: Any) -> list[dict[str, Any]]:
     """A list of tools, an object, JSON text of either, or a list of JSON texts. Bare functions are wrapped, and
     Python's names of types become JSON's. Raises `Unreadable` for anything else."""
-    if isinstance(value, str):
-        if not value.strip():
-            return []
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise Unreadable(f"tools: expected JSON, found {value!r:.60}: {error}") from error
+    value = read_json(value, "tools: expected JSON")
     if value is None:
         return []
     if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.format import Format
-from .talk import Call, Talk, Unreadable, json_text
+from .talk import Call, Talk, Unreadable, json_text, read_json
 from .tools import openai_tools, tools_in_text
 from .wire import read_answer
 
@@ -182,13 +182,7 @@ def _bare_calls(talk: Talk, text: str, format: Format) -> list[Call]:
 
 def calls_of(value: Any) -> list[Call]:
     """The calls of a field: a list or one object, also as JSON text. Raises `Unreadable` for anything else."""
-    if isinstance(value, str):
-        if not value.strip():
-            return []
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise Unreadable(f"expected calls as JSON, found {value!r:.60}: {error}") from error
+    value = read_json(value, "expected calls as JSON")
     if not value:
         return []
     calls: list[Call] = []
