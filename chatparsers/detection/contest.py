@@ -15,7 +15,7 @@ from .shown import Probe
 
 
 class Contest:
-    """Formats tried on the probes. ``shown``: those of which a marker is in the renderings.
+    """Formats tried on the probes. ``shown``: those of which a marker is in the renderings, with their markers there.
     ``best``: the name of the highest-ranked format that returns all probes."""
 
     def __init__(self, rendered: str, probes: list[Probe]) -> None:
@@ -24,8 +24,8 @@ class Contest:
         self.evidence: tuple[str, ...] = ()
         self.tried: list[str] = []
         self.broken: list[str] = []
-        self._rendered = rendered
-        self.shown = [info for info in list_formats() if self._seen(info)]
+        seen = [(info, tuple([text for text in info.markers if text in rendered])) for info in list_formats()]
+        self.shown = [(info, markers) for info, markers in seen if markers]
         self._thinks = any("reasoning_content" in probe.message for probe in probes)
         self._rank = (False, 0, False, False)
 
@@ -36,10 +36,7 @@ class Contest:
 
     def formats(self, whole: bool) -> list[FormatInfo]:
         """The formats of which all markers are in the renderings, or those of which only some are."""
-        return [info for info in self.shown if (self._seen(info) == info.markers) is whole]
-
-    def _seen(self, info: FormatInfo) -> tuple[str, ...]:
-        return tuple(text for text in info.markers if text in self._rendered)
+        return [info for info, markers in self.shown if (markers == info.markers) is whole]
 
     def enter(self, info: FormatInfo, *, writing: bool = False) -> None:
         """Tries a format. ``writing``: the format must also write the call as the template does."""
@@ -52,7 +49,7 @@ class Contest:
             self.broken.append(f"{info.name} is left out: {error}")
             return
         self.tried.append(f"{info.name}: {len(exact)} of {len(self.probes)} probe turns parsed back exactly")
-        markers = self._seen(info)
+        markers = next(markers for other, markers in self.shown if other is info)
         own = fmt.build.__module__.endswith("." + fmt.name.replace("-", "_"))  # not another family's
         rank = (reasoning or not self._thinks, sum(map(len, markers)), reasoning, own)
         if exact and len(exact) == len(self.probes) and alike and rank > self._rank:

@@ -284,7 +284,7 @@ def _equals(name: str, contest: Contest) -> tuple[str, ...]:
     Who writes alike has a marker in the renderings too. A tree is not needed to tell, so none is built."""
     build = get_format(name).build
     alike = []
-    for info in contest.shown:
+    for info, _ in contest.shown:
         if info.name != name:
             with suppress(Exception):  # a broken format must not stop the others
                 if info.format().build == build:
