@@ -275,16 +275,24 @@ class Template:
         prefilled = len(texts.prompt.text) - len(prompt)
         return prompt, header[: max(len(header) - prefilled, 0)], wire
 
-    def assistant_turn(self, message: Mapping[str, Any], **request: Any) -> tuple[str, str]:
+    def assistant_turn(
+        self,
+        message: Mapping[str, Any],
+        *,
+        history: Sequence[Mapping[str, Any]] | None = None,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        thinking: bool | None = None,
+        **variables: Any,
+    ) -> tuple[str, str]:
         """The prompt, and the text with which a model that reads it would have answered ``message``.
 
-        ``request``: ``history``, the messages before it; None stands for one user message. ``tools``, ``thinking``,
-        and the template's variables. The wire text ends with the end-of-turn marker, if the template writes one. The
-        prompt is ``render(history, add_generation_prompt=True)``. It ends earlier if it prefills text that the template
-        does not show of this answer: ``templates.turns`` has the rules. If the template drops a part of the answer, the
-        wire text lacks it: see ``probe``. Raises ``TemplateError``.
+        ``history``: the messages before it; None stands for one user message. The wire text ends with the
+        end-of-turn marker, if the template writes one. The prompt is ``render(history,
+        add_generation_prompt=True)``. It ends earlier if it prefills text that the template does not show of
+        this answer: ``templates.turns`` has the rules. If the template drops a part of the answer, the wire text
+        lacks it: see ``probe``. Raises ``TemplateError``.
         """
-        prompt, _, wire = self.exchange(message, **request)
+        prompt, _, wire = self.exchange(message, history=history, tools=tools, thinking=thinking, **variables)
         return prompt, wire
 
     @limited
