@@ -18,7 +18,7 @@ from ..kept import cached_method
 from ..templates.rewrite.outline import Kind, Outline
 from ..templates.trace import Likeness, Trace
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _USER, _ANSWER = Kind("user"), Kind("assistant")
 _CALL, _RESULT = Kind("assistant", text=False, calls=1), Kind("tool")
 _LONG = (_USER, _ANSWER, _USER, _CALL)
@@ -164,11 +164,11 @@ class Findings:
         """What is around answers, with these polyfills."""
         return Around(self._preparation, polyfills)
 
-    def fact(self, name: Any, find: Callable[[], T]) -> T:
+    def fact(self, name: Any, find: Callable[[], _T]) -> _T:
         """A fact, which is found once."""
         if name not in self._facts:
             self._facts[name] = find()
-        found: T = self._facts[name]
+        found: _T = self._facts[name]
         return found
 
 

@@ -30,7 +30,8 @@ class Line(NamedTuple):
 
     ``exact``: what was sampled stays though the template drops it. ``count_stop``: as in `Chat.rollout`. ``quiet``: it
     warns of nothing. ``turn``: of the next answer. ``begun``: the message that the prompt began. ``answered``: the line
-    right after the last sampled answer, and ``pending`` what was put after it since; ``changed``: with other options.
+    right after the last sampled answer, and ``pending`` what was put after it since; ``changed``: whether some of that
+    came with other options.
     """
 
     request: Request
@@ -53,6 +54,7 @@ class Line(NamedTuple):
         cls,
         request: Request,
         messages: Messages,
+        *,
         exact: bool,
         count_stop: bool,
         quiet: bool,
@@ -103,7 +105,9 @@ class Line(NamedTuple):
         return self._replace(differs=(*self.differs, *found)) if found else self
 
     def _anew(self, request: Request, messages: Messages, held: Mapping[int, Completion]) -> Line:
-        return Line.of(request, messages, self.exact, self.count_stop, self.quiet, held)
+        return Line.of(
+            request, messages, exact=self.exact, count_stop=self.count_stop, quiet=self.quiet, held=held
+        )
 
     def _asking(self, changes: Mapping[str, Any]) -> Request:
         """The request with other options."""
@@ -119,8 +123,8 @@ class Line(NamedTuple):
         new = in_order(self.request, self.messages[-1], pending)
         differs: list[Difference] = []
         if new != pending:
-            told = "results in the order given", "in the order of the calls"
-            differs.append(Difference("order", index, *told))
+            texts = "results in the order given", "in the order of the calls"
+            differs.append(Difference("order", index, *texts))
         self._warn(new)
         kind = self.kind.then(new, self.request.asked)
         verdict = self._verdict(new, kind, changed)

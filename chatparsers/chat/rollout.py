@@ -68,7 +68,9 @@ class Rollout(Shown):
             )
         self.history, self.count_stop = history, count_stop
         self._spoken: Spoken | None = None
-        self._line = Line.of(request, own(messages), history == "exact", count_stop, quiet)
+        self._line = Line.of(
+            request, own(messages), exact=history == "exact", count_stop=count_stop, quiet=quiet
+        )
 
     # what a user asks
 
@@ -151,8 +153,8 @@ class Rollout(Shown):
         spoken = (self._spoken or Spoken(self._numbered())).heard(chunk, finish_reason)
         dropped = spoken.dropped - (self._spoken.dropped if self._spoken is not None else 0)
         if dropped:
-            index, told = len(self._line.messages), f"{dropped} ids after the stop"
-            self._line = self._line.differing(Difference("dropped", index, told, ""))
+            index, what = len(self._line.messages), f"{dropped} ids after the stop"
+            self._line = self._line.differing(Difference("dropped", index, what, ""))
         self._spoken = spoken
         return spoken.message
 

@@ -98,7 +98,16 @@ class Spoken:
         whole.finish("length" if cut else "stop")
         chunks = (*self.chunks, chunk.first(taken)) if taken else self.chunks
         dropped = self.dropped + len(chunk.ids) - taken
-        return Spoken(self.turn, chunks, stop, cut, dropped, str(stream.region), whole.message, stream)
+        return Spoken(
+            self.turn,
+            chunks=chunks,
+            stop=stop,
+            cut=cut,
+            dropped=dropped,
+            region=str(stream.region),
+            message=whole.message,
+            _stream=stream,
+        )
 
     def text(self, tokenizer: Any) -> str:
         """What it spells before its stop."""
