@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from ...core.definition.nodes import Node, Value
@@ -18,7 +19,7 @@ from .request import Request
 JSON = Json()
 
 
-class ValueReader:
+class ValueReader(ABC):
     """Reads values, and writes equal ones once. The readers of calls and of the turn are made of it.
 
     ``read`` reads any node of the format's tree. No part of a reader refers back to it: in a circle, they would keep
@@ -38,9 +39,9 @@ class ValueReader:
         """The values inside an object of arguments, by its syntax."""
         self._compilers: dict[tuple[int, Syntax], SchemaCompiler] = {}
 
+    @abstractmethod
     def read(self, node: Node, at: At) -> Ir:
         """The grammar of ``node``."""
-        raise NotImplementedError
 
     def compiler(self, document: Document, syntax: Syntax) -> SchemaCompiler:
         """The compiler of a document's schemas in this syntax."""
