@@ -340,20 +340,18 @@ class BodyCompiler:
         code, markers = self.code, at.markers
         closers = first(span.close) if span.close is not None else ()
         loop, done = code.here(), Label()
-        over = over or done
         stops = [*closers, *begins, *(text for node in exits for text in first(node))]
-        code.text(at.region, stops, over, "" if span.optional else _shown(closers))
+        code.text(at.region, stops, over or done, "" if span.optional else _shown(closers))
         ways = [] if span.close is None else [(*_parted(one), Label()) for one in _options(span.close)]
         for end, _, closed in ways:
             code.attempt(partial(code.node, end, markers), closed)
         for node in exits:
-            code.attempt(partial(code.node, node, markers), over, m.BACK)
+            code.attempt(partial(code.node, node, markers), over or done, m.BACK)
         read(loop)
         code.any_character(at.region)
         code.emit(m.JUMP, loop)
-        for place, (_, rest, closed) in enumerate(
-            ways, 1
-        ):  # the text is over, and the rest of the closer may follow
+        # The text is over, and the rest of the closer may follow.
+        for place, (_, rest, closed) in enumerate(ways, 1):
             code.place(closed)
             code.emit(m.PLACE, m.CONTENT)
             code.node(rest, markers)

@@ -82,8 +82,8 @@ class MachineState:
         return other
 
     def hold(self, piece: str) -> bool:
-        """Adds ``piece`` to the window, if it goes on with the text that is held and does not end it, or if the open
-        value would hold all of that too."""
+        """Adds ``piece`` to the window, if it goes on with the literal that is held and does not end it, or if the open
+        value holds all that is unread with it."""
         if self.i:
             self.base, self.text, self.i = self.base + self.i, self.text[self.i :], 0
         rest = self.rest

@@ -26,7 +26,7 @@ def calls_not_given(
     ``alphabet`` and ``prefix`` are as in the turn's stream. Positions count the machine's characters. A call whose name
     the prefix holds is the prompt's."""
     spellings = Alphabet(*alphabet).spellings
-    if not any(spelt in text for opener in _openers(format) for spelt in spellings(opener)):
+    if not any(written in text for opener in _openers(format) for written in spellings(opener)):
         return
     machine = Machine(program(format, options._replace(tools=True, mode="auto"), False, alphabet), Toolset())
     items = machine.feed(prefix + text) + machine.finish()

@@ -98,7 +98,7 @@ def _recovered(code: Code, item: Callable[[], None], following: _Next, at: Place
         code.place(entry)
         if region == m.CALL:
             code.emit(m.MARK, m.BROKEN_BEGIN, None)
-        _read_over(code, region, at.ends, lost, following, found)
+        _read_over(code, region, at.ends, lost, (following, found))
         code.place(lost)
         if region == m.CALL:
             code.emit(m.MARK, m.BROKEN_END, None)
@@ -112,19 +112,15 @@ def _recovered(code: Code, item: Callable[[], None], following: _Next, at: Place
 
 
 def _read_over(
-    code: Code,
-    region: int,
-    ends: BrokenEnds,
-    over: Label,
-    following: _Next | None = None,
-    found: Label | None = None,
+    code: Code, region: int, ends: BrokenEnds, over: Label, next: tuple[_Next, Label] | None = None
 ) -> None:
-    """Reads the text after a call that went wrong, up to ``following``, the next call, where it goes to ``found``.
-    Goes to ``over`` where a text of ``ends`` comes, something begins, or the text ends."""
+    """Reads the text after a call that went wrong. ``next``: what the next call is, and where to go if it comes. Goes
+    to ``over`` where a text of ``ends`` comes, something begins, or the text ends."""
     scan = code.here()
-    code.text(region, (*(following.texts if following is not None else ()), *ends.unclosed))
+    code.text(region, ends.unclosed if next is None else (*next[0].texts, *ends.unclosed))
     markers = Place(m.MARKUP, m.MARKUP, ends)
-    if following is not None and found is not None:
+    if next is not None:
+        following, found = next
         begins = partial(_begins, code, following, markers)
         code.attempt(partial(code.subroutine, (id(following), markers), begins), found, m.BACK)
     code.follows(over, ends.broken if region == m.CALL else ends.unclosed, True)

@@ -112,7 +112,6 @@ class Stream:
         self._value: Transcoder | None = None
         self._held = ""
         if call:
-            machine.rest = ""
             self._transcript.apply(call, self._early)
         self._settle()
 

@@ -227,13 +227,13 @@ class _Trial:
         self.stand_ins = len(trial)
         self.program = Program([*trial, *[_STOP] * _FRAMES], 0, self.stand_ins, False, False)
 
-    def run(self, ip: int, text: str, ahead: str, calling: bool) -> tuple[Machine, list[Item], bool] | None:
+    def run(self, ip: int, text: str, ahead: str, inside: bool) -> tuple[Machine, list[Item], bool] | None:
         """The machine after a run from ``ip`` on, the items that it made, and whether that holds only if no white space
-        comes next; None if it cannot tell them. ``calling``: in a call, and after the end of a line."""
+        comes next; None if it cannot tell them. ``inside``: in a call, and after the end of a line."""
         machine = Machine(self.program, Toolset())
         # The length of a stand-in is no number: going back to it is an error.
         stack: list[Any] = [(m.RETURN_ADDRESS, self.stand_ins + at, "", False) for at in range(_FRAMES)]
-        machine.stack, machine.ip, machine.calling, machine.line_ended = stack, ip, calling, calling
+        machine.stack, machine.ip, machine.calling, machine.line_ended = stack, ip, inside, inside
         for attribute, unset in _UNSET.items():
             setattr(machine, attribute, unset)
         try:
