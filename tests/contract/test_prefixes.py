@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from making import bytewise
 
-from chatparsers import CallStart, ChatParsersError, Message, Turn, get_format
+from chatparsers import CallStart, Message, Turn, get_format
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Implied
 from chatparsers.core.definition.tree import walk
@@ -123,14 +123,11 @@ def test_a_call_that_the_prompt_began_comes_with_the_first_piece(format: Format)
         "role": "assistant",
         "tool_calls": [{"type": "function", "id": "abcdefghi", "function": function}],
     }
-    try:
-        text = format.render(asked, tools=TOOLS)
-    except ChatParsersError:
-        pytest.skip("the format writes no calls")
+    if not format.features.tools:
+        pytest.skip("the format has no calls")
+    text = format.render(asked, tools=TOOLS)
     tokenizer = bytewise()
     turn = format.bind(tools=TOOLS, prefix=text[: text.index("Paris") + 3], tokenizer=tokenizer)
-    if not turn.stream().message.tool_calls:
-        pytest.skip("that it is a call is told later")
     for piece in ("b", "<", "\n", '"', "'", "]"):
         looked = turn.stream()
         assert looked.message.tool_calls
