@@ -2,27 +2,25 @@
 
 A trace says where the words of messages are. What is not theirs is the template's: the text between a message and the
 answer to it, and the text after an answer. It depends on the role of the message, and on whether the answer calls; so
-each is found once for the options of a request, by one rendering. Here is also kept what else was found of the template
-for these options.
+each is found once for the options of a request, by one rendering. The stand-ins are those by which the format was
+detected and the polyfills were planned, so most of these renderings are known before. Here is also kept what else was
+found of the template for these options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..core.format import Turn
 from ..errors import ChatParsersError
 from ..kept import cached_method
-from ..templates.rewrite.outline import Kind, Outline
+from ..templates.probe.stand_ins import FOREIGN_IDS, answer, answered, question, results
+from ..templates.probe.turns import FOLLOW_UP
 from ..templates.trace import Likeness, Trace
 
 _T = TypeVar("_T")
-_USER, _ANSWER = Kind("user"), Kind("assistant")
-_CALL, _RESULT = Kind("assistant", text=False, calls=1), Kind("tool")
-_LONG = (_USER, _ANSWER, _USER, _CALL)
-"""It tells what follows an answer, and what ends a call."""
 _ORDER = {"reasoning": 0, "content": 1}
 
 
@@ -52,14 +50,15 @@ class Lead(NamedTuple):
         return self.text[: len(self.text) - len(self.generated)]
 
 
+Messages = Sequence[Mapping[str, Any]]
+
+
 class Preparation(Protocol):
     """What of a `prepare.Preparation` is used here."""
 
-    @property
-    def calls(self) -> bool: ...
     def asked(self, role: str, polyfills: Sequence[str]) -> Lead | None: ...
     def stops(self, polyfills: Sequence[str]) -> Sequence[str]: ...
-    def stand_in(self, outline: Outline, polyfills: Sequence[str], generate: bool) -> Trace: ...
+    def stand_in(self, messages: Messages, polyfills: Sequence[str], generate: bool) -> Trace: ...
 
 
 class Around:
@@ -88,7 +87,8 @@ class Around:
     @cached_method
     def opens_results(self, stop: str) -> bool:
         """Whether this text comes before each of several results, and not after the last."""
-        trace = self._shown((_USER, _CALL._replace(calls=2), _RESULT, _RESULT), False)
+        called = answer("", calls=2, ids=FOREIGN_IDS)
+        trace = self._shown([question(), called, *results(2, FOREIGN_IDS)])
         if trace is None:
             return False
         first, last = (list(trace.of(index, "content")) for index in (2, 3))
@@ -101,16 +101,16 @@ class Around:
     @cached_method
     def alone(self, calls: bool) -> str | None:
         """What comes after an answer that ends the conversation."""
-        trace, index = (self._shown(_LONG, False), 3) if calls else (self._shown((_USER, _ANSWER), False), 1)
-        end = _end_of_answer(trace, index)
+        trace = self._shown([question(), answer("", calls=1) if calls else answer()])
+        end = _end_of_answer(trace)
         return None if trace is None or end is None else trace.text[end:]
 
     @cached_method
     def followed(self, calls: bool) -> str | None:
         """What comes between an answer and its results, or the next question."""
-        long = self._shown(_LONG, False) if self._preparation.calls and not calls else None
-        trace = long or self._shown((_USER, _CALL, _RESULT) if calls else (_USER, _ANSWER, _USER), True)
-        end = _end_of_answer(trace, 1)
+        messages = answered() if calls else [question(), answer(), question(FOLLOW_UP)]
+        trace = self._shown(messages, generate=calls)
+        end = _end_of_answer(trace)
         if trace is None or end is None:
             return None
         return trace.text[end : next((span.start for span in trace.of(2) if span.start >= end), None)]
@@ -141,9 +141,9 @@ class Around:
         at, length = min(found)
         return at, at - length
 
-    def _shown(self, outline: Outline, generate: bool) -> Trace | None:
+    def _shown(self, messages: Messages, generate: bool = False) -> Trace | None:
         try:
-            return self._preparation.stand_in(outline, self._polyfills, generate)
+            return self._preparation.stand_in(messages, self._polyfills, generate)
         except ChatParsersError:
             return None
 
@@ -172,9 +172,9 @@ class Findings:
         return found
 
 
-def _end_of_answer(trace: Trace | None, index: int) -> int | None:
-    """Where the words of a stand-in's answer end."""
-    turns = [] if trace is None else turns_of(trace, index, ())
+def _end_of_answer(trace: Trace | None) -> int | None:
+    """Where the words of the answer to a stand-in's question end."""
+    turns = [] if trace is None else turns_of(trace, 1, ())
     return trace.spans[turns[-1][-1]].end if trace is not None and turns else None
 
 

@@ -24,7 +24,6 @@ from ..templates.probe.thinking import SWITCHES
 from ..templates.renderer import Renderer, Rewritten
 from ..templates.rewrite.continuation import check_final
 from ..templates.rewrite.history import History
-from ..templates.rewrite.outline import Outline
 from ..templates.trace import Marked, Trace
 from ..tokens import ModelFiles
 from .around import Findings, Lead, Rendered
@@ -115,11 +114,6 @@ class Preparation:
         prefix = "".join((prompt.prefix, ""))
         return Rendered(self._bound(prompt._replace(text=trace.text, prefix=prefix)), trace)
 
-    @property
-    def calls(self) -> bool:
-        """Whether there are tools to call."""
-        return bool(self._tools)
-
     def asked(self, role: str, polyfills: Sequence[str]) -> Lead | None:
         """What a prompt writes between a message of this role and the answer, in a conversation with these polyfills;
         None if the template refuses that."""
@@ -130,10 +124,12 @@ class Preparation:
         """The stops of the format that reads the answers of a conversation with these polyfills."""
         return self._format(polyfills).stops
 
-    def stand_in(self, outline: Outline, polyfills: Sequence[str], generate: bool) -> Trace:
+    def stand_in(
+        self, messages: Sequence[Mapping[str, Any]], polyfills: Sequence[str], generate: bool
+    ) -> Trace:
         """A conversation of stand-ins with these options and polyfills, traced."""
         variables = {name: value for name, value in self._variables.items() if name != "strftime_now"}
-        return self._renderer.stand_in(outline, polyfills, bool(self._tools), generate, variables)
+        return self._renderer.stand_in(messages, polyfills, bool(self._tools), generate, variables)
 
     def polyfills(self, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """The polyfills that these messages need."""

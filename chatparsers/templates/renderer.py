@@ -22,7 +22,7 @@ from .rewrite.declared import ToolsAs
 from .rewrite.history import History
 from .rewrite.outline import Outline, Survey
 from .rewrite.parts import shown_parts
-from .rewrite.plan import Planner, written
+from .rewrite.plan import Planner
 from .rewrite.polyfills import POLYFILLS, Message, apply, flat_tools
 from .trace import Trace
 
@@ -107,16 +107,17 @@ class Renderer:
 
     def stand_in(
         self,
-        outline: Outline,
+        messages: Sequence[Message],
         names: Sequence[str],
         tools: bool,
         generate: bool,
         variables: Mapping[str, Any],
     ) -> Trace:
-        """The rendering of a conversation of stand-ins, written by these polyfills, traced."""
-        return self._planner.rendered(
-            self._planner.way(names, written(outline), tools), generate, **variables
-        )
+        """The rendering of a conversation of stand-ins, written by these polyfills, traced. Tools that a message
+        describes are left out."""
+        told = "tools" in names
+        way = self._planner.way([name for name in names if name != "tools"], messages, tools and not told)
+        return self._planner.rendered(way, generate, **variables)
 
     def tail(
         self, role: str, names: Sequence[str], tools: bool, variables: Mapping[str, Any]

@@ -238,7 +238,8 @@ class Planner:
             return apply(names, given, definitions, self._syntax, self._tools_as)
 
         shown = None if "tools" in names else definitions or None
-        return Way(messages, rewrite(messages), shown, rewrite if names else None)
+        given = rewrite(messages)
+        return Way(messages, given, shown, rewrite if given != messages else None)
 
     def rendered(self, way: Way, generate: bool = True, **variables: Any) -> Trace:
         """Its rendering, traced. Raises `TemplateError` if the template refuses it."""
