@@ -135,47 +135,48 @@ def test_a_json_schema_is_a_response_format(bare: dict[str, Any]) -> None:
     assert str(qwen.bind(response_format=flat).grammar()) == str(qwen.bind(response_format=spelt).grammar())
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("json_object", r"found 'json_object': write \{'type': 'json_object'\}"),
-        ("xml", "expected an object of OpenAI's response_format or a JSON Schema, found 'xml'"),
-        ({"type": "xml"}, "expected 'text', 'json_object', 'json_schema' or 'grammar', found 'xml'"),
-        ({}, "found None"),
-    ],
-)
-def test_what_is_no_response_format(given: Any, said: str) -> None:
-    with pytest.raises(RequestError, match=said):
-        chatparsers.get_format("qwen3").bind(response_format=given)
+QWEN = (OWN / "qwen3.jinja").read_text(encoding="utf-8")
+UNLOADED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "a repository": (
+        {"source": "Qwen/Qwen3-8B"},
+        LoadError,
+        r"nothing is downloaded.*hf download Qwen/Qwen3-8B .*--local-dir Qwen3-8B, then load\('Qwen3-8B'\)",
+    ),
+    "a built-in template": (
+        {"source": "qwen3"},
+        LoadError,
+        r"the built-in template of that name is load\(template='qwen3'\)",
+    ),
+    "a format": (
+        {"source": "deepseek_v31"},
+        LoadError,
+        r"the format of that name is get_format\('deepseek_v31'\)",
+    ),
+    "no file": ({"source": "model.gguf"}, LoadError, "no such file; expected a model folder"),
+    "no folder": ({"source": Path("nothing")}, LoadError, "no such file"),
+    "an empty folder": ({"source": Path()}, LoadError, "holds no model files"),
+    "a template's text as its name": (
+        {"template": QWEN},
+        LoadError,
+        "a template's own text is the first argument of load",
+    ),
+    "a template that is broken": ({"source": "{{ 1 }}\n{% if %}"}, TemplateError, "line 2"),
+    "a misspelt format": ({"source": "{{ 1 }}", "format": "qwen3-codr"}, UnknownFormat, "qwen3-coder"),
+    "a number as format": (
+        {"source": "{{ 1 }}", "format": 3},
+        RequestError,
+        "format: expected a format or its name, found int",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        (
-            "Qwen/Qwen3-8B",
-            r"nothing is downloaded.*hf download Qwen/Qwen3-8B .*--local-dir Qwen3-8B, then load\('Qwen3-8B'\)",
-        ),
-        ("qwen3", r"the built-in template of that name is load\(template='qwen3'\)"),
-        ("deepseek_v31", r"the format of that name is get_format\('deepseek_v31'\)"),
-        ("model.gguf", "no such file; expected a model folder"),
-    ],
-)
-def test_a_name_that_is_no_file(
-    source: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("case", UNLOADED)
+def test_what_cannot_be_loaded(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(LoadError, match=said):
-        chatparsers.load(source)
-
-
-def test_a_source_as_the_name_of_a_template_is_not_repeated() -> None:
-    source = (OWN / "qwen3.jinja").read_text(encoding="utf-8")
-    with pytest.raises(LoadError, match="a template's own text is the first argument of load") as error:
-        chatparsers.load(template=source)
-    assert len(str(error.value)) < 300
-    with pytest.raises(LoadError, match="no built-in template is named 'qwen4': did you mean qwen3"):
-        chatparsers.load(template="qwen4")
+    given, kind, said = UNLOADED[case]
+    with pytest.raises(kind, match=said) as error:
+        chatparsers.load(**given).prepare([USER])
+    assert len(str(error.value)) < 400
 
 
 @pytest.mark.parametrize("name", [None, 5, chatparsers.get_format("qwen3")], ids=["none", "number", "format"])

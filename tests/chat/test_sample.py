@@ -61,6 +61,10 @@ def test_all_that_the_model_wrote_counts_with_its_stop() -> None:
         place for place, mask in enumerate(sample.loss_mask) if mask
     ]
     assert all(map(math.isnan, sample.logprobs)) and len(sample.logprobs) == len(sample)
+    by_character = chatparsers.load(OWN / "qwen3.jinja").encode(AGENT, tools=TOOLS)
+    marks = zip(by_character.text, by_character.loss_mask, strict=True)
+    counted = "".join(character for character, mask in marks if mask)
+    assert by_character.unit == "character" and counted == spelt(chat, sample)
 
 
 def test_a_dropped_thought_makes_an_answer_context() -> None:
@@ -85,6 +89,7 @@ def said(content: str, **more: Any) -> dict[str, Any]:
 BESIDE = {**CALL, "content": "Let me see", "reasoning_content": ""}
 ENDS_WITH_ITS_ID = [{**CALL["tool_calls"][0], "id": "Xy9Xy9Xy9"}]
 ASSISTANTS = [{"role": "system", "content": "You are an assistant"}, {"role": "user", "content": "assistant"}]
+APERTUS_CALL = '<|tools_prefix|>[{"get_weather": {"city": "Oslo"}}]<|tools_suffix|><|assistant_end|>'
 NEMO_CALL = '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "%s"}]<EOS>'
 # A template of ours, the messages, the switch of thinking, what counts of all answers, what is left out.
 COUNTED: dict[str, tuple[str, list[Any], bool | None, str, dict[int, str]]] = {
@@ -142,6 +147,16 @@ COUNTED: dict[str, tuple[str, list[Any], bool | None, str, dict[int, str]]] = {
         "So it is\n</longcat_think>\nIt is cold.</longcat_s>",
         {},
     ),
+    **{  # its template writes results between brackets after the call, and the answer goes on behind them
+        f"an answer behind {what}": (
+            "apertus",
+            [QUESTION, {**CALL, "reasoning_content": ""}, {**RESULT, "content": content}, said("It is cold")],
+            None,
+            APERTUS_CALL + "It is cold<|assistant_end|>",
+            {},
+        )
+        for what, content in {"a result": "4", "an empty result": ""}.items()
+    },
     "an answer that is written as two turns": (
         "mistral-nemo",
         [QUESTION, BESIDE, RESULT, said("Cold.")],
@@ -202,13 +217,6 @@ def test_every_id_has_its_kind_and_its_message() -> None:
         sample[9]
 
 
-def test_a_sample_without_a_tokenizer_counts_characters() -> None:
-    with_ids, chat = qwen3(), chatparsers.load(OWN / "qwen3.jinja")
-    sample = chat.encode(AGENT, tools=TOOLS)
-    counted = "".join(char for char, mask in zip(sample.text, sample.loss_mask, strict=True) if mask)
-    assert sample.unit == "character" and counted == spelt(with_ids, with_ids.encode(AGENT, tools=TOOLS))
-
-
 def test_a_sample_is_copied_padded_and_read_by_numpy() -> None:
     numpy = pytest.importorskip("numpy")
     sample = qwen3().encode(AGENT, tools=TOOLS)
@@ -237,47 +245,6 @@ def test_a_prompt_read_back_marks_the_same() -> None:
         assert thinking or text[found.start : found.end] == spelt(chat, sample)
 
 
-def test_a_conversation_keeps_the_ids_that_were_sampled() -> None:
-    chat = qwen3()
-    conversation = chat.conversation([QUESTION])
-    given = conversation.ids
-    stop = chat.tokenizer.token_to_id("<|im_end|>")
-    odd = [*chat.tokenizer.encode("<").ids, *chat.tokenizer.encode("think>").ids, stop]
-    assert chat.tokenizer.decode(odd, skip_special_tokens=False) == "<think><|im_end|>"
-    wrote = {"role": "assistant", "content": "<think>"}
-    plain = chatparsers.load("{% for m in messages %}[{{ m.role }}]{{ m.content }}<|im_end|>{% endfor %}")
-    assert plain.tokenizer is None
-    held = chatparsers.load(plain.template().source, tokenizer=chat.tokenizer).conversation([QUESTION])
-    before = held.ids
-    prefix = chat.tokenizer.encode("[assistant]").ids
-    grown = held.append(wrote, QUESTION, wrote=[*prefix, *odd])
-    assert not grown.rewritten and grown.kept_ids == len(before) + len(prefix) + len(odd)
-    assert held.ids[: grown.kept_ids] == [*before, *prefix, *odd]
-    held.append({"role": "user", "content": "More"})
-    assert held.ids[: grown.kept_ids] == [*before, *prefix, *odd]
-    assert chat.tokenizer.decode(held.ids, skip_special_tokens=False) == held.text
-    assert given == conversation.ids
-
-
-@pytest.mark.parametrize("name", ["qwen3", "gemma-4"])
-def test_calls_of_one_tool_have_each_a_name(name: str) -> None:
-    chat = chat_of(OWN / f"{name}.jinja")
-    calls = [
-        {
-            "id": f"call0000{n}",
-            "type": "function",
-            "function": {"name": "get_weather", "arguments": {"city": c}},
-        }
-        for n, c in enumerate(("Oslo", "Rome"))
-    ]
-    told = [{"role": "tool", "tool_call_id": call["id"], "content": "4"} for call in calls]
-    sample = chat.encode(
-        [QUESTION, {"role": "assistant", "content": "", "tool_calls": calls}, *told], tools=TOOLS
-    )
-    names = [id for id, kind in zip(sample.ids, sample.kinds, strict=True) if kind == Kind.CALL]
-    assert chat.tokenizer.decode(names) == "get_weather" * 2
-
-
 def test_a_text_that_the_template_moved_is_no_other_answers() -> None:
     """Gemma's template writes the text beside a call after the call's result."""
     source = (
@@ -293,19 +260,6 @@ def test_a_text_that_the_template_moved_is_no_other_answers() -> None:
     sample = chat.encode([QUESTION, asked, RESULT, {"role": "assistant", "content": "It is cold"}])
     assert spelt(chat, sample).endswith("It is cold<turn|>") and "Let me see" not in spelt(chat, sample)
     assert 1 in sample.left_out
-
-
-def test_an_empty_result_is_no_answer() -> None:
-    """Apertus writes results between brackets after the call, and the answer goes on behind them."""
-    chat = chat_of(OWN / "apertus.jinja")
-    answer = {"role": "assistant", "content": "It is cold"}
-    for content in ("4", ""):
-        sample = chat.encode(
-            [QUESTION, {**CALL, "reasoning_content": ""}, {**RESULT, "content": content}, answer], tools=TOOLS
-        )
-        call, words = spelt(chat, sample).split("<|tools_suffix|>")
-        assert call.startswith("<|tools_prefix|>") and words.endswith("It is cold<|assistant_end|>")
-        assert "[" not in words and not sample.left_out
 
 
 def test_a_short_system_text_is_where_the_template_writes_it() -> None:

@@ -8,8 +8,9 @@ import math
 import pickle
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -65,6 +66,94 @@ QWEN_RESULT = (
 )
 
 
+USER_NEXT = "<|im_start|>user\nAnd now?"
+HERMES_CALL, STOP = HERMES % ARGUMENTS, "<|im_end|>"
+GLM_CALL = "\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>"
+GLM_RESULT = "<|observation|>\n<tool_response>"
+
+
+class Trap(NamedTuple):
+    """What is sampled, how what follows it begins, and what differs from the template. ``counts``: what counts, if
+    that is not all that was sampled. What follows are results of the calls, else `NEXT`."""
+
+    said: str
+    follows: str
+    differs: tuple[str, ...] = ()
+    template: str = "qwen3"
+    counts: str | None = None
+    content: str = ""
+    then: tuple[dict[str, Any], ...] = (NEXT,)
+    request: dict[str, Any] = {}  # noqa: RUF012  # nothing changes it
+
+
+TRAPS: dict[str, Trap] = {
+    **{
+        f"arguments that are spelt {given}": Trap(HERMES % given + STOP, QWEN_RESULT)
+        for given in ('{"city":"Oslo","days":3}', '{ "days" : 3,\n "city" : "Oslo" }', '{"city": Oslo')
+    },
+    "a call that could not be read": Trap(
+        "<tool_call>\nget the weather\n</tool_call>" + STOP,
+        "\n" + USER_NEXT,
+        content="<tool_call>\nget the weather\n</tool_call>",
+    ),
+    "a thought that the template trims": Trap(
+        f"<think>\n\n\n Hm. \n\n\n</think>\n\n{HERMES_CALL}{STOP}", QWEN_RESULT
+    ),
+    "text after a call": Trap(f"{HERMES_CALL}\nLet us see.{STOP}", QWEN_RESULT, content="Let us see."),
+    "a late system message": Trap(
+        "No." + STOP,
+        "\n<|im_start|>system\nBe brief.",
+        content="No.",
+        then=({"role": "system", "content": "Be brief."}, NEXT),
+    ),
+    "a stop that the engine left out": Trap("No.", f"{STOP}\n{USER_NEXT}", content="No."),
+    "a stop that the engine left out, and that counts": Trap(
+        "No.", f"{STOP}\n{USER_NEXT}", counts="No." + STOP, content="No.", request={"count_stop": True}
+    ),
+    "a stop that was sampled twice": Trap(
+        "No." + STOP + STOP, "\n" + USER_NEXT, ("dropped",), counts="No." + STOP, content="No."
+    ),
+    "a turn behind the stop": Trap(
+        f"No.{STOP}\n<|im_start|>user\nYes!{STOP}",
+        "\n" + USER_NEXT,
+        ("dropped",),
+        counts="No." + STOP,
+        content="No.",
+    ),
+    "another stop of the model": Trap("No.<|endoftext|>", "\n" + USER_NEXT, ("stop",), content="No."),
+    "a stop that the history spells otherwise": Trap(
+        "<|channel|>final<|message|>No.<|return|>",
+        "<|start|>user<|message|>And now?",
+        ("stop",),
+        "gpt-oss",
+        content="No.",
+    ),
+    "a stop that is the next header": Trap(
+        GLM_CALL + "<|observation|>", GLM_RESULT.removeprefix("<|observation|>"), template="glm-4-5"
+    ),
+    "no stop before the next header": Trap(GLM_CALL, GLM_RESULT, template="glm-4-5"),
+    "a stop that is another header": Trap(GLM_CALL + "<|user|>", GLM_RESULT, ("stop",), "glm-4-5"),
+    "a stop before the next header": Trap(GLM_CALL + "<|endoftext|>", GLM_RESULT, ("stop",), "glm-4-5"),
+    "an empty thought by the prompt": Trap(
+        "No." + STOP, "\n" + USER_NEXT, ("prompt",), content="No.", request={"thinking": False}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TRAPS)
+def test_what_was_sampled_stays_and_counts(case: str) -> None:
+    trap = TRAPS[case]
+    made = rollout(trap.template, **trap.request)
+    message = say(made, trap.template, trap.said, finish_reason="stop")
+    assert message.content.strip() == trap.content
+    assert added(made, trap.template, *(results(message) or trap.then)).startswith(trap.follows)
+    assert not made.breaks and tuple(one.what for one in made.differs) == trap.differs
+    (sample,) = made.samples()
+    counted = [id for id, mask in zip(sample.ids, sample.loss_mask, strict=True) if mask]
+    assert counted == ids_of(trap.template, trap.said if trap.counts is None else trap.counts)
+    assert "Yes!" not in made.text
+
+
 def test_ids_that_are_not_canonical_stay() -> None:
     special = ("<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<think>", "</think>")
     from tokenizers import Tokenizer, models
@@ -86,33 +175,6 @@ def test_ids_that_are_not_canonical_stay() -> None:
     made.sampled([*letters, tokenizer.token_to_id("<|im_end|>")])
     made.append(NEXT)
     assert made.ids[: len(given) + 6] == [*given, *letters, tokenizer.token_to_id("<|im_end|>")]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    ['{"city":"Oslo","days":3}', '{ "days" : 3,\n "city" : "Oslo" }', '{"city": "Oslo", "days": 3}'],
-)
-def test_arguments_stay_as_they_were_spelt(arguments: str) -> None:
-    made = rollout("qwen3")
-    message = say(made, "qwen3", HERMES % arguments + "<|im_end|>")
-    assert added(made, "qwen3", *results(message)) == QWEN_RESULT
-    assert not made.breaks and arguments in made.text
-
-
-def test_arguments_that_are_no_json() -> None:
-    made = rollout("qwen3")
-    message = say(made, "qwen3", HERMES % '{"city": Oslo' + "<|im_end|>")
-    assert not message.complete and [call.name for call in message.tool_calls] == ["get_weather"]
-    assert added(made, "qwen3", *results(message)) == QWEN_RESULT
-
-
-def test_a_call_that_could_not_be_read_stays_as_text() -> None:
-    made = rollout("qwen3")
-    message = say(made, "qwen3", "<tool_call>\nget the weather\n</tool_call><|im_end|>")
-    assert not message.tool_calls
-    error = {"role": "user", "content": "Error: no call could be read."}
-    assert "Error: no call" in added(made, "qwen3", error)
-    assert "get the weather" in made.text
 
 
 DROPPING = [
@@ -195,24 +257,6 @@ def made_thinking(chat: Any) -> bool | None:
     return True if chat.template().probe().thinking_switches else None
 
 
-def test_the_first_dropped_thought_warns_and_names_the_other_history() -> None:
-    made = rollout("qwen3")
-    say(made, "qwen3", "<think>\nHm.\n</think>\n\nNo.<|im_end|>")
-    with pytest.warns(UserWarning, match="history='exact'"):
-        made.append(NEXT)
-
-
-def test_an_empty_thought_by_the_prompt_is_not_counted() -> None:
-    made = rollout("qwen3", thinking=False)
-    assert made.turn.prefix.startswith("<think>")
-    say(made, "qwen3", "No.<|im_end|>")
-    made.append(NEXT)
-    assert not made.breaks and [d.what for d in made.differs] == ["prompt"]
-    sample = made.samples()[0]
-    counted = [id for id, mask in zip(sample.ids, sample.loss_mask, strict=True) if mask]
-    assert counted == ids_of("qwen3", "No.<|im_end|>")
-
-
 def test_an_answer_that_the_prompt_began() -> None:
     chat = chat_of(OWN / "qwen3.jinja")
     begun = {"role": "assistant", "content": "It is"}
@@ -250,19 +294,21 @@ def test_a_call_that_the_prompt_began() -> None:
         ("<think>\nI think", "\n</think>\n\n<|im_end|>"),
         (HERMES[:40], "<|im_end|>"),
         ("Half a sent", "<|im_end|>"),
+        ("Half a character: 😀", "<|im_end|>"),
     ],
 )
 def test_an_answer_cut_off_by_length(text: str, closer: str) -> None:
     made = rollout("qwen3", history="exact", count_stop=True)
-    message = say(made, "qwen3", text, finish_reason="length")
+    ids = ids_of("qwen3", text)[: -2 if "😀" in text else None]
+    message = made.sampled(ids, finish_reason="length")
     assert not message.complete and made.samples()[0].truncated
-    assert made.ids[-1] == ids_of("qwen3", text)[-1]  # nothing stands behind it
+    assert made.ids[-1] == ids[-1]  # nothing stands behind it
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         behind = added(made, "qwen3", NEXT)
     assert behind.startswith(closer + "\n<|im_start|>user\nAnd now?")
     sample = made.samples()[0]
-    assert sample.counted == len(ids_of("qwen3", text)) and not sample.truncated
+    assert sample.counted == len(ids) and not sample.truncated
 
 
 @pytest.mark.parametrize("name", ["qwen3", "glm-4-5", "kimi-k2", "qwen3-coder"])
@@ -284,15 +330,6 @@ def test_a_call_that_was_cut_off_is_answered_with_an_error(name: str) -> None:
         warnings.simplefilter("ignore")
         behind = added(made, name, *results(message, "Error: the call was cut off."))
     assert "Error: the call was cut off." in behind and "Ro" not in behind and made.ids[: len(held)] == held
-
-
-def test_a_cut_within_a_character() -> None:
-    made = rollout("qwen3")
-    smile = ids_of("qwen3", "😀")
-    made.sampled(smile[:2], finish_reason="length")
-    given = made.ids
-    made.append(NEXT)
-    assert made.ids[: len(given)] == given
 
 
 def test_a_partial_rollout_goes_on_with_the_same_answer() -> None:
@@ -320,54 +357,11 @@ def test_ids_that_the_host_forced_are_not_counted() -> None:
         rollout("qwen3").sampled(rest, logprobs=[0.0])
 
 
-def test_a_stop_that_the_engine_left_out() -> None:
-    for count in (False, True):
-        made = rollout("qwen3", count_stop=count)
-        say(made, "qwen3", "No.", finish_reason="stop")
-        assert added(made, "qwen3", NEXT).startswith("<|im_end|>\n<|im_start|>user")
-        assert made.samples()[0].counted == len(ids_of("qwen3", "No.")) + count
-
-
-def test_a_stop_that_was_sampled_twice_and_a_turn_behind_it() -> None:
-    made = rollout("qwen3")
-    say(made, "qwen3", "No.<|im_end|><|im_end|>")
-    assert made.differs[0].what == "dropped" and made.ids[-1] == ids_of("qwen3", "<|im_end|>")[0]
-    made = rollout("qwen3")
-    faked = "<|im_end|>\n<|im_start|>user\nYes!<|im_end|>"
-    message = say(made, "qwen3", "No." + faked)
-    assert message.content == "No." and "Yes!" not in made.text
-
-
-def test_another_stop_of_the_model_stays() -> None:
-    made = rollout("qwen3")
-    say(made, "qwen3", "No.<|endoftext|>")
-    assert added(made, "qwen3", NEXT).startswith("\n<|im_start|>user")
-    assert [(d.what, d.held, d.shown) for d in made.differs] == [("stop", "<|endoftext|>", "<|im_end|>")]
-
-
-def test_a_stop_that_the_history_spells_otherwise_stays() -> None:
-    made = rollout("gpt-oss")
-    say(made, "gpt-oss", "<|channel|>final<|message|>No.<|return|>")
-    assert added(made, "gpt-oss", NEXT).startswith("<|start|>user<|message|>And now?")
-    assert [(d.what, d.held) for d in made.differs] == [("stop", "<|return|>")]
-
-
 def test_a_channels_end_is_no_stop() -> None:
     made = rollout("gpt-oss")
     say(made, "gpt-oss", "<|channel|>analysis<|message|>Hm.<|end|>")
     message = say(made, "gpt-oss", "<|start|>assistant<|channel|>final<|message|>No.<|return|>")
     assert (message.reasoning, message.content) == ("Hm.", "No.") and not made.differs
-
-
-@pytest.mark.parametrize("stop", ["<|observation|>", "<|user|>", "<|endoftext|>", ""])
-def test_a_stop_that_is_the_next_header(stop: str) -> None:
-    made = rollout("glm-4-5")
-    call = "\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>"
-    message = say(made, "glm-4-5", call + stop, finish_reason="stop")
-    behind = added(made, "glm-4-5", *results(message))
-    header = "\n<tool_response>" if stop == "<|observation|>" else "<|observation|>\n<tool_response>"
-    assert behind.startswith(header) and "<|endoftext|>" not in behind
-    assert [d.what for d in made.differs] == (["stop"] if stop in ("<|user|>", "<|endoftext|>") else [])
 
 
 def test_a_stop_that_opens_each_result(real_templates: list[Path]) -> None:
@@ -489,27 +483,6 @@ def test_a_sample_knows_where_images_stand(name: str, real_templates: list[Path]
         assert texts == [PLACED[name]] * 2
         assert not any(mask for found in one.placeholders for mask in one.loss_mask[found.start : found.end])
         assert spelt(chat.tokenizer, one.ids[: one.placeholders[0].start]).rstrip().endswith("but")
-
-
-def test_a_thought_that_the_template_trims() -> None:
-    made = rollout("qwen3")
-    message = say(made, "qwen3", "<think>\n\n\n Hm. \n\n\n</think>\n\n" + HERMES % ARGUMENTS + "<|im_end|>")
-    assert added(made, "qwen3", *results(message)) == QWEN_RESULT
-    assert not made.breaks and "\n\n\n Hm. \n\n\n" in made.text
-
-
-def test_text_after_a_call() -> None:
-    made = rollout("qwen3")
-    message = say(made, "qwen3", HERMES % ARGUMENTS + "\nLet us see.<|im_end|>")
-    assert message.tool_calls and "Let us see." in message.content
-    assert added(made, "qwen3", *results(message)) == QWEN_RESULT and not made.breaks
-
-
-def test_a_late_system_message() -> None:
-    made = rollout("qwen3")
-    say(made, "qwen3", "No.<|im_end|>")
-    behind = added(made, "qwen3", {"role": "system", "content": "Be brief."}, NEXT)
-    assert "Be brief." in behind
 
 
 def test_a_system_message_that_the_template_moves(shared_dir: Path) -> None:
@@ -634,11 +607,6 @@ def test_two_hundred_turns_without_a_break() -> None:
     chat = chat_of(OWN / "qwen3.jinja")
     assert made.text == chat.prepare(made.messages, tools=TOOLS).prompt
     assert len({call["id"] for m in made.messages for call in m.get("tool_calls", ())}) == 200
-
-
-def test_nothing_counted_is_left_out_with_a_warning() -> None:
-    with pytest.warns(UserWarning, match="no id in them counts"):
-        assert rollout("qwen3").samples() == []
 
 
 @pytest.mark.parametrize(
@@ -809,9 +777,11 @@ def test_a_break_names_what_the_template_does(shown: str, called: bool) -> None:
         function = {"name": "get_weather", "arguments": '{"city": "Oslo"}'}
         said["tool_calls"] = [{"id": "call00000", "type": "function", "function": function}]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # of tools that such a template does not show
         made = chat.rollout([ASK], tools=TOOLS)
         message = made.said(said)
+    dropped = REASONS[shown] == "thought"
+    with pytest.warns(UserWarning, match="history='exact'") if dropped else nullcontext():
         made.append(*(results(message) if called else [NEXT]))
     (found,) = made.breaks
     assert found.reason == REASONS[shown] and "I look." in found.held
@@ -823,6 +793,8 @@ def test_a_thought_that_was_cut_off_is_dropped_or_stays(shown: str) -> None:
     """An answer that was nothing but a thought: a template that writes none of it drops the thought."""
     chat = rewriting(shown)
     made = chat.rollout([ASK])
+    with pytest.warns(UserWarning, match="no id in them counts"):
+        assert made.samples() == []
     made.sampled(chat.tokenizer.encode("<think>\nHm.").ids, finish_reason="length")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -75,14 +75,9 @@ class TestPolyfilledTools:
     @pytest.mark.parametrize(
         ("name", "format"),
         [
-            ("Hermes-3-Llama-3.1-8B.Q4_K_M", "hermes-2-pro"),
             ("Qwen2.5-7B-Instruct-Q4_K_M", "qwen3"),
             ("Qwen3-Coder-30B-A3B-Instruct", "qwen3-coder"),
-            ("devstral_latest", "ministral-3"),
-            ("c4ai-command-r-plus-08-2024", "command-r-plus"),
-            ("c4ai-command-r7b-12-2024", "command-r7b"),
             ("my-own-finetune", "content-only"),
-            ("TinyLlama-1.1B-Chat-v1.0", "content-only"),
         ],
     )
     def test_the_models_name_tells_its_format(self, tmp_path: Path, name: str, format: str) -> None:
@@ -147,14 +142,9 @@ class TestStops:
         ],
     )
     def test_they_are_what_the_template_writes(self, source: str, stops: tuple[str, ...]) -> None:
-        wanted = stops if "[eos]" in stops else (*stops, "[eos]")
-        assert chatparsers.load(source, eos_token="[eos]").format.stops == wanted
-
-    def test_a_turn_ends_there(self) -> None:
-        turn = chatparsers.load(
-            "{% for m in messages %}### {{ m.role }}\n{{ m.content }}\n\n{% endfor %}"
-        ).prepare(USER)
-        assert turn.parse("It rains.\n\n### user\nWhat?").content == "It rains."
+        chat = chatparsers.load(source, eos_token="[eos]")
+        assert chat.format.stops == (stops if "[eos]" in stops else (*stops, "[eos]"))
+        assert chat.prepare(USER).parse(f"It rains.{stops[0]}\nWhat?").content == "It rains."
 
     def test_a_formats_own_stay(self, own: Path) -> None:
         assert chatparsers.load(own / "llama-3-x.jinja").format.stops == (

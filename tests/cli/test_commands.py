@@ -38,6 +38,10 @@ def test_render(run: Run, template: Path, messages: Path, tools: Path) -> None:
     assert ran.out == chat.prepare(MESSAGES, add_generation_prompt=False).prompt
     ran = run("render", "--template", template, "--messages", "-", stdin=json.dumps({"messages": MESSAGES}))
     assert ran.out == chat.prepare(MESSAGES).prompt
+    thinks = template.parent / "qwen3.jinja"
+    for flag, thinking in (("off", False), ("on", True)):
+        ran = run("render", "--template", thinks, "--messages", messages, "--thinking", flag)
+        assert ran.out == chatparsers.load(thinks).prepare(MESSAGES, thinking=thinking).prompt
 
 
 def test_render_with_the_files_of_a_model(run: Run, tmp_path: Path, messages: Path) -> None:
@@ -50,15 +54,6 @@ def test_render_with_the_files_of_a_model(run: Run, tmp_path: Path, messages: Pa
         assert run("render", "--template", source, "--messages", messages).out == f"<s>{asked}</s>"
     ran = run("render", "--template", config, "--messages", messages, "--bos-token", "B", "--eos-token", "")
     assert ran.out == f"B{asked}"
-
-
-def test_thinking(run: Run, tmp_path: Path, messages: Path) -> None:
-    template = Path(__file__).parents[1] / "templates_own" / "qwen3.jinja"
-    off, on, free = (
-        run("render", "--template", template, "--messages", messages, *more).out
-        for more in (("--thinking", "off"), ("--thinking", "on"), ())
-    )
-    assert off != on and free in (off, on)
 
 
 def test_detect(run: Run, template: Path, tmp_path: Path) -> None:
@@ -95,9 +90,13 @@ def test_a_template_that_no_format_explains(run: Run, tmp_path: Path) -> None:
 
 def test_inspect(run: Run, template: Path) -> None:
     ran = run("inspect", template)
-    assert ran.status == 0
-    assert any(line.split() == ["format", "qwen3-coder"] for line in ran.out.splitlines())
-    assert "<|im_end|>" in ran.out
+    assert ran.status == 0 and "<|im_end|>" in ran.out
+    lines = ran.out.splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["format", "score"], "the answer comes first"
+    assert lines[0].split() == ["format", "qwen3-coder"]
+    assert any(line.startswith("thinking  ") and line.endswith("no switch") for line in lines)
+    lacks = next(line for line in lines if line.startswith("lacks"))
+    assert "images" in lacks and "tool calls" not in lacks
     record = run("inspect", "--json", template).json()
     assert record["format"] == "qwen3-coder"
     assert run("inspect", "--json", "--format", "hermes-2-pro", template).json()["format"] == "hermes-2-pro"
@@ -158,38 +157,25 @@ def test_the_table_in_a_file(run: Run, tmp_path: Path) -> None:
     refused(run("formats", "--check", put(tmp_path / "none.md", "# Formats\n")), "<!-- formats: begin -->")
     refused(run("formats", "--check", tmp_path / "absent.md"), "no such file")
     refused(run("formats", "--check", fresh, "--json"), "not allowed with")
+    page = Path(chatparsers.__file__).parents[1] / "docs" / "models.md"  # not beside an installed package
+    assert not page.is_file() or run("formats", "--check", page).status == 0
 
 
-def test_the_page_has_the_table(run: Run) -> None:
-    page = Path(chatparsers.__file__).parents[1] / "docs" / "models.md"
-    if not page.is_file():
-        pytest.skip("the docs are not beside the package: this is an installed one")
-    assert run("formats", "--check", page).status == 0
-
-
-def test_help_and_version(run: Run) -> None:
+def test_help_with_examples_that_are_right_and_the_version(run: Run) -> None:
     ran = run("--help")
     assert ran.status == 0
-    for command in ("demo", "parse", "grammar", "render", "detect", "inspect", "formats"):
-        assert command in ran.out
+    assert re.findall(r"^    (\w+) ", ran.out, re.M) == [*EXAMPLES]
+    for command, examples in EXAMPLES.items():
         helped = run(command, "--help")
         assert helped.status == 0 and helped.out.startswith(f"usage: chatparsers {command}")
+        for example in examples:
+            assert f"\n  {example}\n" in helped.out
+            words = shlex.split(example.rpartition("| ")[2].partition(" > ")[0])
+            build_parser().parse_args(words[1:])
+    assert "examples:" not in run("grammar", "check", "--help").out, "`check` has none of its own"
     assert run("--version").out.startswith(
         f"chatparsers {chatparsers.__version__} ({chatparsers.CORE} core; "
     )
-
-
-def test_each_command_has_two_examples_that_are_right(run: Run) -> None:
-    listed = re.findall(r"^    (\w+) ", run("--help").out, re.M)
-    assert listed == [*EXAMPLES]
-    assert "examples:" not in run("grammar", "check", "--help").out, (
-        "those of the command `check` are not its own"
-    )
-    for name, examples in EXAMPLES.items():
-        assert all(f"\n  {example}\n" in run(name, "--help").out for example in examples)
-        for example in examples:
-            command = example.rpartition("| ")[2].partition(" > ")[0]
-            build_parser().parse_args(shlex.split(command)[1:])
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -279,14 +265,6 @@ def test_the_script_is_this_function() -> None:
     assert [script.load() for script in scripts] == [cli.main]
 
 
-def test_inspect_answers_first(run: Run, template: Path) -> None:
-    lines = run("inspect", template).out.splitlines()
-    assert [line.split("  ")[0] for line in lines[:2]] == ["format", "score"]
-    assert any(line.startswith("thinking  ") and line.endswith("no switch") for line in lines)
-    lacks = next(line for line in lines if line.startswith("lacks"))
-    assert "images" in lacks and "tool calls" not in lacks
-
-
 def test_inspect_of_a_conversation(run: Run, template: Path, tmp_path: Path, tools: Path) -> None:
     half = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     found = run("inspect", template, "--messages", put(tmp_path / "m.json", half), "--json").json()
@@ -303,16 +281,6 @@ def test_inspect_of_a_difference(run: Run, template: Path) -> None:
     assert ran.status == 1 and "format: qwen3-coder -> qwen3" in ran.out.splitlines()
     found = json.loads(run("inspect", template, "--diff", other, "--json").out)
     assert found["reasoning"] == [False, True]
-
-
-def test_parse_says_that_a_call_is_not_read(run: Run, tmp_path: Path, tools: Path) -> None:
-    call = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
-    file = put(tmp_path / "answer.txt", call)
-    ran = run("parse", "--format", "qwen3", file)
-    assert ran.json()["content"] == call
-    assert "tools-not-given" in ran.err and "get_weather" in ran.err and "--tools FILE" in ran.err
-    assert run("parse", "--format", "qwen3", "--tools", tools, file).err == ""
-    assert run("parse", "--format", "qwen3", put(tmp_path / "plain.txt", "<tool_call> is a tag")).err == ""
 
 
 def test_a_model_without_a_template(run: Run, tmp_path: Path, messages: Path) -> None:

@@ -133,11 +133,3 @@ def test_a_mistake_is_one_line(
     if content is not None:  # the last name of a file in the command
         put(tmp_path / [word for word in argv if "." in word and word != str(template)][-1], content)
     assert refused(run(*argv, stdin="x"), *words).isprintable()
-
-
-def test_content_that_the_template_may_not_take_is_no_error_of_ours(
-    run: Run, tmp_path: Path, template: Path
-) -> None:
-    file = put(tmp_path / "m.json", [{"role": "user", "content": 7}])
-    ran = run("render", "--template", template, "--messages", file)
-    assert "Traceback" not in ran.err and "of chatparsers itself" not in ran.err

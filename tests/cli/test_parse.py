@@ -22,21 +22,16 @@ CODER = (
 )
 
 
-def test_a_message_as_json(run: Run, tools: Path) -> None:
-    message = run("parse", "--format", "hermes-2-pro", "--tools", tools, stdin=CALL).json()
+def test_a_message_as_json(run: Run, tools: Path, tmp_path: Path) -> None:
+    """Of a file and of standard input, at once and in pieces."""
+    options = ("parse", "--format", "hermes-2-pro", "--tools", tools)
+    message = run(*options, stdin=CALL).json()
+    for more in ((put(tmp_path / "output.txt", CALL),), ("-",), ("--pieces", 1), ("--pieces", 7)):
+        assert run(*options, *more, stdin=CALL).json() == message
     expected = chatparsers.get_format("hermes-2-pro").bind(tools=TOOLS, id_seed="").parse(CALL)
     assert message == json.loads(json.dumps(expected.to_dict()))
     assert message["content"] == "Hm." and message["complete"] is True
     assert message["tool_calls"][0]["arguments"] == '{"city": "Ærø \\u2713"}'
-
-
-def test_a_file_or_standard_input(run: Run, tools: Path, tmp_path: Path) -> None:
-    file = put(tmp_path / "output.txt", CALL)
-    printed = {
-        run("parse", "--format", "hermes-2-pro", "--tools", tools, *more, stdin=CALL).out
-        for more in ((file,), ("-",), (), ("--pieces", 1), ("--pieces", 7))
-    }
-    assert len(printed) == 1
 
 
 def test_line_ends_and_marks_stay_as_they_are(run: Run, tmp_path: Path) -> None:
@@ -167,14 +162,6 @@ def test_token_ids(run: Run, tools: Path, tmp_path: Path) -> None:
     )
 
 
-def test_strict(run: Run, tools: Path) -> None:
-    broken = '<tool_call>\n{"name": "get_weather", "arguments": {"city": oslo}}'
-    options = ("parse", "--format", "hermes-2-pro", "--tools", tools)
-    message = run(*options, stdin=broken).json()
-    assert message["complete"] is False and message["diagnostics"]
-    refused(run(*options, "--strict", stdin=broken), "at character", "expected")
-
-
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
 def test_rubbish_is_refused(run: Run, spawn: Run, stream: list[str]) -> None:
     rubbish = bytes(range(256)) * 3
@@ -207,16 +194,20 @@ def test_a_closed_pipe_says_nothing(tools: Path) -> None:
 
 
 def test_what_is_broken_or_cut_off_is_said_with_its_place(run: Run, tools: Path) -> None:
+    options = ("parse", "--format", "hermes-2-pro", "--tools", tools)
     for more in (("--openai",), ()):
-        ran = run("parse", "--format", "hermes-2-pro", "--tools", tools, *more, stdin=CALL[:-20])
+        ran = run(*options, *more, stdin=CALL[:-20])
         assert ran.status == 0 and ran.err.startswith("chatparsers: truncated at character ")
-        ran = run(
-            "parse", "--format", "hermes-2-pro", "--tools", tools, *more, stdin=CALL.replace("}}", "} 5}")
-        )
+        ran = run(*options, *more, stdin=CALL.replace("}}", "} 5}"))
         assert ran.err.startswith("chatparsers: malformed at character ") and ran.err.count("\n") == 1
-        assert run("parse", "--format", "hermes-2-pro", "--tools", tools, *more, stdin=CALL).err == ""
+        assert run(*options, *more, stdin=CALL).err == ""
+    message = run(*options, stdin=CALL[:-20]).json()
+    assert message["complete"] is False and message["diagnostics"]
+    refused(run(*options, "--strict", stdin=CALL[:-20]), "at character", "expected")
     ran = run("parse", "--format", "hermes-2-pro", stdin=CALL)
+    assert ran.json()["content"] == CALL
     assert "tools-not-given" in ran.err and "'get_weather'" in ran.err and "say --tools FILE" in ran.err
+    assert run("parse", "--format", "hermes-2-pro", stdin="<tool_call> is a tag").err == ""
 
 
 def test_json_lines(run: Run, tools: Path, tmp_path: Path) -> None:

@@ -34,24 +34,17 @@ def broken() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("broken")
-def test_detection_tells_it_by_name_and_goes_on() -> None:
+def test_it_is_told_where_it_is_asked_for_and_the_rest_goes_on() -> None:
+    """The error comes when the format is looked up or a model is loaded with it, not in the first stream."""
     found = chatparsers.detect(TEMPLATE)
     assert found.name == "hermes-2-pro"
     [line] = [line for line in found.evidence if "acme-broken" in line]
     assert line.startswith("acme-broken is left out: ") and TOLD in line
-
-
-@pytest.mark.usefixtures("broken")
-def test_it_is_told_where_it_is_asked_for() -> None:
-    """The error comes when the format is looked up or a model is loaded with it, not in the first stream."""
-    with pytest.raises(DefinitionError) as found:
-        get_format("acme-broken")
-    assert TOLD in str(found.value)
-    with pytest.raises(DefinitionError) as loaded:
-        chatparsers.load(TEMPLATE, format="acme-broken")
-    assert TOLD in str(loaded.value)
-
-
-@pytest.mark.usefixtures("broken")
-def test_a_listing_still_has_it() -> None:
+    for ask in (
+        lambda: get_format("acme-broken"),
+        lambda: chatparsers.load(TEMPLATE, format="acme-broken"),
+    ):
+        with pytest.raises(DefinitionError) as error:
+            ask()
+        assert TOLD in str(error.value)
     assert "acme-broken" in [info.name for info in chatparsers.list_formats()]

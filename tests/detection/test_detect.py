@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import TemplateError, detect, load
+from chatparsers import detect, load
 from chatparsers.detection.shown import CONTENT_ONLY
-from chatparsers.registry import get_format
 from chatparsers.templates.jinja.environment import environment
-from chatparsers.templates.probe.edges import opening
 
 HERE = Path(__file__).parent
 OWN = sorted((HERE.parent / "templates_own").glob("*.jinja"))
@@ -220,22 +218,3 @@ print(json.dumps([found.name, found.score, sorted(opened)]))"""
     assert json.loads(done.stdout) == ["qwen3", 1.0, ["config.json", "tokenizer_config.json"]]
     found = detect(tmp_path)
     assert load(tmp_path).detection == found
-
-
-def test_no_template() -> None:
-    with pytest.raises(TemplateError, match="line 1"):
-        detect("{% if %}")
-
-
-@pytest.mark.parametrize(
-    ("name", "prompt", "prefix"),
-    [
-        ("qwen3", "<|im_start|>assistant\n", ""),
-        ("qwen3", "<|im_start|>assistant\n<think>\n", "<think>\n"),
-        ("qwen3", "<|im_start|>assistant\n<think>\n\n</think>\n\n", "<think>\n\n</think>\n\n"),
-        ("gpt-oss", "<|start|>assistant", "<|start|>assistant"),
-        ("functionary-v3-2", "<|start_header_id|>assistant<|end_header_id|>\n\n>>>", ">>>"),
-    ],
-)
-def test_prompt_prefix(name: str, prompt: str, prefix: str) -> None:
-    assert opening(get_format(name), prompt) == prefix

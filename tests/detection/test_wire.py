@@ -36,6 +36,12 @@ TAGGED = (
 )
 LISTED = "{% if m.tool_calls %}{{ m.tool_calls | map(attribute='function') | list | tojson }}{% endif %}"
 
+NAMED_TWICE = (
+    "{% for tool in tools or [] %}<tool>{{ tool | tojson }}</tool>{% endfor %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}$CALL${% endfor %}<|over|>"
+    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
 # A format that cuts reasoning out of past answers, as DeepSeek R1's templates do.
 KEPT = "{{- message.content }}"
 CUT = "{{- message.content.split('</think>')[-1] }}"
@@ -62,23 +68,28 @@ def test_calls_of_one_family_under_the_headers_of_another() -> None:
     assert (message.content, [c.name for c in message.tool_calls]) == ("Hm.", ["f"])
 
 
-def test_calls_that_the_template_prints_as_plain_text_are_read_as_it_prints_them() -> None:
-    found = detect(NAMED_TWICE.replace("$CALL$", "{{ m.tool_calls | tojson if loop.first }}"))
-    assert (found.name, found.score) == ("auto:json-native", 1.0)
-
-
 @pytest.mark.parametrize(
-    "calls",
+    "source",
     [
-        pytest.param(LISTED, id="a bare list, which some formats read leniently"),
-        pytest.param(TAGGED.replace('", "', '","'), id="no white space in the JSON"),
-        pytest.param(TAGGED.replace("{{ '\\n</tool_call>' }}", "</tool_call>"), id="no line break"),
+        pytest.param(
+            LLAMA_HEADERS.replace("$CALLS$", LISTED), id="a bare list, which some formats read leniently"
+        ),
+        pytest.param(
+            LLAMA_HEADERS.replace("$CALLS$", TAGGED.replace('", "', '","')), id="no white space in the JSON"
+        ),
+        pytest.param(
+            LLAMA_HEADERS.replace("$CALLS$", TAGGED.replace("{{ '\\n</tool_call>' }}", "</tool_call>")),
+            id="no line break",
+        ),
+        pytest.param(
+            NAMED_TWICE.replace("$CALL$", "{{ m.tool_calls | tojson if loop.first }}"), id="plain text"
+        ),
     ],
 )
-def test_a_format_that_would_write_the_call_otherwise_is_not_taken(calls: str) -> None:
+def test_a_format_that_would_write_the_call_otherwise_is_not_taken(source: str) -> None:
     """It would read the call, but its grammar would keep the model from writing it."""
-    found = detect(LLAMA_HEADERS.replace("$CALLS$", calls))
-    assert found.name == "auto:json-native", found
+    found = detect(source)
+    assert (found.name, found.score) == ("auto:json-native", 1.0), found
     assert found.format is not None
 
 
@@ -223,11 +234,6 @@ def test_a_format_without_calls_is_not_asked_for_them() -> None:
     assert "drops" not in " ".join(found.evidence)
 
 
-NAMED_TWICE = (
-    "{% for tool in tools or [] %}<tool>{{ tool | tojson }}</tool>{% endfor %}"
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}$CALL${% endfor %}<|over|>"
-    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
 ELEMENTS = (
     '<use name="{{ c.function.name }}">{% for key, value in c.function.arguments.items() %}'
     "<{{ key }}>{{ value if value is string else value | tojson }}</{{ key }}>{% endfor %}</use>"

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import get_format
-from chatparsers.formats import FormatRef, _catalog, _generate
-from chatparsers.formats._generate import catalog_text, collect, main, page_text, table
+from chatparsers.formats import FormatRef, _generate
+from chatparsers.formats._generate import catalog_text, collect, main
 
 HEADER = """\
 from chatparsers.core.format import Format
@@ -44,20 +43,6 @@ def package(
 
 def test_the_generated_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check"]) == 0, capsys.readouterr().err
-
-
-def test_the_catalog_is_sorted_one_line_each() -> None:
-    names = [entry[0] for entry in _catalog.FORMATS]
-    assert names == sorted(set(names))
-    text = Path(_catalog.__file__).read_text(encoding="utf-8")
-    assert text.count('\n    ("') == len(names)
-    assert text == catalog_text(FormatRef(*entry) for entry in _catalog.FORMATS)
-
-
-def test_every_format_module_is_in_the_catalog() -> None:
-    here = Path(_catalog.__file__).parent
-    modules = {path.stem for path in here.glob("*.py") if not path.name.startswith("_")}
-    assert {entry[1].partition(":")[0].rpartition(".")[2] for entry in _catalog.FORMATS} == modules
 
 
 def test_collecting(package: Callable[..., str]) -> None:
@@ -111,16 +96,6 @@ def test_a_name_of_two_formats_is_said(package: Callable[..., str]) -> None:
     name = package(one="FORMAT = made('one')", two="FORMAT = made('two', aliases=('one',))")
     _, problems = collect(["one", "two"], package=name)
     assert problems == [f"'one' is a name of both {name}.one:FORMAT and {name}.two:FORMAT: change one"]
-
-
-def test_the_table_goes_between_its_marks() -> None:
-    text = "before\n<!-- formats: begin -->\nold\n<!-- formats: end -->\nafter\n"
-    new = page_text(text, table([get_format("hermes-2-pro")]))
-    assert new.startswith("before\n<!-- formats: begin -->\n**Calls are JSON objects**\n\n| Name |")
-    assert new.endswith("<!-- formats: end -->\nafter\n")
-    assert "| `hermes-2-pro` | [Hermes 2 Pro" in new and "old" not in new
-    assert page_text(new, table([get_format("hermes-2-pro")])) == new
-    assert page_text("no marks\n", "x\n") == "no marks\n"
 
 
 def test_checking_says_what_is_stale_and_writing_mends_it(

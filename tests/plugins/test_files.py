@@ -47,17 +47,14 @@ def test_a_folder_of_documents_ranks_as_plugins_do(folder: Path) -> None:
     assert chatparsers.get_format("hermes-2-pro").title != "Mine", "a built-in format comes first"
 
 
-def test_a_broken_file_is_left_out_with_a_warning(folder: Path) -> None:
-    (folder / "other.json").write_text(
-        json.dumps({**MINE, "name": "other", "tree": {"body": 5}}), encoding="utf-8"
-    )
-    with pytest.warns(
-        UserWarning, match=r"other.json: \$.tree.body: expected an object, found 5; mend the file"
-    ):
+def test_a_broken_file_or_a_missing_folder_is_left_out_with_a_warning(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = {**MINE, "name": "other", "tree": {"body": 5}}
+    (folder / "other.json").write_text(json.dumps(broken), encoding="utf-8")
+    said = r"other.json: \$.tree.body: expected an object, found 5; mend the file"
+    with pytest.warns(UserWarning, match=said):
         assert [info.name for info in chatparsers.list_formats() if "mine" in info.name] == ["mine"]
-
-
-def test_a_missing_folder_is_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDERS, str(folder / "nowhere"))
     with pytest.warns(UserWarning, match=f"{FOLDERS}: .*nowhere: No such file or directory; name a folder"):
         chatparsers.list_formats()

@@ -49,19 +49,13 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     yield made
 
 
-def test_without_metadata_the_built_in_formats_load_all_the_same() -> None:
-    plugins = loaded()
-    assert plugins.names == ["chatparsers:builtin"]
-    assert "hermes-2-pro" in [ref.name for origin, ref in plugins.formats() if origin == BUILTIN]
-
-
-def test_the_own_entry_point_loads_once_and_whatever_the_environment_says() -> None:
+def test_the_built_in_formats_load_once_whatever_the_metadata_and_the_environment_say() -> None:
     own = Made("chatparsers", group("builtin = chatparsers.formats"))
-    for setting in ("", "none", "-chatparsers"):
-        plugins = loaded(own, setting=setting)
+    for found, setting in (([], ""), ([own], ""), ([own], "none"), ([own], "-chatparsers")):
+        plugins = loaded(*found, setting=setting)
         assert plugins.names == ["chatparsers:builtin"]
-        names = [ref.name for _, ref in plugins.formats()]
-        assert len(names) == len(set(names)) > 0
+        names = [ref.name for origin, ref in plugins.formats() if origin == BUILTIN]
+        assert len(names) == len(set(names)) and "hermes-2-pro" in names
 
 
 def test_of_two_copies_of_a_distribution_the_first_counts(module: ModuleType) -> None:

@@ -34,16 +34,33 @@ def test_the_page_is_of_these_templates(script: ModuleType, found_template: Path
 
 
 # What rendering by hand shows of our own templates.
-KNOWN = {
+CALLS = {"tools": True, "tool_calls": True, "tool_role": True, "system_role": True, "parallel_calls": True}
+THINKS = {**CALLS, "reasoning": True, "reasoning_with_calls": True}
+KNOWN: dict[str, dict[str, object]] = {
+    "hermes-2-pro": {**CALLS, "reasoning": False, "content_beside_calls": True},
+    "kimi-k2": {**CALLS, "reasoning": False},
+    "qwen3-coder": {**CALLS, "reasoning": False},
+    "llama-3-x": {**CALLS, "parallel_calls": False, "content_beside_calls": False, "reasoning": False},
+    "glm-4-5": THINKS,
+    "deepseek-v3-1": THINKS,
+    "minimax-m2": THINKS,
     "qwen3": {
+        **THINKS,
+        "reasoning_as": "reasoning_content",
         "parallel_results": True,
         "result_ids": False,
         "several_systems": True,
         "images": False,
         "late_system": True,
     },
-    "mistral-nemo": {"result_ids": True},
-    "gpt-oss": {"developer_role": True, "channel": ("<|channel|>final<|message|>", "")},
+    "mistral-nemo": {**CALLS, "result_ids": True},
+    "gpt-oss": {
+        **THINKS,
+        "parallel_calls": False,
+        "reasoning_as": "thinking",
+        "developer_role": True,
+        "channel": ("<|channel|>final<|message|>", ""),
+    },
     "command-r7b": {"channel": ("<|START_RESPONSE|>", "<|END_RESPONSE|>"), "content_beside_calls": False},
 }
 

@@ -18,7 +18,7 @@ from tool_schemas import WRITE_FILE
 
 import chatparsers
 from chatparsers import Chat, Kind, TemplateError
-from chatparsers.templates.builtins import builtin_names
+from chatparsers.templates.builtins import builtin_names, builtin_source
 
 USER = {"role": "user", "content": "Is it raining?"}
 LONGER = [{"role": "system", "content": "S"}, USER, {"role": "assistant", "content": "a"}, USER]
@@ -56,70 +56,99 @@ def test_every_template(every_template: Path | str) -> None:
             assert goes_on(chat, history, reasoning_content="Let me see")
 
 
-def test_content_behind_a_thought_that_the_prompt_opened(own_folder: Path) -> None:
-    chat = chatparsers.load(own_folder / "minimax-m2.jinja")
-    final = {"role": "assistant", "content": "It is rai", "reasoning_content": "Hm."}
-    turn = chat.prepare([USER, final], continue_final_message=True)
-    assert turn.prefix == "<think>\nHm.\n</think>\n\nIt is rai"
-    assert turn.parse("ning.").content == "ning."
-
-
-@pytest.mark.parametrize(
-    "content", ["It is rai", [{"type": "text", "text": "It is rai"}]], ids=["text", "parts"]
+OPENS = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ '<think>\n' if m.role == 'assistant' }}{{ m.content }}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
 )
-def test_content_where_the_template_leaves_its_thought_open(content: Any) -> None:
-    source = (
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ '<think>\n' if m.role == 'assistant' }}{{ m.content }}"
-        "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
-    )
-    chat = chatparsers.load(source, format="qwen3")
-    turn = chat.prepare([USER, {"role": "assistant", "content": content}], continue_final_message=True)
-    assert turn.prefix == "<think>\n\n</think>\n\nIt is rai" and turn.prompt.endswith(turn.prefix)
-    assert turn.parse("ning.").content == "ning."
-
-
-def test_white_space_that_the_template_strips() -> None:
-    source = (
-        "{% for m in messages %}<|start|>{{ m.role }}<|sep|>\n{{ m.content | trim }}<|end|>{% endfor %}"
-        "{% if add_generation_prompt %}<|start|>assistant<|sep|>\n{% endif %}"
-    )
-    chat = chatparsers.load(source, format="content-only")
-    turn = chat.prepare([USER, {"role": "assistant", "content": " "}], continue_final_message=True)
-    assert turn.prefix == " " and turn.prompt.endswith("<|start|>assistant<|sep|>\n ")
-
-
-@pytest.mark.parametrize("before", ["", " <|assistant|>"], ids=["no header", "white space"])
-@pytest.mark.parametrize(
-    ("format", "thought", "begun"), [("qwen3", "", "<think>Half"), ("content-only", "whole", "It is rai")]
+TRIMS = (
+    "{% for m in messages %}<|start|>{{ m.role }}<|sep|>\n{{ m.content | trim }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant<|sep|>\n{% endif %}"
 )
-def test_another_header_after_an_answer(before: str, format: str, thought: str, begun: str) -> None:
-    """The words of an answer are put after the prompt for a new one, also where the format cannot write them."""
-    source = (
+COMMAND = (
+    "{% for m in messages %}<|START_OF_TURN_TOKEN|>"
+    "{{ '<|USER_TOKEN|>' if m.role == 'user' else '<|CHATBOT_TOKEN|>' }}"
+    "{{ m.content }}<|END_OF_TURN_TOKEN|>{% endfor %}"
+    "<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>Act.<|END_OF_TURN_TOKEN|>"
+    "{% if add_generation_prompt %}<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>{% endif %}"
+)
+
+
+def headed_once(before: str) -> str:
+    """A template that writes no header, or white space before it, for an answer after an answer."""
+    return (
         "{% for m in messages %}{% if m.role == 'user' or loop.previtem.role == 'user' %}<|{{ m.role }}|>{% else %}"
         + before
         + "{% endif %}{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
-    history = [USER, {"role": "assistant", "content": "a"}]
-    final = {"role": "assistant", "content": begun, "reasoning_content": thought}
-    turn = chatparsers.load(source, format=format).prepare([*history, final], continue_final_message=True)
-    assert turn.prompt.endswith(f"a<|end|><|assistant|>{begun}") and turn.prefix == begun
 
 
-def test_a_header_that_is_the_prompts_own_beginning() -> None:
-    """What the prompt has of the answer is all of its header: it stays before words that the format cannot write."""
-    source = (
-        "{% for m in messages %}<|START_OF_TURN_TOKEN|>"
-        "{{ '<|USER_TOKEN|>' if m.role == 'user' else '<|CHATBOT_TOKEN|>' }}"
-        "{{ m.content }}<|END_OF_TURN_TOKEN|>{% endfor %}"
-        "<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>Act.<|END_OF_TURN_TOKEN|>"
-        "{% if add_generation_prompt %}<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>{% endif %}"
-    )
-    final = {"role": "assistant", "content": "It is rai", "reasoning_content": "Hm."}
-    turn = chatparsers.load(source, format="command-r-plus").prepare(
-        [USER, final], continue_final_message=True
-    )
-    assert turn.prompt.endswith("Act.<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>It is rai")
-    assert turn.parse("ning.").content == "ning."
+ANSWERED = [USER, {"role": "assistant", "content": "a"}]
+COMMAND_HEADER = "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"
+EMPTY_THOUGHT = "<think>\n\n</think>\n\nIt is rai"
+# A template, its format, the messages before, what is begun, how the prompt ends, and the prefix.
+BEGUN: dict[str, tuple[str, str, list[Any], dict[str, Any], str, str]] = {
+    "behind a thought that the prompt opened": (
+        builtin_source("minimax-m2"),
+        "minimax-m2",
+        [USER],
+        {"content": "It is rai", "reasoning_content": "Hm."},
+        "<think>\nHm.\n</think>\n\nIt is rai",
+        "<think>\nHm.\n</think>\n\nIt is rai",
+    ),
+    **{
+        f"the template leaves its thought open, {name}": (
+            OPENS,
+            "qwen3",
+            [USER],
+            {"content": content},
+            EMPTY_THOUGHT,
+            EMPTY_THOUGHT,
+        )
+        for name, content in {"text": "It is rai", "parts": [{"type": "text", "text": "It is rai"}]}.items()
+    },
+    "white space that the template strips": (
+        TRIMS,
+        "content-only",
+        [USER],
+        {"content": " "},
+        "<|start|>assistant<|sep|>\n ",
+        " ",
+    ),
+    # The words are put after the prompt for a new answer, also where the format cannot write them.
+    **{
+        f"{name} after an answer, {format}": (
+            headed_once(before),
+            format,
+            ANSWERED,
+            {"content": begun, "reasoning_content": thought},
+            f"a<|end|><|assistant|>{begun}",
+            begun,
+        )
+        for name, before in {"no header": "", "white space": " <|assistant|>"}.items()
+        for format, thought, begun in (
+            ("qwen3", "", "<think>Half"),
+            ("content-only", "whole", "It is rai"),
+        )
+    },
+    # What the prompt has of the answer is all of its header: it stays before words that the format cannot write.
+    "a header that is the prompt's own beginning": (
+        COMMAND,
+        "command-r-plus",
+        [USER],
+        {"content": "It is rai", "reasoning_content": "Hm."},
+        f"Act.<|END_OF_TURN_TOKEN|>{COMMAND_HEADER}It is rai",
+        f"{COMMAND_HEADER}It is rai",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BEGUN)
+def test_what_is_begun_ends_the_prompt_and_goes_on(case: str) -> None:
+    source, format, before, begun, ends, prefix = BEGUN[case]
+    chat = chatparsers.load(source, format=format)
+    turn = chat.prepare([*before, {"role": "assistant", **begun}], continue_final_message=True)
+    assert turn.prompt.endswith(ends) and turn.prefix == prefix
+    assert prefix.startswith("<think>Half") or turn.parse("ning.").content == "ning."
 
 
 def test_no_generation_prompt_is_needed() -> None:
@@ -178,19 +207,18 @@ def test_calls_go_on_wherever_they_are_cut_off(name: str, amount: Any) -> None:
     assert tried
 
 
-def test_arguments_stay_as_the_model_spelt_them() -> None:
+def test_a_call_stays_as_the_model_spelt_it() -> None:
+    """But half a character is left to the model."""
     chat = chatparsers.load(template="qwen3")
-    for given in ('{"path":"a', '{ "path" :"a", "li', '{"path":"a", "lines": 1e', '{"path":"\\u00e9\\u00'):
-        final = {"role": "assistant", "content": None, "tool_calls": calling(given)}
-        turn = chat.prepare([USER, final], tools=[WRITE], continue_final_message=True)
-        assert turn.prefix.endswith(f'"arguments": {given}')
-
-
-def test_half_a_character_is_left_to_the_model() -> None:
-    chat = chatparsers.load(template="qwen3")
-    for half in ({"content": "Caf\ufffd"}, {"tool_calls": calling('{"path": "Caf\ufffd')}):
+    halves: dict[str, dict[str, Any]] = {
+        f'"arguments": {given}': {"tool_calls": calling(given)}
+        for given in ('{"path":"a', '{ "path" :"a", "li', '{"path":"a", "lines": 1e', '{"path":"\\u00e9\\u00')
+    }
+    halves |= {"Caf": {"content": "Caf\ufffd"}, '"Caf': {"tool_calls": calling('{"path": "Caf\ufffd')}}
+    for end, half in halves.items():
         final = {"role": "assistant", "content": None, **half}
-        assert chat.prepare([USER, final], tools=[WRITE], continue_final_message=True).prefix.endswith("Caf")
+        turn = chat.prepare([USER, final], tools=[WRITE], continue_final_message=True)
+        assert turn.prefix.endswith(end)
 
 
 @pytest.mark.parametrize("given", ["oops", '{"path": oops}', '{"a" "b', "[1, 2"])

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chatparsers import TemplateError
 from chatparsers.templates import Template, from_json, to_json
 
 NUMBERS = [
@@ -70,13 +69,3 @@ def test_otherwise_it_is_json_dumps(value: object) -> None:
     assert to_json(value, indent=2, sort_keys=True) == json.dumps(
         value, ensure_ascii=False, indent=2, sort_keys=True
     )
-
-
-def test_what_is_no_json_object_is_refused() -> None:
-    for text in ('{"x": ', "[1]", "plain"):
-        with pytest.raises(
-            TemplateError, match=r"messages\[0\], tool_calls\[0\]: expected arguments that are a JSON object"
-        ):
-            Template(SOURCE).render([turn(text)])
-    for nothing in ("", None, {}):
-        assert Template(SOURCE).render([turn(nothing)]) == "{}"

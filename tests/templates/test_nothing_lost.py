@@ -1,14 +1,10 @@
 """Every template with every shape of a conversation: all that goes in comes out in the prompt, or an error says
-what not.
-
-``python tests/templates/test_nothing_lost.py FOLDER…`` prints the table, with and without polyfills.
-"""
+what not."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,13 +39,6 @@ def tried(chat: Chat, shape: Shape, polyfills: bool = True) -> str:
         except TemplateError:
             return "E"
     return "-" if lost(shape, prompt) else "+"
-
-
-def rows(paths: list[Path], polyfills: bool = True) -> Iterator[tuple[str, str]]:
-    """A row of the table for each template."""
-    for path in paths:
-        chat = chatparsers.load(path, bos_token="<BOS>", eos_token="<EOS>")
-        yield path.stem, "".join(tried(chat, shape, polyfills) for shape in SHAPES.values())
 
 
 def test_nothing_is_lost(every_template: Path | str) -> None:
@@ -143,19 +132,3 @@ def test_what_cannot_be_shown_is_named() -> None:
         TemplateError, match=r"messages\[0\]: the template does not show text of the role 'user'"
     ):
         chat.prepare(list(SHAPES["turns"].messages)[1:])
-
-
-def main() -> None:
-    paths = [path for folder in sys.argv[1:] for path in sorted(Path(folder).glob("*.jinja"))]
-    for number, name in enumerate(SHAPES):
-        print(" " * 44 + "|" * number + f" {name}")
-    marks = ["", ""]
-    for (name, bare), (_, filled) in zip(rows(paths, False), rows(paths), strict=True):
-        print(f"{name[:42]:44}{bare}  {filled}")
-        marks = [marks[0] + bare, marks[1] + filled]
-    for title, all_marks in zip(("without polyfills", "with polyfills"), marks, strict=True):
-        print(f"{title}: {all_marks.count('-')} lost and {all_marks.count('E')} refused of {len(all_marks)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,7 @@ from making import tool
 import chatparsers
 from chatparsers import get_format
 from chatparsers.errors import TemplateError
-from chatparsers.templates import Capabilities, Template
+from chatparsers.templates import Template
 from chatparsers.templates.jinja.environment import environment
 from chatparsers.templates.probe.roles import role_headers
 from chatparsers.templates.probe.turns import outside_marker, trailer
@@ -423,51 +423,6 @@ def test_cosmetic_edits_change_no_capability(any_template: Path) -> None:
     other = Template(edited, bos_token="<BOS>", eos_token="<EOS>", name="edited")
     assert other.probe() == template.probe()
     assert other.assistant_turn(answer("Hello")) == template.assistant_turn(answer("Hello"))
-
-
-def test_capabilities_of_own_templates(own_folder: Path) -> None:
-    names = ["deepseek-v3-1", "glm-4-5", "gpt-oss", "hermes-2-pro", "kimi-k2", "llama-3-x", "minimax-m2"]
-    names += ["mistral-nemo", "qwen3", "qwen3-coder"]
-    can = {name: load(own_folder / f"{name}.jinja").probe() for name in names}
-    assert all(c.tools and c.tool_calls and c.tool_role and c.system_role for c in can.values())
-    assert sorted(name for name, c in can.items() if not c.parallel_calls) == ["gpt-oss", "llama-3-x"]
-    assert sorted(name for name, c in can.items() if not c.content_beside_calls) == ["llama-3-x"]
-    thinkers = ["deepseek-v3-1", "glm-4-5", "gpt-oss", "minimax-m2", "qwen3"]
-    assert sorted(name for name, c in can.items() if c.reasoning and c.reasoning_with_calls) == thinkers
-    assert can["gpt-oss"].reasoning_as == "thinking" and can["qwen3"].reasoning_as == "reasoning_content"
-
-
-# What rendering by hand showed of real templates: their file name, and capabilities that differ from most.
-KNOWN: dict[str, dict[str, Any]] = {
-    "LFM2-8B-A1B": {"tools": True, "tool_calls": False},
-    "google-gemma-2-2b-it": {"tools": False, "tool_calls": False, "system_role": False},
-    "deepseek-ai-DeepSeek-V3.1": {"tools": False, "tool_calls": True, "reasoning": False},
-    "openai-gpt-oss-120b": {
-        "parallel_calls": False,
-        "content_beside_calls": False,
-        "reasoning_as": "thinking",
-    },
-    "meta-llama-Llama-3.1-8B-Instruct": {"parallel_calls": False, "content_beside_calls": False},
-    "meetkai-functionary-medium-v3.2": {"arguments_as": "text", "parallel_calls": True},
-    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": {"arguments_as": "text", "tool_calls": True},
-    "mistralai-Ministral-3-14B-Reasoning-2512": {"reasoning_as": "part", "reasoning_with_calls": True},
-    "Apertus-8B-Instruct": {"reasoning_as": "blocks", "thinking_switches": ("enable_thinking",)},
-    "ByteDance-Seed-OSS": {"thinking_switches": ("thinking_budget",), "thinking_default": True},
-    "Qwen-QwQ-32B": {"thinking_switches": ("enable_thinking",), "thinking_default": False},
-    "ibm-granite-granite-3.3-2B-Instruct": {"thinking_switches": ("thinking",), "tool_calls": False},
-    "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": {"content_beside_calls": False, "tools": True},
-    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": {"reasoning": False, "reasoning_with_calls": True},
-    "fireworks-ai-llama-3-firefunction-v2": {"tools": True, "parallel_calls": True},
-    "Kimi-K2-Instruct": {"tools": True, "parallel_calls": True},
-    "MiniMax-M2": {"generation_prompt": "]~b]ai\n<think>\n", "thinking_switches": ()},
-}
-
-
-def test_capabilities_of_real_templates(real_template: Path) -> None:
-    can = load(real_template).probe()
-    assert isinstance(can, Capabilities)
-    for name, value in KNOWN.get(real_template.stem, {}).items():
-        assert getattr(can, name) == value, name
 
 
 def test_what_stands_between_two_messages_is_of_the_first_one() -> None:

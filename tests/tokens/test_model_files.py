@@ -213,24 +213,19 @@ def test_a_path_that_is_no_model(
         read_model(path)
 
 
-def test_a_broken_tokenizer_is_found_when_it_is_used(tmp_path: Path) -> None:
-    folder = write(tmp_path, tokenizer={"version": "1.0"}, tokenizer_config={"chat_template": "x"})
-    model = read_model(folder)
-    assert model.templates == {"default": "x"}
-    with pytest.raises(
-        LoadError, match=r"tokenizer\.json: not a tokenizer that tokenizers can read: .*download"
-    ):
-        model.tokenizer  # noqa: B018 - the access is what is tested
-    with pytest.raises(LoadError, match=r"tokenizer\.json"):
-        read_tokenizer(folder)
-
-
-def test_no_tokenizer_where_one_is_asked_for(tmp_path: Path) -> None:
-    write(tmp_path, tokenizer_config={})
+def test_a_tokenizer_that_is_missing_or_broken_is_named_when_it_is_used(tmp_path: Path) -> None:
+    write(tmp_path, tokenizer_config={"chat_template": "x"})
     with pytest.raises(LoadError, match=r"no tokenizer there; expected a tokenizer\.json"):
         read_tokenizer(tmp_path)
     with pytest.raises(LoadError, match=r"other\.json: no such file; expected a tokenizer\.json"):
         read_tokenizer(tmp_path / "other.json")
+    model = read_model(write(tmp_path, tokenizer={"version": "1.0"}))
+    assert model.templates == {"default": "x"}
+    said = r"tokenizer\.json: not a tokenizer that tokenizers can read: .*download"
+    with pytest.raises(LoadError, match=said):
+        model.tokenizer  # noqa: B018 - the access is what is tested
+    with pytest.raises(LoadError, match=said):
+        read_tokenizer(tmp_path)
 
 
 def test_without_the_tokenizers_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from chatparsers.tokens import SpecialTokens, Vocabulary
+from chatparsers.tokens import SpecialTokens
 from chatparsers.tokens.markers import marker_pattern
 
 
@@ -99,27 +99,13 @@ def test_the_ids_that_end_a_turn(byte_level: Tokenizer) -> None:
         id_of(byte_level, "<|im_end|>"),
     }
     assert special.end_of_turn([]) == special.eos_ids
-
-
-def test_special_tokens_are_plain_values(byte_level: Tokenizer) -> None:
-    special = SpecialTokens.from_tokenizer(Vocabulary.of(byte_level))
-    restored = pickle.loads(pickle.dumps(special))
-    assert restored == special
-    assert restored.end_of_turn(["<|im_end|>"]) == special.end_of_turn(["<|im_end|>"])
+    assert pickle.loads(pickle.dumps(special)) == special
 
 
 def test_real_tokenizers_name_their_ends(real: Tokenizer) -> None:
     special = SpecialTokens.from_tokenizer(real)
     assert special.eos
     assert not any(special.should_stream(token.id) for token in special.eos)
-
-
-def test_think_of_qwen3_is_shown(qwen3: Tokenizer) -> None:
-    special = SpecialTokens.from_tokenizer(qwen3)
-    think = special.by_text["<think>"]
-    assert not think.special
-    assert special.is_special(think.id) and special.should_stream(think.id)
-    assert [token.text for token in special.eos] == ["<|im_end|>", "<|endoftext|>"]
 
 
 @given(st.lists(st.text("<ab", max_size=4), max_size=6), st.text("<ab", max_size=8))

@@ -77,12 +77,7 @@ def test_every_byte_has_its_character(byte_level: Tokenizer) -> None:
     assert sorted(data) == [bytes([byte]) for byte in range(256)]
 
 
-@pytest.mark.parametrize("id", [-1, 10**6, 2**32, 2**80])
-def test_an_unknown_id_spells_nothing(small: Tokenizer, id: int) -> None:
-    assert Vocabulary.of(small).pieces[id] == ""
-
-
-def test_an_id_may_be_any_integer_type_but_nothing_else(byte_level: Tokenizer) -> None:
+def test_an_id_may_be_any_integer_and_an_unknown_one_spells_nothing(byte_level: Tokenizer) -> None:
     class Scalar:
         """An integer that hashes by identity, like a zero-dimensional tensor."""
 
@@ -93,9 +88,12 @@ def test_an_id_may_be_any_integer_type_but_nothing_else(byte_level: Tokenizer) -
     known: Any = Scalar()
     assert pieces[known] == "A"
     assert known not in pieces
-    wrong: Any = "A"
-    with pytest.raises(TypeError):
-        pieces[wrong]
+    for wrong in ("A", 1.5):
+        with pytest.raises(TypeError):
+            pieces[wrong]  # type: ignore[index]
+        with pytest.raises(TypeError):
+            Detokenizer(Vocabulary.of(byte_level)).decode(wrong)  # type: ignore[arg-type]
+    assert [pieces[unknown] for unknown in (-1, 10**6, 2**32, 2**80)] == [""] * 4
 
 
 def test_one_vocabulary_for_a_tokenizer(byte_level: Tokenizer) -> None:
@@ -123,17 +121,13 @@ def test_the_cache_keeps_no_tokenizer_alive(new_byte_level: Callable[[], Tokeniz
     pieces = vocabulary.pieces
     letter = number(tokenizer, "A")
     assert len(module._cache) == before + 1
-    del tokenizer, vocabulary
+    del tokenizer
+    gc.collect()  # the vocabulary keeps its tokenizer, and nothing keeps both
+    assert [vocabulary.text_of(id) for id in vocabulary.encode("<think>")] == ["<think>"]
+    del vocabulary
     gc.collect()
     assert len(module._cache) == before
     assert pieces[letter] == "A"
-
-
-@pytest.mark.usefixtures("new_objects_alone")
-def test_the_vocabulary_keeps_its_tokenizer(new_byte_level: Callable[[], Tokenizer]) -> None:
-    vocabulary = Vocabulary.of(new_byte_level())
-    gc.collect()
-    assert [vocabulary.text_of(id) for id in vocabulary.encode("<think>")] == ["<think>"]
 
 
 def test_tokens_added_later_are_seen(new_byte_level: Callable[[], Tokenizer]) -> None:
@@ -161,45 +155,36 @@ def test_a_wrapper_of_a_tokenizer_will_do(byte_level: Tokenizer) -> None:
     assert Vocabulary.of(Proxy()).id_of("<think>") == number(byte_level, "<think>")
 
 
-def test_encode_adds_no_special_tokens(qwen3: Tokenizer) -> None:
-    vocabulary = Vocabulary.of(qwen3)
-    assert vocabulary.encode("<think>hi") == qwen3.encode("<think>hi", add_special_tokens=False).ids
+MARKERS = ["<tool_call>", "[CALL]", "[TOOL_CALLS]", "the in", " the", "\n\n", "<think>", "<think>\n", "é你"]
+MARKERS += ["<｜DSML｜invoke", "<function=", "\n</parameter>"]
 
 
-@pytest.mark.parametrize("marker", ["<tool_call>", "[CALL]", "the in", " the", "\n\n", "<think>", "é你"])
-def test_ids_of_spell_the_marker_alone(small: Tokenizer, marker: str) -> None:
-    vocabulary = Vocabulary.of(small)
-    ids = vocabulary.ids_of(marker)
-    data = [
-        piece.encode() if isinstance(piece, str) else piece
-        for piece in map(vocabulary.pieces.__getitem__, ids)
-    ]
-    assert b"".join(data) == marker.encode()
-
-
-def test_ids_of_on_real_tokenizers(real: Tokenizer) -> None:
-    vocabulary = Vocabulary.of(real)
-    for marker in (
-        "<tool_call>",
-        "[TOOL_CALLS]",
-        "<think>\n",
-        "<｜DSML｜invoke",
-        "<function=",
-        "\n</parameter>",
-    ):
+def test_ids_of_spell_the_marker_alone(any_tokenizer: Tokenizer) -> None:
+    vocabulary = Vocabulary.of(any_tokenizer)
+    for marker in MARKERS:
         assert Detokenizer(vocabulary).decode_all(vocabulary.ids_of(marker)) == marker
+    said = any_tokenizer.encode("<think>hi", add_special_tokens=False).ids
+    assert vocabulary.encode("<think>hi") == said
+
+
+class Loud:
+    """A decoder that is written in Python."""
+
+    def decode_chain(self, tokens: list[str]) -> list[str]:
+        return [token.upper() for token in tokens]
 
 
 @pytest.mark.parametrize(
     "decoder",
     [
         None,
+        decoders.Decoder.custom(Loud()),
         decoders.WordPiece(prefix="##", cleanup=False),
         decoders.Metaspace(),
         decoders.Sequence([decoders.Metaspace(), decoders.Fuse()]),
         decoders.Sequence([decoders.Replace("##", ""), decoders.Fuse(), decoders.Replace("a", "b")]),
     ],
-    ids=["none", "wordpiece", "metaspace", "metaspace-fuse", "replace-after-fuse"],
+    ids=["none", "in Python", "wordpiece", "metaspace", "metaspace-fuse", "replace-after-fuse"],
 )
 def test_other_decoders_spell_what_they_add_behind_a_token(decoder: Any) -> None:
     tokens = ["[UNK]", "play", "##ing", "▁games", "a", ",", "##s"]
@@ -210,16 +195,6 @@ def test_other_decoders_spell_what_they_add_behind_a_token(decoder: Any) -> None
     for ids in ([1, 2, 3, 4, 5, 6], [1, 4, 4, 2, 6, 3], [1]):
         spelt = "".join(str(pieces[id]) for id in ids)
         assert spelt.removeprefix(" ") == tokenizer.decode(ids, skip_special_tokens=False)
-
-
-def test_a_decoder_written_in_python_is_measured() -> None:
-    class Loud:
-        def decode_chain(self, tokens: list[str]) -> list[str]:
-            return [token.upper() for token in tokens]
-
-    tokenizer = Tokenizer(models.WordPiece({"ab": 0, "cd": 1}, unk_token="ab"))
-    tokenizer.decoder = decoders.Decoder.custom(Loud())
-    assert Vocabulary.of(tokenizer).pieces[1] == "CD"
 
 
 @pytest.mark.nightly
@@ -254,12 +229,3 @@ def test_an_unpickled_vocabulary_cannot_encode_and_says_so(
     assert restored.pieces[10**6] == ""
     with pytest.raises(RequestError, match=r"unpickled without its tokenizer.*Vocabulary\.of"):
         restored.encode("text")
-
-
-def test_the_public_names_are_there() -> None:
-    import chatparsers.tokens as tokens
-
-    assert all(hasattr(tokens, name) for name in tokens.__all__)
-    assert dir(tokens) == sorted(tokens.__all__)
-    with pytest.raises(AttributeError, match="nothing"):
-        tokens.nothing  # noqa: B018 - the access is what is tested
