@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from ..core.format import Turn
+from ..core.format import Format, Turn
 from ..errors import ChatParsersError
 from ..kept import cached_method
+from ..templates.probe.edges import opening
 from ..templates.probe.stand_ins import FOREIGN_IDS, answer, answered, question, results
 from ..templates.probe.turns import FOLLOW_UP
+from ..templates.renderer import Renderer
 from ..templates.trace import Likeness, Trace
 
 _T = TypeVar("_T")
@@ -53,28 +55,32 @@ class Lead(NamedTuple):
 Messages = Sequence[Mapping[str, Any]]
 
 
-class Preparation(Protocol):
-    """What of a `prepare.Preparation` is used here."""
-
-    def asked(self, role: str, polyfills: Sequence[str]) -> Lead | None: ...
-    def stops(self, polyfills: Sequence[str]) -> Sequence[str]: ...
-    def stand_in(self, messages: Messages, polyfills: Sequence[str], generate: bool) -> Trace: ...
-
-
 class Around:
-    """What the template writes around the answers of a conversation that needs these polyfills."""
+    """What the template writes around the answers of a conversation that needs these polyfills. ``format``: what reads
+    these answers; ``tools``: whether there are some; ``variables``: the template's."""
 
-    def __init__(self, preparation: Preparation, polyfills: Sequence[str]) -> None:
-        self._preparation = preparation
+    def __init__(
+        self,
+        renderer: Renderer,
+        format: Format,
+        polyfills: Sequence[str],
+        tools: bool,
+        variables: Mapping[str, Any],
+    ) -> None:
+        self._renderer = renderer
+        self._format = format
         self._polyfills = polyfills
-        self.stops = preparation.stops(polyfills)
+        self._tools = tools
+        self._variables = {name: value for name, value in variables.items() if name != "strftime_now"}
+        self.stops = format.stops
         """The stops of the format."""
 
     @cached_method
     def asked(self, role: str) -> Lead | None:
         """What a prompt writes between a message of this role and the answer; None if the template refuses that."""
         with suppress(ChatParsersError):
-            return self._preparation.asked(role, self._polyfills)
+            found = self._renderer.tail(role, self._polyfills, self._tools, self._variables)
+            return None if found is None else Lead(*found, opening(self._format, found[1]))
         return None
 
     def lead(self, text: str, role: str, prefix: str) -> Lead:
@@ -143,7 +149,7 @@ class Around:
 
     def _shown(self, messages: Messages, generate: bool = False) -> Trace | None:
         try:
-            return self._preparation.stand_in(messages, self._polyfills, generate)
+            return self._renderer.stand_in(messages, self._polyfills, self._tools, generate, self._variables)
         except ChatParsersError:
             return None
 
@@ -151,18 +157,12 @@ class Around:
 class Findings:
     """What was found of a template for the options of one request."""
 
-    def __init__(self, preparation: Preparation) -> None:
-        self._preparation = preparation
+    def __init__(self) -> None:
         self._facts: dict[Any, Any] = {}
         self.likenesses: dict[Any, Likeness | None] = {}
         """The traces of short conversations by their shapes; None for one that cannot be found again: see `bridge`."""
         self.proved: dict[Any, str] = {}
         """What rollouts found of steps of a kind: see `bridge`."""
-
-    @cached_method
-    def around(self, polyfills: tuple[str, ...]) -> Around:
-        """What is around answers, with these polyfills."""
-        return Around(self._preparation, polyfills)
 
     def fact(self, name: Any, find: Callable[[], _T]) -> _T:
         """A fact, which is found once."""

@@ -21,7 +21,7 @@ from .sample import Sample
 def encode_as_sampled(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> list[Sample]:
     """The samples of a conversation. An answer that the format cannot write is context, and `Sample.left_out` of the
     last sample names it."""
-    request = Request(request.chat, {**request.options, "add_generation_prompt": True})
+    request = request.but(add_generation_prompt=True)
     answers = [index for index, message in enumerate(messages) if message.get("role") == "assistant"]
     left_out: dict[int, str] = {
         index: "moved" for index in answers[:1] if not index

@@ -213,13 +213,13 @@ def _tied_by_place(request: Request) -> bool:
 
     def tied() -> bool:
         ids = ("call00000", "call00001")
-        call = {"name": request.tools[0], "arguments": {"words": _WORDS}}
+        call = {"name": request.tool, "arguments": {"words": _WORDS}}
         calls = [{"id": id, "type": "function", "function": call} for id in ids]
         answer = {"role": "assistant", "content": "", "tool_calls": calls}
         texts = []
         for order in (ids, ids[::-1]):
             results = [
-                {"role": "tool", "tool_call_id": id, "name": request.tools[0], "content": f"{_WORDS} {place}"}
+                {"role": "tool", "tool_call_id": id, "name": request.tool, "content": f"{_WORDS} {place}"}
                 for place, id in enumerate(order)
             ]
             texts.append(_rendered(request, [{"role": "user", "content": _QUESTION}, answer, *results]))

@@ -18,8 +18,7 @@ from ..errors import ChatParsersError
 from .bridge import lead_of, stand_in
 from .compare import Verdict, compare
 from .parts import Completion
-from .prepare import Model
-from .request import Request
+from .request import Model, Request
 from .segment import Segment
 from .shapes import Shape
 
@@ -115,7 +114,7 @@ def is_proved(request: Request, shape: Shape, role: str) -> bool:
     name = f"bridge {tuple(shape)} {kind}"
 
     def proved() -> bool:
-        verdict = _proof(request, shape, kind, request.tools[0])
+        verdict = _proof(request, shape, kind, request.tool)
         return verdict is not None and verdict.status == "kept"
 
     return request.found.fact(name, proved)

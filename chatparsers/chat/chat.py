@@ -31,11 +31,10 @@ from .around import Findings
 from .asking import Asking
 from .conversation import Conversation
 from .placeholders import Placeholder, prompt_placeholders
-from .prepare import Preparation, plain_messages
 from .quoted import quoted_markers
 from .read_back import PromptMessage, read_back
 from .record import TemplateFormat, record
-from .request import Request
+from .request import Request, plain_messages
 from .syntax import with_calls
 from .training import Training
 
@@ -277,7 +276,7 @@ class Chat(Training, Asking, Shown):
             "call_within": call_within,
             **unknown,
         }
-        return Preparation(self, options).turn(messages)
+        return Request(self, options).prepare(messages)
 
     def _reasons(self, fmt: Format, template: Template) -> bool | None:
         """Whether the model writes reasoning; None if the format has none, or no template of the model tells."""

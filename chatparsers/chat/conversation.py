@@ -31,9 +31,8 @@ from .compare import compare
 from .ends import following
 from .marks import Span
 from .parts import Completion, Given
-from .prepare import Model
 from .quoted import quoted_markers
-from .request import Request
+from .request import Model, Request
 from .same import same_message
 from .segment import Segment, Step
 from .spoken import Chunk, Spoken, spelt

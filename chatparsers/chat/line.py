@@ -111,11 +111,7 @@ class Line(NamedTuple):
 
     def _asking(self, changes: Mapping[str, Any]) -> Request:
         """The request with other options."""
-        if not changes:
-            return self.request
-        return Request(
-            self.request.chat, {**self.request.options, "continue_final_message": False, **changes}
-        )
+        return self.request.but(**{"continue_final_message": False, **changes}) if changes else self.request
 
     def _step(self, pending: Messages, changed: bool) -> Line:
         """The line with messages after its answer. ``changed``: with other options than those before it."""

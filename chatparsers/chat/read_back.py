@@ -134,7 +134,7 @@ def _answers(request: Request, text: str, found: Sequence[_Found]) -> Places:
     messages = [item.message for item in found]
     names = dict.fromkeys(call["function"]["name"] for m in messages for call in m.get("tool_calls") or ())
     tools = [{"type": "function", "function": {"name": name}} for name in names]
-    asking = Request(request.chat, {**request.options, "tools": tools or None})
+    asking = request.but(tools=tools or None)
     around = asking.around(asking.polyfills(messages))
     return find_places(_read(text, found), messages, around)
 

@@ -1,7 +1,10 @@
-"""The options of `Chat.prepare`, kept for many renderings of one conversation.
+"""A request: messages are rewritten and rendered, and the prompt is bound to the format.
 
-The clock and the seed of ids are fixed at the beginning, so that renderings can be compared. What was found of the
-template for such options is kept with the chat, and shared by all requests with the same ones.
+    messages ──polyfills──> ──template──> prompt ──generation prompt──> prefix ──format──> Turn
+
+The same way gives the prompt's trace, if that is asked for. The clock and the seed of ids are fixed at the beginning,
+so that renderings of one conversation can be compared. What was found of the template for such options is kept with the
+chat, and shared by all requests with the same ones.
 """
 
 from __future__ import annotations
@@ -9,22 +12,51 @@ from __future__ import annotations
 import json
 import marshal
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime
+from difflib import get_close_matches
 from os import urandom
-from typing import Any
+from typing import Any, NamedTuple, Protocol, cast
 
-from ..core.format import Turn
-from ..errors import TemplateError
+from ..core.format import Format, Turn
+from ..core.message import Message
+from ..errors import RequestError, TemplateError, did_you_mean
 from ..kept import cached
 from ..schema.tools import read_tools
+from ..templates import Template
+from ..templates.builtins import NAMED
 from ..templates.jinja.environment import Asked as Literals
 from ..templates.jinja.limits import account
+from ..templates.jinja.traced import tracing
+from ..templates.probe.edges import opening
+from ..templates.probe.thinking import SWITCHES
+from ..templates.renderer import Renderer, Rewritten
+from ..templates.rewrite.continuation import check_final
+from ..templates.rewrite.history import History
+from ..templates.trace import Marked
+from ..tokens import ModelFiles
 from ..tokens.markers import markers_of, may_spell
 from ..tokens.vocabulary import Vocabulary
 from .around import Around, Findings, Rendered
-from .prepare import Model, Preparation
+from .begun_calls import begun_calls
+from .continuation import continued, without_half
+from .options import PrepareOptions
 
+_OPTIONS = frozenset(PrepareOptions.__annotations__)
+_SET = {
+    "messages": "pass the messages first",
+    "tools": "pass tools=…",
+    "add_generation_prompt": "pass add_generation_prompt=…",
+    "continue_final_message": "pass continue_final_message=…",
+    **dict.fromkeys(("self", "history", "prompt"), "no template can read one of that name"),
+}
+"""Names that a variable of a template cannot have, and how to set what they stand for."""
+_OFTEN = frozenset({"bos_token", "eos_token", "documents", "strftime_now", "raise_exception"})
+"""Variables that every template may read."""
+_LONGEST_NAME = 60
+"""How much of a variable's name a warning shows: it may come from a stranger."""
 _FREE = (
     *("now", "id_seed", "response_format", "parallel_tool_calls"),
     *("add_generation_prompt", "continue_final_message"),
@@ -33,37 +65,98 @@ _FREE = (
 _KEPT = 64
 
 
+class Model(Protocol):
+    """What of a `Chat` is used here."""
+
+    name: str
+    files: ModelFiles
+    stand_in: tuple[str, str] | None
+    found: dict[bytes, Findings]
+
+    @property
+    def tokenizer(self) -> Any: ...
+    @property
+    def format(self) -> Format: ...
+    @property
+    def syntax(self) -> Format: ...
+    @property
+    def template(self) -> Callable[..., Template]: ...
+    @property
+    def renderer(self) -> Callable[..., Renderer]: ...
+    @property
+    def _reasons(self) -> Callable[[Format, Template], bool | None]: ...
+    @property
+    def _proved(self) -> Callable[[Turn], None]: ...
+    @property
+    def _warn_once(self) -> Callable[[str], None]: ...
+
+
+class _Prompt(NamedTuple):
+    """A rendered request. ``prefix``: what of the prompt belongs to the answer."""
+
+    text: str
+    prefix: str
+    format: Format
+    polyfills: tuple[str, ...]
+
+
 class Request:
-    """A chat, and the options with which it renders."""
+    """A chat, and the options with which it renders. Raises the errors of `Chat.prepare`."""
 
     def __init__(self, chat: Model, options: Mapping[str, Any]) -> None:
+        if not _OPTIONS.issuperset(options):
+            unknown = next(name for name in options if name not in _OPTIONS)
+            raise _no_option(unknown, options[unknown])
         self.chat = chat
         self.options = dict(options)
+        self.tools = read_tools(self.options.get("tools"))
+        """The tools, which are read once."""
         if self.options.get("tools") is not None:
-            self.options["tools"] = read_tools(self.options["tools"]).raw
+            self.options["tools"] = self.tools.raw
         if self.options.get("now") is None:
             self.options["now"] = datetime.now()
         if self.options.get("id_seed") is None:
             self.options["id_seed"] = urandom(8).hex()
 
-    def prepare(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
-        """The turn for these messages. Raises the errors of `Chat.prepare`."""
-        return self.chat.prepare(messages, **{**self.options, **more})
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Request, (self.chat, self.options)
 
-    def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **more: Any) -> Rendered:
+    def but(self, **changes: Any) -> Request:
+        """The request with other options."""
+        return Request(self.chat, {**self.options, **changes}) if changes else self
+
+    def prepare(self, messages: Sequence[Mapping[str, Any] | Message], **changes: Any) -> Turn:
+        """The turn that answers these messages. ``changes``: of the options."""
+        request = self.but(**changes)
+        with request._account(messages):
+            return request._bound(request._rendered(plain_messages(messages), request.tools.raw))
+
+    def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **changes: Any) -> Rendered:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
         that was cut off has no arguments: for a template that wants an object, an empty one."""
-        quoted = self.markers.search if self.markers and self._quotes_tools else None
-        template = self.chat.template()
-        with account(template.limits, template.name, messages, self.options):
-            preparation = Preparation(self.chat, {**self.options, **more})
+        request = self.but(**changes)
+        with request._account(messages):
             try:
-                return preparation.traced(messages, since, quoted)
+                return request._traced(messages, since)
             except TemplateError:
                 mended = [*map(_with_objects, messages)]
                 if mended == messages:
                     raise
-                return preparation.traced(mended, since, quoted)
+                return request._traced(mended, since)
+
+    def _account(self, messages: object) -> AbstractContextManager[None]:
+        template = self.chat.template()
+        return account(template.limits, template.name, messages, self.options)
+
+    def _traced(self, messages: Sequence[Mapping[str, Any]], since: int) -> Rendered:
+        marked, tools = Marked(), self.tools.raw
+        if self.markers is not None and self._quotes_tools:
+            tools = marked.tools(tools, self.markers.search)
+        with tracing():
+            prompt = self._rendered(marked.messages(messages, since), tools)
+        trace = marked.trace(prompt.text)
+        prefix = "".join((prompt.prefix, ""))
+        return Rendered(self._bound(prompt._replace(text=trace.text, prefix=prefix)), trace)
 
     @property
     def markers(self) -> re.Pattern[str] | None:
@@ -78,12 +171,17 @@ class Request:
 
     def around(self, polyfills: tuple[str, ...]) -> Around:
         """What the template writes around answers, for these options and polyfills."""
-        return self.found.around(polyfills)
+
+        def found() -> Around:
+            format = self._format(polyfills)
+            return Around(self._renderer, format, polyfills, bool(self.tools), self._variables)
+
+        return self.found.fact(("around", polyfills), found)
 
     def polyfills(self, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """The polyfills that these messages need; none if the template refuses them."""
         try:
-            return Preparation(self.chat, self.options).polyfills(messages)
+            return self._renderer.rewrite(messages, self.tools.raw or None).names
         except TemplateError:
             return ()
 
@@ -93,7 +191,7 @@ class Request:
         kept, key = self.chat.found, self.key()
         found = None if key is None else kept.get(key)
         if found is None:
-            found = Findings(Preparation(self.chat, {**self.options, "continue_final_message": False}))
+            found = Findings()
             if key is not None:
                 if len(kept) >= _KEPT:  # a caller may send ever new tools
                     kept.clear()
@@ -103,13 +201,12 @@ class Request:
     @property
     def asked(self) -> Literals:
         """What the template asks of the texts of messages."""
-        return self.chat.template(bool(self.options.get("tools"))).asked
+        return self.chat.template(bool(self.tools)).asked
 
     @property
-    def tools(self) -> tuple[str, ...]:
-        """The names of the request's tools; any name if there are none."""
-        given = self.options.get("tools")
-        return (read_tools(given).names() if given else ()) or ("needle_tool",)
+    def tool(self) -> str:
+        """The name of one of the tools; any name if there are none."""
+        return next(iter(self.tools.names()), "needle_tool")
 
     def key(self) -> bytes | None:
         """The options on which that may depend, as bytes; None if they are no plain data."""
@@ -119,8 +216,160 @@ class Request:
         except ValueError:
             return None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"chat": self.chat, "options": self.options}
+    @cached
+    def _renderer(self) -> Renderer:
+        found: Renderer = self.chat.renderer(bool(self.tools), self.options.get("polyfills"))
+        return found
+
+    def _format(self, polyfills: Sequence[str]) -> Format:
+        """What the prompt shows in the syntax of the polyfills, the model answers in it."""
+        return self.chat.syntax if {"tools", "tool_calls"}.intersection(polyfills) else self.chat.format
+
+    def _rendered(self, messages: Sequence[Mapping[str, Any]], tools: Any) -> _Prompt:
+        continues, calling = bool(self.options.get("continue_final_message")), None
+        if continues and messages:
+            messages = [*messages[:-1], without_half(messages[-1])]
+            if messages[-1].get("tool_calls"):  # it is put after the prompt for a new answer
+                *messages, calling = messages
+                check_final([*messages, {**calling, "tool_calls": None}], self._renderer.template.name)
+        # Also with tool_choice="none": an engine's cached prefix stays, and the turn's reading drops calls.
+        given = self._renderer.rewrite(messages, tools or None)
+        fmt = self._format(given.names)
+        history = messages if isinstance(messages, History) else None
+        try:
+            if continues and calling is None:
+                check_final(given.messages, self._renderer.template.name)
+                *before, _ = given.messages
+                asked = self._asking(fmt, replace(given, messages=before), None) if before else ("", "")
+                text, prefix = continued(fmt, self._renderer.template, given, self._variables, asked)
+            else:
+                text, prefix = self._asking(fmt, given, history)
+        except TemplateError as error:
+            if not given.names:
+                raise
+            used = ", ".join(given.names)
+            raise TemplateError(f"{error}; messages are counted as the polyfills {used} left them") from error
+        if calling is not None:
+            begun = begun_calls(fmt, prefix, calling, self.tools)
+            text, prefix = text + begun, prefix + begun
+        return _Prompt(text, prefix, fmt, given.names)
+
+    def _asking(self, fmt: Format, given: Rewritten, history: History | None) -> tuple[str, str]:
+        """The prompt for a new answer, and what of it belongs to the answer."""
+        continues = bool(self.options.get("continue_final_message"))
+        generate = continues or bool(self.options.get("add_generation_prompt", True))
+        text = self._renderer.template.render(
+            given.messages,
+            tools=given.tools,
+            add_generation_prompt=generate,
+            history=history,
+            **self._variables,
+        )
+        if not generate:
+            return text, ""
+        end = self._renderer.template.generation_prompt_of(
+            text, given.messages, tools=given.tools, **self._variables
+        )
+        return text, opening(fmt, end)
+
+    def _bound(self, prompt: _Prompt) -> Turn:
+        chat, known, option = self.chat, self.tools, self.options.get
+        turn = prompt.format.bind(
+            tools=known,
+            tool_choice=option("tool_choice", "auto"),
+            parallel_tool_calls=option("parallel_tool_calls", True),
+            response_format=option("response_format"),
+            thinking=option("thinking"),
+            prefix=prompt.prefix,
+            tokenizer=chat.tokenizer,
+            token_config=chat.files.special_config,
+            prompt=prompt.text,
+            polyfills=prompt.polyfills,
+            reasoning=chat._reasons(prompt.format, self._renderer.template),
+            id_seed=option("id_seed"),
+            lenient_calls=option("lenient_calls", False),
+            max_calls=option("max_calls"),
+            call_within=option("call_within"),
+        )
+        if known and turn.options.mode != "none" and "tools" not in prompt.polyfills:
+            _heard(chat, prompt.format, self._renderer.template, turn)
+            chat._proved(turn)
+        elif known and chat.stand_in is not None and chat.stand_in[1] != NAMED:
+            name, why = chat.stand_in
+            chat._warn_once(
+                f"{chat.name}: the built-in template {name!r}, {why}, is a small stand-in: it tells the tools in words "
+                "that are not the model's own (load the model's own chat_template, or name this one with "
+                "load(template=…))"
+            )
+        return turn
+
+    @cached
+    def _variables(self) -> dict[str, Any]:
+        """The template's variables for the request."""
+        template, option = self._renderer.template, self.options.get
+        thinking, given = option("thinking"), option("template_kwargs")
+        if given is not None:
+            _check_kwargs(self.chat, template, given)
+        variables = {} if thinking is None else {**template.thinking_kwargs(thinking)}
+        if thinking is not None and not variables and thinking is not self.chat.format.features.reasoning:
+            self.chat._warn_once(
+                f"thinking={thinking}: {template.name} has no switch for it, so the prompt is the same without (leave "
+                "it out, or pass the template's own variable in template_kwargs)"
+            )
+        if option("documents") is not None:
+            variables["documents"] = option("documents")
+        variables["strftime_now"] = self.options["now"].strftime
+        return {**variables, **given} if given else variables
+
+
+def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[Mapping[str, Any]]:
+    """The messages as plain data; the list itself if they are. Raises `RequestError` for anything but a list of at
+    least one message."""
+    if isinstance(messages, (str, Mapping, Message)) or not messages:
+        found = type(messages).__name__ if messages else "none"
+        raise RequestError(f"messages: expected a list of at least one message, found {found}")
+    if any(isinstance(message, Message) for message in messages):
+        return [message.to_openai() if isinstance(message, Message) else message for message in messages]
+    return cast("Sequence[Mapping[str, Any]]", messages)
+
+
+def _check_kwargs(chat: Model, template: Template, given: Mapping[str, Any]) -> None:
+    """Raises for variables that `prepare` sets itself, and warns of those that the template does not read."""
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise RequestError(f"template_kwargs: expected an object of variables by name, found {given!r:.60}")
+    for name in given:
+        if name in _SET:
+            raise RequestError(f"template_kwargs: {name!r} is no variable for it: {_SET[name]}")
+    read = template.variables
+    for name in given:
+        if read is not None and name not in read and name not in _OFTEN:
+            shown = name[:_LONGEST_NAME]
+            hint = did_you_mean(shown, read - _SET.keys() - _OFTEN)
+            chat._warn_once(f"template_kwargs: {template.name} reads no variable {shown!r}: {hint}")
+
+
+def _heard(chat: Model, fmt: Format, template: Template, turn: Turn) -> None:
+    """Raises or warns if the prompt does not show the tools, or if no format could read the calls."""
+    if not fmt.features.tools:
+        why, mend = "no format explains the template", "name one with load(…, format=…)"
+    elif not template.can.tools:
+        why, mend = "the template shows none and the polyfill is off", "allow the polyfill 'tools'"
+    else:
+        return
+    if turn.options.mode == "required":
+        raise RequestError(f"tool_choice: {template.name}: no call could be read, as {why} ({mend})")
+    chat._warn_once(f"tools are not read: {template.name}: {why} ({mend})")
+
+
+def _no_option(name: str, value: Any) -> RequestError:
+    near = get_close_matches(name, _OPTIONS, n=1, cutoff=0.75)
+    if near and name not in SWITCHES:
+        return RequestError(f"prepare: there is no option {name!r}: did you mean {near[0]}?")
+    switch = f"thinking={value} sets the switch of any template; " if name in SWITCHES else ""
+    return RequestError(
+        f"prepare: there is no option {name!r}: {switch}a template's own variables go into "
+        f"template_kwargs={{{name!r}: {value!r:.40}}}"
+    )
 
 
 def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:

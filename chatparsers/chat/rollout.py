@@ -27,8 +27,7 @@ from .ends import joined_message
 from .line import Line
 from .parts import Completion, Given
 from .placeholders import Placeholder
-from .prepare import plain_messages
-from .request import Request
+from .request import Request, plain_messages
 from .same import answer_key, merged_answer, same_thought
 from .sample import Sample
 from .segment import sample_of

@@ -12,8 +12,7 @@ from ..templates.trace import Trace
 from .as_sampled import encode_as_sampled
 from .bridges import Bridges, bridges_of
 from .encode import How, TrainOn, encode, encode_turns
-from .prepare import Model, plain_messages
-from .request import Request
+from .request import Model, Request, plain_messages
 from .rollout import Rollout
 from .sample import Sample
 

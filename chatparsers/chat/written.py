@@ -7,7 +7,6 @@ from typing import Any
 
 from ..core.format import Turn
 from ..errors import ChatParsersError, RequestError
-from ..schema.tools import read_tools
 from ..templates.probe.stand_ins import answer, question
 from .request import Request
 from .same import same_message
@@ -36,7 +35,7 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
 
 def _ways(request: Request, turn: Turn, message: Mapping[str, Any]) -> Iterator[str]:
     """The texts that may be the answer: the prompt may have written its beginning, such as the opened thought."""
-    tools = read_tools(request.options.get("tools")).raw
+    tools = request.tools.raw
     try:
         yield text_after(turn.format, turn.prefix, message, tools)
         yield turn.format.render(message, tools)

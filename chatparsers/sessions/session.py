@@ -18,8 +18,7 @@ from functools import partial
 from typing import Any, Literal, cast
 
 from ..chat.chat import Chat
-from ..chat.prepare import Model
-from ..chat.request import Request
+from ..chat.request import Model, Request
 from ..chat.rollout import Rollout
 from ..chat.same import answer_key, same_thought
 from ..core.format import Turn
