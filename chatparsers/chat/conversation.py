@@ -26,10 +26,9 @@ from ..templates.probe.turns import common
 from ..templates.rewrite.history import History
 from ..tokens.growing import GrowingIds, common_ids
 from ..tokens.pieces import encoded
-from .bridge import lead_of, stand_in
+from .bridge import lead_of
 from .compare import compare
 from .ends import following
-from .marks import Span
 from .parts import Completion, Given
 from .quoted import quoted_markers
 from .request import Model, Request
@@ -61,21 +60,22 @@ class Grown:
 
 @dataclass(slots=True)
 class _Mark:
-    """An answer that was given as ids. ``index``: of its message. ``segment``: what was given and sampled up to its
-    end; None if the ids do not say the message. ``chars``, ``tokens``: how much of the text and the ids that is.
+    """What stays up to a place: the beginning of all, or the end of an answer that was given as ids. ``index``: of its
+    message. ``chars``, ``tokens``: how much of the text and the ids that is. ``segment``: what was given and sampled up
+    to there; None if the ids do not say the message.
 
-    ``place``: where the rendering goes on after it; None as long as that is not known. ``stop``: what the rendering
-    has after the answer and before that place. ``closer``: what closes a thought in which the answer was cut off.
-    ``rest``: the ids of the text from the place on.
+    ``place``: where the rendering goes on after it; None as long as that is not known. ``stop``: where the rendering
+    has the stop that is before that place. ``closer``: what closes a thought in which the answer was cut off. ``rest``:
+    the ids of the text from the place on.
     """
 
-    index: int
-    segment: Segment | None
-    chars: int
-    tokens: int
-    stop: str
     rest: GrowingIds
+    index: int = -1
+    chars: int = 0
+    tokens: int = 0
+    segment: Segment | None = None
     place: int | None = None
+    stop: int = 0
     closer: str = ""
 
 
@@ -103,15 +103,15 @@ class Conversation:
         self._rendered = ""
         self._wrote = ""
         """An answer that was given as ids, while no rendering has it."""
-        self._marks: list[_Mark] = []
-        self._whole = None if chat.tokenizer is None else GrowingIds(chat.tokenizer)
+        tokenizer = chat.tokenizer
+        self._marks = [] if tokenizer is None else [_Mark(GrowingIds(tokenizer), place=0)]
         self.messages: list[Mapping[str, Any]] = []
         self.text = ""
         self.ids: list[int] = []
         self.turn: Turn | None = None
 
     def __repr__(self) -> str:
-        size = f"{len(self.ids):,} ids" if self._whole else f"{len(self.text):,} characters"
+        size = f"{len(self.ids):,} ids" if self._marks else f"{len(self.text):,} characters"
         return f"<Conversation: {len(self.messages)} messages, {size}>"
 
     def append(
@@ -170,14 +170,15 @@ class Conversation:
         if generate is None:
             generate = bool(messages) and messages[-1].get("role") in ("user", "tool")
         self._history[:] = messages
-        self._generate = bool(self._request.options.get("add_generation_prompt", generate))
-        options = {"add_generation_prompt": self._generate, "id_seed": self._seed}
-        turn = self._request.prepare(self._history, **options)
-        options["id_seed"] = turn.id_seed
-        tokenizer = self._request.chat.tokenizer
+        asked = self._request.but(
+            add_generation_prompt=self._request.options.get("add_generation_prompt", generate),
+            id_seed=self._seed,
+        )
+        turn = asked.prepare(self._history)
+        tokenizer = asked.chat.tokenizer
         spoken = wrote if isinstance(wrote, str) else spelt(tokenizer, wrote)
         held = self.text + spoken
-        if self._whole is None:
+        if tokenizer is None:
             text, self.ids = turn.prompt, []
             kept = common(held, text)
             grown = Grown(text[kept:], kept, kept < len(held))
@@ -188,8 +189,7 @@ class Conversation:
             if self._wrote and len(messages) == self._marks[-1].index + 1:  # nothing comes after it yet
                 text, self.ids = held, had
             else:
-                quoted = quoted_markers(self._request, messages, **options)
-                text, self.ids = self._grown(self._whole, turn, messages, held, had, quoted)
+                text, self.ids = self._grown(asked, turn, messages, held, had)
             kept, kept_ids = common(held, text), common_ids(had, self.ids)
             grown = Grown(text[kept:], kept, kept_ids < len(had), self.ids[kept_ids:], kept_ids)
         self.messages, self.text = messages, text
@@ -207,32 +207,31 @@ class Conversation:
         """Takes an answer's ids."""
         index = len(self.messages)
         tokenizer = self._request.chat.tokenizer
-        segment, stop = None, ""
+        segment = None
         if self.turn is not None and not self._wrote and index < len(messages):
             said = Completion(Spoken(self.turn).heard(Chunk.of(wrote, None, None, None), None), index)
             if not said.spoken.dropped and same_message(said.spoken.message.to_openai(), messages[index]):
-                segment, stop = self._asked(self.turn).answered(said), said.spoken.stop_text(tokenizer)
+                segment = self._asked(self.turn).answered(said)
         after = GrowingIds(tokenizer, spelt(tokenizer, wrote[-1:]).strip())
-        self._marks.append(_Mark(index, segment, chars, tokens, stop, after))
+        self._marks.append(_Mark(after, index, chars, tokens, segment))
         self._wrote += text
 
     def _asked(self, turn: Turn) -> Segment:
         """What was given and sampled up to the next answer."""
-        last = self._marks[-1] if self._marks else None
-        if last is None or last.segment is None:
-            return Segment((), lead_of(self._request, turn, self.messages, self._rendered))
-        text = last.stop + self._rendered[last.place :]
+        last = self._marks[-1]
+        text = self._rendered if last.segment is None else self._rendered[last.stop :]
         lead = lead_of(self._request, turn, self.messages, text)
+        if last.segment is None:
+            return Segment((), lead)
         return last.segment.added(Step(Given((), text, ()), lead))
 
     def _grown(
         self,
-        whole: GrowingIds,
+        asked: Request,
         turn: Turn,
         messages: Sequence[Mapping[str, Any]],
         held: str,
         had: list[int],
-        quoted: Sequence[Span],
     ) -> tuple[str, list[int]]:
         """The text and the ids of the new prompt: what is held fast, and the rest of the rendering."""
         rendered = turn.prompt
@@ -244,36 +243,30 @@ class Conversation:
         for mark in self._marks:
             if mark.place is not None and mark.place > same:
                 mark.place = None
-        last = self._marks[-1] if self._marks else None
-        ended = last is not None and (last.segment is None or bool(last.segment.last.spoken.stop))
-        if self._wrote and ended and rendered.startswith(self._rendered + self._wrote):
-            self._marks[-1].place = len(self._rendered + self._wrote)
-        while self._marks and self._marks[-1].place is None:
-            del self._marks[self._found(self._marks[-1], turn, messages) :]
-        self._rendered, self._wrote = rendered, ""
-        if not self._marks:
-            return rendered, [*whole.update(rendered, common(whole.text, rendered), quoted)]
         mark = self._marks[-1]
-        assert mark.place is not None  # marks without a place were found or taken away
-        rest = rendered[mark.place :]
-        ids = had[: mark.tokens] + encoded(self._request.chat.tokenizer, mark.closer, "")[0]
-        after = [(start - mark.place, end - mark.place) for start, end in quoted if start >= mark.place]
+        spoken = None if mark.segment is None else mark.segment.last.spoken
+        whole = self._rendered + self._wrote
+        if self._wrote and (spoken is None or spoken.stop) and rendered.startswith(whole):
+            stop = "" if spoken is None else spoken.stop_text(asked.chat.tokenizer)
+            mark.place, mark.stop = len(whole), len(whole) - len(stop)
+        while (place := self._marks[-1].place) is None:
+            del self._marks[self._found(asked, self._marks[-1], turn, messages) :]
+        self._rendered, self._wrote = rendered, ""
+        mark, rest = self._marks[-1], rendered[place:]
+        quoted = quoted_markers(asked, messages, id_seed=turn.id_seed)
+        after = [(start - place, end - place) for start, end in quoted if start >= place]
+        ids = had[: mark.tokens] + encoded(asked.chat.tokenizer, mark.closer, "")[0]
         ids += mark.rest.update(rest, common(mark.rest.text, rest), after)
         return held[: mark.chars] + mark.closer + rest, ids
 
-    def _found(self, mark: _Mark, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> int:
+    def _found(self, asked: Request, mark: _Mark, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> int:
         """Finds the place of the last mark; how many marks stay."""
         if mark.segment is None:
             return len(self._marks) - 1
-        answer, new = messages[mark.index], messages[mark.index + 1 :]
-        system = any(message.get("role") in ("system", "developer") for message in messages[:1])
-        delta = stand_in(self._request, answer, new, system=system, generate=self._generate)
-        options: dict[str, Any] = {"add_generation_prompt": self._generate, "id_seed": turn.id_seed}
-        whole = self._request.traced(messages, **options)
-        verdict = compare(self._request, mark.segment, whole, delta, messages)
+        verdict = compare(asked, mark.segment, asked.traced(messages, id_seed=turn.id_seed), None, messages)
         if verdict.reason is not None or verdict.delta is None:
             return sum(other.index < verdict.message for other in self._marks[:-1])
-        mark.closer, rest, *_ = following(self._request, mark.segment.last.spoken, verdict.delta)
+        mark.closer, rest, *_ = following(asked, mark.segment.last.spoken, verdict.delta)
         mark.place = len(turn.prompt) - len(rest)
-        mark.stop = turn.prompt[len(turn.prompt) - len(verdict.delta.text) : mark.place]
+        mark.stop = len(turn.prompt) - len(verdict.delta.text)
         return len(self._marks)
