@@ -1,93 +1,35 @@
 """Reads a user's own GBNF, as llama.cpp defines it, so that it can follow a format's reasoning in any dialect.
 
-Strategy: a parsimonious grammar of GBNF gives the syntax tree. If it fails, it gives the line, the column and what was
-expected. A visitor makes the nodes of ir.py. The reader refuses, with the place, what the engines would refuse or loop
-on: rules that are not defined or defined twice, left recursion, counts whose maximum is below the minimum. Rules keep
-their names, after the prefix ``user-``. Rules that do not recur become plain nodes, so a regular grammar is one
+Strategy: recursive descent to the nodes of ir.py. The reader refuses, with the place, what the engines would refuse or
+loop on: rules that are not defined or defined twice, left recursion, counts whose maximum is below the minimum. Rules
+keep their names, after the prefix ``user-``. Rules that do not recur become plain nodes, so a regular grammar is one
 terminal in a dialect that has terminals.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Any
 
-from parsimonious.exceptions import ParseError, VisitationError
-from parsimonious.grammar import Grammar as Peg
-from parsimonious.nodes import Node, NodeVisitor
-
-from ..errors import ChatParsersError, RequestError
+from ..errors import RequestError
 from . import ir
 
-if TYPE_CHECKING:
-    _NodeVisitor = NodeVisitor[Any]
-else:  # generic only in its stubs
-    _NodeVisitor = NodeVisitor
-
-_PEG = Peg(
-    r"""
-    grammar     = gap rule+ eof
-    eof         = !~"."s
-    rule        = name blank "::=" gap alternates end
-    alternates  = sequence (bar sequence)*
-    sequence    = element*
-    bar         = gap "|" gap
-    element     = atom count* blank
-    nested      = gap inner (inner_bar inner)* gap
-    inner       = inner_item*
-    inner_item  = atom count* gap
-    inner_bar   = "|" gap
-    atom        = literal / class / any / group / token / reference
-    group       = "(" nested close
-    close       = ")"
-    reference   = name !(blank "::=")
-    token       = ~"!?<[^>\n]+>"
-    any         = "."
-    literal     = '"' literal_char* quote
-    quote       = '"'
-    class       = "[" "^"? class_item* bracket
-    bracket     = "]"
-    literal_char = ~r'[^"\\]' / escape
-    class_item  = class_char (~"-(?!\\])" class_char)?
-    class_char  = ~r"[^\]\\]" / escape
-    escape      = ~r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^xuU0-9])"s
-    count       = "*" / "+" / "?" / braces
-    braces      = "{" spaces number spaces more? "}"
-    more        = "," spaces number? spaces
-    number      = ~"[0-9]+"
-    name        = ~"[A-Za-z0-9_.-]+"
-    spaces      = ~"[ \t]*"
-    blank       = ~"(?:[ \t]|#[^\r\n]*)*"
-    gap         = ~"(?:[ \t\r\n]|#[^\r\n]*)*"
-    end         = ~"(?:\r?\n|\\Z)(?:[ \t\r\n]|#[^\r\n]*)*"
-    """
-)
 _DEEPEST = 30
 """The deepest nesting of groups."""
 _DEEPEST_RULES = 16
 """The deepest nesting of rules that are put in place of their names."""
 _MOST_COUNTS = 4
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|#[^\n]*|[()]', re.DOTALL)
 _CONTROLS = {"n": 10, "r": 13, "t": 9, "b": 8, "f": 12}
-_EXPECTED = {
-    "rule": "a rule: `name ::= …`",
-    "name": "a rule's name",
-    "end": "the end of the line",
-    "eof": "a rule: `name ::= …`",
-    "bar": "'|'",
-    "atom": "a literal, a class, a group or a rule's name",
-    "quote": "the end of the literal: '\"'",
-    "bracket": "the end of the class: ']'",
-    "close": "')' or an element",
-    "number": "a number",
-    "more": "'}'",
-    "braces": "a count: {m}, {m,} or {m,n}",
-    "escape": "an escape",
-}
+_COMMENT = r"#[^\r\n]*(?=[\r\n]|\Z)"
+_IN_LINE, _GAP = rf"(?:[ \t]|{_COMMENT})*", rf"(?:[ \t\r\n]|{_COMMENT})*"
+_LINE_END = rf"(?:\r?\n|\Z){_GAP}"
+_NAME = r"[A-Za-z0-9_.-]+"
+_TOKEN = r"!?<[^>\n]+>"
+_CHAR = r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^xuU0-9])|[^\\]"
+_COUNT = r"[*+?]|\{[ \t]*[0-9]+[ \t]*(?:,[ \t]*[0-9]*[ \t]*)?\}"
 
 
 @dataclass(frozen=True)
@@ -129,122 +71,163 @@ class UserGrammar:
         return root
 
 
-class _Failure(ChatParsersError):
-    def __init__(self, at: int, message: str) -> None:
-        super().__init__(message)
-        self.at = at
+class _Reader:
+    """Reads ``text`` from the place ``at`` on."""
 
-
-class _Visitor(_NodeVisitor):
-    unwrapped_exceptions = (_Failure, RecursionError)
-
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = 0
         self.used: list[tuple[str, int]] = []
+        """The names that stand for rules, with their places."""
 
-    def generic_visit(self, node: Node, visited_children: Sequence[Any]) -> Any:
-        return visited_children or node
+    def wrong(self, why: str, at: int) -> RequestError:
+        line, before = self.text.count("\n", 0, at) + 1, self.text.rfind("\n", 0, at)
+        return RequestError(f"grammar: line {line}, column {at - before}: {why}")
 
-    def visit_grammar(self, node: Node, visited: list[Any]) -> dict[str, ir.Ir]:
+    def expected(self, what: str) -> RequestError:
+        rest = self.text[self.at : self.at + 12]
+        found = repr(rest.split("\n")[0] or rest[:1]) if rest else "the end"
+        return self.wrong(f"expected {what}, found {found}", self.at)
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def take(self, expression: str) -> str | None:
+        """The text here that matches, which is read by that; None if none does."""
+        found = re.compile(expression, re.DOTALL).match(self.text, self.at)
+        if found is None:
+            return None
+        self.at = found.end()
+        return found[0]
+
+    def rules(self) -> dict[str, ir.Ir]:
         found: dict[str, ir.Ir] = {}
-        for name, at, body in visited[1] if isinstance(visited[1], list) else ():
+        self.take(_GAP)
+        while not found or self.at < len(self.text):
+            begin, name = self.at, self.take(_NAME)
+            if name is None:
+                raise self.expected("a rule: `name ::= …`")
+            if self.take(f"{_IN_LINE}::={_GAP}") is None:
+                self.take(_IN_LINE)
+                raise self.expected("'::='")
+            body = self.alternatives(_IN_LINE)
+            if self.take(_LINE_END) is None:
+                raise self.expected("the end of the line")
             if name in found:
-                raise _Failure(at, f"the rule {name!r} is defined twice: rename or drop one")
+                raise self.wrong(f"the rule {name!r} is defined twice: rename or drop one", begin)
             found[name] = body
         for name, at in self.used:
             if name not in found:
-                raise _Failure(at, f"no rule is named {name!r}")
+                raise self.wrong(f"no rule is named {name!r}", at)
         return found
 
-    def visit_rule(self, node: Node, visited: list[Any]) -> tuple[str, int, ir.Ir]:
-        return visited[0], node.start, visited[4]
+    def alternatives(self, space: str) -> ir.Ir:
+        """Sequences with ``|`` between them. ``space``: what may be between two elements."""
+        options = [self.sequence(space)]
+        while self.take(rf"{_GAP}\|{_GAP}") is not None:
+            options.append(self.sequence(space))
+        return ir.alt(*options)
 
-    def visit_alternates(self, node: Node, visited: list[Any]) -> ir.Ir:
-        rest = visited[1] if isinstance(visited[1], list) else []
-        return ir.alt(visited[0], *(option for _, option in rest))
+    def sequence(self, space: str) -> ir.Ir:
+        items: list[ir.Ir] = []
+        begin = self.at
+        while (item := self.atom()) is not None:
+            for _ in range(_MOST_COUNTS):
+                item = self.counted(item)
+            if self.peek() and self.peek() in "*+?{":
+                why = f"more than {_MOST_COUNTS} counts of one element: repeats of repeats"
+                raise self.wrong(why, begin)
+            items.append(item)
+            self.take(space)
+            begin = self.at
+        return ir.seq(*items)
 
-    def visit_nested(self, node: Node, visited: list[Any]) -> ir.Ir:
-        rest = visited[2] if isinstance(visited[2], list) else []
-        return ir.alt(visited[1], *(option for _, option in rest))
-
-    def visit_sequence(self, node: Node, visited: list[Any]) -> ir.Ir:
-        return ir.seq(*(visited if isinstance(visited, list) else ()))
-
-    visit_inner = visit_sequence
-
-    def visit_element(self, node: Node, visited: list[Any]) -> ir.Ir:
-        made: ir.Ir = visited[0]
-        counts = visited[1] if isinstance(visited[1], list) else ()
-        if len(counts) > _MOST_COUNTS:
-            raise _Failure(node.start, f"more than {_MOST_COUNTS} counts of one element: repeats of repeats")
-        for least, most in counts:
-            made = ir.Rep(made, least, most)
-        return made
-
-    visit_inner_item = visit_element
-
-    def visit_atom(self, node: Node, visited: list[Any]) -> ir.Ir:
-        found: ir.Ir = visited[0]
-        return found
-
-    def visit_group(self, node: Node, visited: list[Any]) -> ir.Ir:
-        found: ir.Ir = visited[1]
-        return found
-
-    def visit_reference(self, node: Node, visited: list[Any]) -> ir.Ir:
-        self.used.append((visited[0], node.start))
-        return ir.Ref(visited[0])
-
-    def visit_token(self, node: Node, visited: list[Any]) -> ir.Ir:
-        if node.text.startswith(("!", "<[")):
-            raise _Failure(node.start, f"token references by number cannot be embedded: found {node.text}")
-        return ir.TokenRef(node.text)
-
-    def visit_any(self, node: Node, visited: list[Any]) -> ir.Ir:
-        return ir.Chars(ir.ANY)
-
-    def visit_literal(self, node: Node, visited: list[Any]) -> ir.Ir:
-        return ir.Text("".join(map(chr, visited[1] if isinstance(visited[1], list) else ())))
-
-    def visit_literal_char(self, node: Node, visited: list[Any]) -> int:
-        return _code(node.text)
-
-    visit_class_char = visit_literal_char
-
-    def visit_class(self, node: Node, visited: list[Any]) -> ir.Ir:
-        ranges = ir.charset(visited[2] if isinstance(visited[2], list) else ())
-        negated = node.children[1].text == "^"
-        if not ranges:
-            raise _Failure(node.start, "an empty class: engines disagree on what it is")
-        return ir.Chars(ir.complement(ranges) if negated else ranges)
-
-    def visit_class_item(self, node: Node, visited: list[Any]) -> tuple[int, int]:
-        low = visited[0]
-        high = visited[1][0][1] if isinstance(visited[1], list) else low
-        if high < low:
-            raise _Failure(node.start, f"the range {node.text} ends before it begins")
-        return low, high
-
-    def visit_count(self, node: Node, visited: list[Any]) -> tuple[int, int | None]:
-        simple: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-        if node.text in simple:
-            return simple[node.text]
-        low, comma, high = node.text[1:-1].partition(",")
+    def counted(self, node: ir.Ir) -> ir.Ir:
+        """The node as often as the count here says, if there is one."""
+        begin, count = self.at, self.take(_COUNT)
+        if count is None:
+            if self.peek() == "{":
+                raise self.expected("a count: {m}, {m,} or {m,n}")
+            return node
+        if count in "*+?":
+            return ir.Rep(node, int(count == "+"), 1 if count == "?" else None)
+        low, comma, high = count[1:-1].partition(",")
         least = int(low)
         most = (int(high) if high.strip() else None) if comma else least
         if most is not None and most < least:
-            raise _Failure(node.start, f"the count {node.text} ends before it begins")
-        return least, most
+            raise self.wrong(f"the count {count} ends before it begins", begin)
+        return ir.Rep(node, least, most)
 
-    def visit_name(self, node: Node, visited: list[Any]) -> str:
-        return str(node.text)
+    def atom(self) -> ir.Ir | None:
+        """A literal, a class, a group, a token or a rule's name; None if none of them is here."""
+        begin = self.at
+        if self.take('"') is not None:
+            return ir.Text("".join(map(chr, self.characters('"', "the end of the literal"))))
+        if self.take(r"\[") is not None:
+            return self.char_class(begin)
+        if self.take(r"\.") is not None:
+            return ir.Chars(ir.ANY)
+        if self.take(r"\(") is not None:
+            return self.group(begin)
+        token = self.take(_TOKEN)
+        if token is not None:
+            if token.startswith(("!", "<[")):
+                raise self.wrong(f"token references by number cannot be embedded: found {token}", begin)
+            return ir.TokenRef(token)
+        name = self.take(_NAME)
+        if name is None:
+            return None
+        if self.take(f"(?={_IN_LINE}::=)") is not None:  # the next rule
+            self.at = begin
+            return None
+        self.used.append((name, begin))
+        return ir.Ref(name)
 
+    def group(self, begin: int) -> ir.Ir:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.wrong(f"groups are nested deeper than {_DEEPEST}: make rules of them", begin)
+        self.take(_GAP)
+        found = self.alternatives(_GAP)
+        if self.take(r"\)") is None:
+            raise self.expected("')' or an element")
+        self.depth -= 1
+        return found
 
-def _code(text: str) -> int:
-    if not text.startswith("\\"):
-        return ord(text)
-    if text[1] in "xuU":
-        return int(text[2:], 16)
-    return _CONTROLS.get(text[1], ord(text[1]))
+    def characters(self, end: str, what: str) -> Iterator[int]:
+        """The characters up to ``end``, which is ``what``."""
+        while self.peek() != end:
+            yield self.character(what, end)
+        self.at += 1
+
+    def character(self, what: str, end: str) -> int:
+        """One character, or its escape. At the text's end, ``what`` is missing."""
+        if not self.peek():
+            raise self.expected(f"{what}: {end!r}")
+        found = self.take(_CHAR)
+        if found is None:
+            raise self.expected("an escape")
+        if len(found) == 1:
+            return ord(found)
+        return int(found[2:], 16) if found[1] in "xuU" else _CONTROLS.get(found[1], ord(found[1]))
+
+    def char_class(self, begin: int) -> ir.Ir:
+        negated = self.take(r"\^") is not None
+        found: list[int | tuple[int, int]] = []
+        place = self.at
+        for low in self.characters("]", "the end of the class"):
+            high = low
+            if self.take(r"-(?!\]|\Z)") is not None:
+                high = self.character("the end of the class", "]")
+            if high < low:
+                raise self.wrong(f"the range {self.text[place : self.at]} ends before it begins", place)
+            found.append((low, high))
+            place = self.at
+        if not found:
+            raise self.wrong("an empty class: engines disagree on what it is", begin)
+        ranges = ir.charset(found)
+        return ir.Chars(ir.complement(ranges) if negated else ranges)
 
 
 def _regular(node: ir.Ir) -> bool:
@@ -302,59 +285,19 @@ def _left_recursive(rules: dict[str, ir.Ir]) -> str | None:
     return None
 
 
-def _check_depth(text: str) -> None:
-    """Refuses groups that are nested too deeply."""
-    depth = 0
-    for found in _BRACKETS.finditer(text):
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
-        if depth > _DEEPEST:
-            raise RequestError(
-                f"grammar: {_place(text, found.start())}: groups are nested deeper than {_DEEPEST}: "
-                "make rules of them"
-            )
-
-
-def _place(text: str, at: int) -> str:
-    line = text.count("\n", 0, at) + 1
-    return f"line {line}, column {at - text.rfind(chr(10), 0, at)}"
-
-
 def read_gbnf(text: str) -> UserGrammar:
     """Reads a GBNF grammar.
 
     Raises `RequestError` with the line, the column and what was expected.
     """
-    _check_depth(text)
-    try:
-        tree = _PEG.parse(text)
-        rules: dict[str, ir.Ir] = _Visitor().visit(tree)
-    except ParseError as error:
-        expected = _EXPECTED.get(getattr(error.expr, "name", "") or "", "")
-        at = error.pos
-        if not expected:
-            literal = getattr(error.expr, "literal", "")
-            expected = (
-                repr(literal)
-                if literal
-                else "a rule: `name ::= …`"
-                if at == 0
-                else "an element or the end of the line"
-            )
-        found = repr(text[at : at + 12].split("\n")[0] or text[at : at + 1]) if at < len(text) else "the end"
-        raise RequestError(f"grammar: {_place(text, at)}: expected {expected}, found {found}") from None
-    except _Failure as failure:
-        raise RequestError(f"grammar: {_place(text, failure.at)}: {failure}") from None
-    except RecursionError:
-        raise RequestError("grammar: groups are nested too deeply: make rules of them") from None
-    except VisitationError as error:
-        raise RequestError(f"grammar: {error}") from None
+    reader = _Reader(text)
+    rules = reader.rules()
     if "root" not in rules:
-        raise RequestError("grammar: line 1, column 1: expected a rule named 'root', found none")
+        raise reader.wrong("expected a rule named 'root', found none", 0)
     recursive = _left_recursive(rules)
     if recursive is not None:
-        at = max(text.find(f"\n{recursive} ") + 1, 0)
-        raise RequestError(
-            f"grammar: {_place(text, at)}: the rule {recursive!r} begins with itself (left recursion): "
-            "llama.cpp refuses it"
+        raise reader.wrong(
+            f"the rule {recursive!r} begins with itself (left recursion): llama.cpp refuses it",
+            max(text.find(f"\n{recursive} ") + 1, 0),
         )
     return UserGrammar(rules)

@@ -18,7 +18,7 @@ import chatparsers
 from chatparsers import core
 
 ROOT = Path(chatparsers.__file__).parents[1]
-HEAVY = {"jinja2", "parsimonious", "pluggy", "tokenizers", "importlib.metadata", "rich", "gguf", "numpy"}
+HEAVY = {"jinja2", "pluggy", "tokenizers", "importlib.metadata", "rich", "gguf", "numpy"}
 
 
 def fresh(code: str) -> Any:
@@ -86,12 +86,12 @@ result = [names, len(checked), sorted(set(sys.modules) - before)]"""
 
 
 def test_texts_and_grammars_need_no_other_package() -> None:
-    """Streams, all dialects of grammars and the list of formats work if the four packages cannot be imported.
+    """Streams, all dialects of grammars and the list of formats work if the three packages cannot be imported.
 
     Each format is loaded; grammars are made of one for each value syntax and kind of call.
     """
     code = """
-for name in ("jinja2", "parsimonious", "pluggy", "tokenizers"):
+for name in ("jinja2", "pluggy", "tokenizers"):
     sys.modules[name] = None
 import chatparsers
 tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]

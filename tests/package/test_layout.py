@@ -28,7 +28,7 @@ ENGINE: list[tuple[set[str], set[str]]] = [
     ({"core"}, set()),
     ({"writer"}, set()),
     ({"document"}, set()),
-    ({"grammar"}, {"parsimonious"}),
+    ({"grammar"}, set()),
     ({"formats"}, set()),
     ({"templates"}, {"jinja2", "markupsafe"}),
     ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),

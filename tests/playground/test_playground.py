@@ -78,7 +78,7 @@ def test_the_archive_is_all_that_a_browser_needs(tmp_path: Path) -> None:
         "import json, sys; sys.path.insert(0, sys.argv[1])\n"
         "from chatparsers.playground.reading import answer\n"
         "found = {}; answer(sys.stdin.read(), found.__setitem__); print(json.dumps(found))\n"
-        "assert not {'tokenizers', 'parsimonious'} & {*sys.modules}"
+        "assert 'tokenizers' not in sys.modules"
     )
     run = [sys.executable, "-I", "-S", "-c", code, str(tmp_path)]
     done = subprocess.run(run, input=json.dumps(asked), capture_output=True, text=True)

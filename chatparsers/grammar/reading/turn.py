@@ -175,7 +175,7 @@ class TurnReader(ValueReader):
         return alt(inner, marked) if node.content.optional else marked
 
     def _user_grammar(self, given: Mapping[str, Any]) -> Ir:
-        from ..user import read_gbnf  # it needs a package that other requests do not need
+        from ..user import read_gbnf  # few requests need it
 
         source = given.get("grammar")
         if not isinstance(source, str):
