@@ -15,11 +15,11 @@ from dataclasses import replace
 
 from ...kept import Kept, kept
 from .. import ir
-from ..ir import ANY, CHAIN, EMPTY, LAST, Encoding, Ir, Ranges, charset, complement, overlap
+from ..ir import ANY, CHAIN, LAST, Encoding, Ir, Ranges, charset, complement
 from ..regular.automaton import Dfa, TooLarge, build
-from ..regular.classes import sets_of
+from ..regular.listed import listed_texts
 from ..target import PLAIN, Target
-from .escaped import ESCAPED, HIGH, spellings
+from .escaped import spellings
 from .rules import RuleWriter, suffix
 
 _BLOCK = 64
@@ -284,9 +284,9 @@ class GbnfWriter(RuleWriter):
                 return self.rule("string", _quoted(node) + self.counted(node.least, node.most))
             if not quoted and not node.least and node.most is None:
                 return self.rule("text", f"{char_class(ANY)}*")
-        direct = self.direct(node)
-        if direct is not None:
-            return direct
+        listed = self.listed(node)
+        if listed is not None:
+            return listed
         start = self.automaton(_automaton(node), node.encoding)
         return self.rule("string", _quoted(node) + start) if quoted else start
 
@@ -330,38 +330,18 @@ class GbnfWriter(RuleWriter):
             last = self.rule("str", f'{end}[^"\\\\\\u0000-\\u001F]{then} | "\\\\" {escape}')
         return last
 
-    def direct(self, node: ir.Lang) -> str | None:
-        """One expression, if no character needs an escape or begins a stop; else None."""
-        if (
-            len(node.parts) != 1
-            or not node.parts[0].positive
-            or node.parts[0].divisor
-            or node.least
-            or node.most is not None
-        ):
+    def listed(self, node: ir.Lang) -> str | None:
+        """One of the texts that raw text lists, as one expression; None if it lists none."""
+        if node.encoding != "raw" or len(node.parts) != 1 or node.least or node.most is not None:
             return None
-        inner = node.parts[0].node
-        listed = inner.options if isinstance(inner, ir.Alt) else (inner,)
-        if node.encoding == "raw" and all(isinstance(text, ir.Text) or text is EMPTY for text in listed):
-            return self.listed([text.text if isinstance(text, ir.Text) else "" for text in listed], node)
-        sets: dict[Ranges, None] = {}
-        sets_of(inner, sets)
-        used = charset(span for ranges in sets for span in ranges)
-        if node.encoding != "raw":
-            if overlap(used, ESCAPED) or (HIGH[0] in overlap(used, HIGH)):
-                return None
-            return self.rule("string", _quoted(node) + f'{self.atom(inner)} "\\""')
-        if overlap(used, charset(stop[0] for stop in node.stops)):
+        texts = listed_texts(node.parts[0]) if node.parts[0].positive else None
+        if texts is None:
             return None
-        return self.rule("text", " ".join([self.atom(inner), *map(self.atom, node.end)]))
-
-    def listed(self, texts: list[str], node: ir.Lang) -> str:
-        """One of the texts in which no stop ends before the end."""
         end = node.end_text
         find = re.compile("|".join(map(re.escape, node.stops))).search if node.stops else None
         whole = [
             literal(text)
-            for text in texts
+            for text in texts  # in which no stop ends before the end
             if find is None or (found := find(text + end)) is None or found.end() == len(text + end)
         ]
         body = " | ".join(whole)

@@ -21,7 +21,7 @@ from .classes import Classes, sets_of
 from .counted import counted, layers_of, lengths, needed
 from .deterministic import deterministic_size
 from .dfa import Dfa, TooLarge, spend
-from .listed import excluded_texts, without_texts
+from .listed import listed_texts, without_texts
 
 __all__ = ["Dfa", "Matcher", "TooLarge", "build", "size_of"]
 
@@ -304,7 +304,7 @@ def _apart(lang: Lang) -> tuple[Lang, list[str]]:
     texts: list[str] = []
     parts: list[Part] = []
     for part in lang.parts:
-        excluded = excluded_texts(part)
+        excluded = None if part.positive else listed_texts(part)
         if excluded is None:
             parts.append(part)
         else:

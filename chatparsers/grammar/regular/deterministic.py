@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from ..ir import Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset, nullable, overlap
-from .listed import excluded_texts
+from .listed import listed_texts
 
 
 def deterministic_size(lang: Lang, limit: int) -> int | None:
@@ -19,7 +19,7 @@ def deterministic_size(lang: Lang, limit: int) -> int | None:
         return None
     (part,) = lang.parts
     if not part.positive:
-        excluded = None if lang.least or lang.most is not None else excluded_texts(part)
+        excluded = None if lang.least or lang.most is not None else listed_texts(part)
         size = None if excluded is None else 2 + sum(map(len, excluded))
         return size if size and size <= limit else None
     shortest, count = _lengths(part.node)

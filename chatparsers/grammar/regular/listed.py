@@ -9,23 +9,16 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from ..budget import Budget
-from ..ir import Alt, Part, Seq, Text, charset, complement, overlap
+from ..ir import EMPTY, Alt, Part, Text, charset, complement, literal_text, overlap
 from .dfa import Dfa, State, TooLarge, reached, spend
 
 
-def excluded_texts(part: Part) -> list[str] | None:
-    """The texts, if a constraint excludes some texts and nothing else; else None."""
-    if part.positive or part.divisor:
+def listed_texts(part: Part) -> list[str] | None:
+    """The texts, if a constraint names some texts and nothing else; else None."""
+    options = part.node.options if isinstance(part.node, Alt) else (part.node,)
+    if part.divisor or not all(isinstance(one, Text) or one is EMPTY for one in options):
         return None
-    found = []
-    for option in part.node.options if isinstance(part.node, Alt) else (part.node,):
-        if isinstance(option, Text):
-            found.append(option.text)
-        elif isinstance(option, Seq) and not option.items:
-            found.append("")
-        else:
-            return None
-    return found
+    return [literal_text((one,)) for one in options]
 
 
 def without_texts(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None) -> Dfa | None:
