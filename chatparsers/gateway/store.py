@@ -29,6 +29,10 @@ FILE = "responses.sqlite3"
 LOST = 15.0
 """After how many seconds without a beat a response that runs is lost with the process that made it."""
 _BUSY = 10.0
+"""How many seconds one process waits for another."""
+_LONG = 2**22
+"""How many bytes the log may have before it is copied into the file."""
+_MAKING = threading.Lock()
 _LONGEST = 10_000
 """How many responses a chain may have."""
 _SCHEMA = """
@@ -109,41 +113,62 @@ class Store:
         if where != "memory":
             Path(where).mkdir(mode=0o700, parents=True, exist_ok=True)
             path = str(Path(where) / FILE)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # for nobody else
+            _make(path)
+        self._log, self._failed = f"{path}-wal", False
         self._db = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+        self._copying = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
+            _keep_log(self._db)
             self._db.executescript(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
-                f"PRAGMA journal_size_limit = {2**24}; BEGIN IMMEDIATE; {_SCHEMA} COMMIT;"
+                "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 0;"
+                f"PRAGMA journal_size_limit = 0; BEGIN IMMEDIATE; {_SCHEMA} COMMIT;"
             )
+            self._copying.execute("SELECT count(*) FROM sqlite_master")  # it knows now that there is a log
         except sqlite3.Error:  # no database, or one that another process holds
-            self._db.close()
+            self._close()
             raise
 
     def close(self) -> None:
         """Closes the file."""
         with self._lock:
-            self._db.close()
+            self._close()
+
+    def _close(self) -> None:
+        self._copying.close()
+        self._db.close()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction. Raises `StoreFull` if the disk is full, or the file cannot be written."""
         with self._lock:
             try:
-                self._db.execute("BEGIN IMMEDIATE")
-                try:
-                    yield self._db
-                    self._db.execute("COMMIT")
-                except BaseException:
-                    if self._db.in_transaction:
-                        self._db.execute("ROLLBACK")
-                    raise
+                if self._failed or _size(self._log) > _LONG:
+                    with self._alone():
+                        self._copy()
+                with self._alone() as db:
+                    yield db
             except sqlite3.Error as error:
-                with suppress(
-                    sqlite3.Error
-                ):  # what the log holds goes into the file, so the next write has its space
-                    self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                self._failed = True
                 raise StoreFull(str(error)) from error
+            self._failed = False
+
+    @contextmanager
+    def _alone(self) -> Iterator[sqlite3.Connection]:
+        """A transaction, in which no other connection writes."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._db
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _copy(self) -> None:
+        """What the log holds goes into the file, so the next write has its space. Within `_alone`: SQLite before 3.51.3
+        may lose what others write meanwhile (the WAL-reset bug, sqlite.org/wal.html), so it copies nothing itself."""
+        with suppress(sqlite3.Error):  # the disk is full
+            self._copying.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         with self._reading() as db:
@@ -180,7 +205,9 @@ class Store:
             db.executemany("INSERT INTO items VALUES (?, ?, ?, ?)", places)
             if kept.conversation is not None:
                 self._append(db, kept.conversation, [*kept.input, *output])
-                db.execute("UPDATE entries SET parent = ? WHERE id = ?", (kept.id, kept.conversation))
+                last = "UPDATE entries SET parent = ? WHERE id = ? AND ? IN (SELECT id FROM entries)"
+                if not db.execute(last, (kept.id, kept.conversation, kept.id)).rowcount:
+                    raise StoreFull("the response and its conversation are more than the store may have")
 
     def _insert(self, db: sqlite3.Connection, owner: str, kept: Kept, held: Held | None) -> None:
         data, input = json.dumps(kept.response), json.dumps(kept.input)
@@ -408,6 +435,33 @@ class Store:
                 for place, (item, text) in enumerate(zip(items, texts, strict=True))
             ],
         )
+
+
+def _make(path: str) -> None:
+    """Makes the file, for nobody else to read. One that is there stays closed: where a process closes a file, the
+    system drops all its locks on it, also those of another store."""
+    with _MAKING, suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _keep_log(db: sqlite3.Connection) -> None:
+    """Turns the log on. Of two who do so in a new file, SQLite refuses one at once: it tries again."""
+    last = time.monotonic() + _BUSY
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > last:
+                raise
+            time.sleep(0.01)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _kept(row: tuple[Any, ...]) -> Kept:

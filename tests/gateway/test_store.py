@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -303,6 +305,15 @@ def test_the_bounds_hold(opened: Callable[..., Store]) -> None:
         store.add_items("", "conv", [{"id": "x", "text": "x" * 30_000}])
 
 
+def test_what_is_kept_makes_no_room_for_itself(opened: Callable[..., Store]) -> None:
+    """A response and its conversation do not fit together: nothing is kept, and it is said."""
+    store = opened("memory", size=20_000)
+    store.begin_conversation("", "conv", {"id": "conv"}, [])
+    with pytest.raises(StoreFull):
+        store.keep("", kept("long", "x" * 12_000, conversation="conv"))
+    assert store.response("", "long") is None and store.items("conv", 10**6) == []
+
+
 @pytest.mark.parametrize("bound", [{"entries": 60}, {"size": 30_000}], ids=str)
 def test_no_owner_loses_its_share_to_others(bound: dict[str, int], opened: Callable[..., Store]) -> None:
     """Who writes most makes room with its own oldest. Frames of what runs make room too."""
@@ -362,13 +373,15 @@ def test_it_outlives_a_kill(tmp_path: Path, opened: Callable[..., Store]) -> Non
     said: list[str] = []
     for writer in writers:
         assert writer.stdout is not None
-        said += [writer.stdout.readline().strip() for _ in range(20)]
+        said += [writer.stdout.readline() for _ in range(20)]
     for writer in writers:
         writer.kill()
-        rest, _ = writer.communicate()
-        said += rest.splitlines(keepends=False)[:-1]
+        with writer:
+            said += writer.stdout or []
+    assert len(said) >= 40 and all(line.endswith("\n") for line in said), "a writer ended by itself"
+    said = [line.strip() for line in said]
     store = opened(str(tmp_path))
-    assert all(store.response("", id) is not None for id in said)
+    assert [id for id in said if store.response("", id) is None] == []
     assert store._read("PRAGMA integrity_check") == [("ok",)]
     count = store._read("SELECT count(*), sum(size) FROM entries")
     assert store._read("SELECT entries, size FROM owners") == count
@@ -376,6 +389,45 @@ def test_it_outlives_a_kill(tmp_path: Path, opened: Callable[..., Store]) -> Non
     store._db.execute("UPDATE entries SET running = ? WHERE id = 'lost'", (time.time() - 60,))
     found = store.response("", "lost")
     assert found is not None and not found.running and found.response["status"] == "failed"
+
+
+def test_two_begin_a_file_at_once(tmp_path: Path, opened: Callable[..., Store]) -> None:
+    """SQLite refuses one of two who turn the log on, without waiting."""
+    with closing(sqlite3.connect(tmp_path / FILE, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ends = threading.Timer(0.3, other.rollback)
+        ends.start()
+        opened(str(tmp_path)).keep("", kept("first"))
+        ends.join()
+
+
+def test_two_in_a_process_lose_nothing(tmp_path: Path, opened: Callable[..., Store]) -> None:
+    """Another process that comes and goes takes the log with it, unless it sees that others have the file open."""
+    one, _ = opened(str(tmp_path)), opened(str(tmp_path))
+    other = (
+        "import sys; from chatparsers.gateway.store import Store; store = Store(sys.argv[1]); "
+        "print(store.response('', 'it') is not None); store.close()"
+    )
+    found = []
+    for _ in range(2):
+        ran = subprocess.run([sys.executable, "-c", other, str(tmp_path)], capture_output=True, text=True)
+        found.append(ran.stdout.strip())
+        one.keep("", kept("it"))
+    assert found == ["False", "True"]
+
+
+def test_the_log_is_copied_while_nobody_writes(tmp_path: Path, opened: Callable[..., Store]) -> None:
+    """Within a transaction: where others write meanwhile, SQLite before 3.51.3 may lose it (the WAL-reset bug)."""
+    store = opened(str(tmp_path))
+    seen: list[tuple[str, int]] = []  # what begins, and how large the file is before it
+    store._db.set_trace_callback(lambda said: seen.append((said, (tmp_path / FILE).stat().st_size)))
+    logs = []
+    for number in range(1000):
+        store.keep("", kept(str(number), "x" * 9000))
+        logs.append((tmp_path / f"{FILE}-wal").stat().st_size)
+    ran = [(said, end) for (said, size), (end, after) in itertools.pairwise(seen) if size != after]
+    assert len(ran) > 2 and set(ran) == {("BEGIN IMMEDIATE", "COMMIT")}
+    assert max(logs) < 2**23 and logs[-1] < max(logs)
 
 
 def test_threads_and_processes_take_turns(tmp_path: Path, opened: Callable[..., Store]) -> None:
