@@ -15,11 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, TypeAlias
 
-from ..core.definition.features import Definition
-from ..core.definition.idioms import Options
 from ..core.parser.alphabet import FIRST_HIDDEN, LAST_HIDDEN, Alphabet
 from ..core.parser.past import Past, beginning, gathered, sealed, since, size
-from ..core.parser.start import KEPT_PREFIX, Start, StreamTurn, as_parsed, start
+from ..core.parser.start import Start, StreamTurn, start
 from ..core.parser.text import TokenTexts
 from ..core.parser.tokenizer import Named
 from ..errors import RequestError
@@ -277,9 +275,7 @@ def _tables(
     also_text: bool,
 ) -> tuple[_TextsById, Alphabet, TokenTexts]:
     """What all feeds of one recipe share: the texts of the ids, the alphabet, the texts of its characters."""
-    single = {
-        text: id for text in dict.fromkeys((*texts, *stops)) if (id := vocabulary.id_of(text)) is not None
-    }
+    single = vocabulary.single((*texts, *stops))
     added = vocabulary.added
     alphabet = Alphabet(single, also_text, [text for text, id in single.items() if added[id].special])
     special: dict[int, tuple[int, str]] = {}
@@ -304,41 +300,13 @@ def id_start(
 
     The options are those of `Turn.stream`; ``inline``: reasoning is content.
     """
-    vocabulary = Vocabulary.bare(turn.tokenizer)
-    key = _key(turn.token_config)
-    kept = isinstance(key, str) and len(turn.prefix) <= KEPT_PREFIX
-    begin, recipe, table, alphabet, spelling = (_id_start if kept else _id_start.__wrapped__)(
-        vocabulary,
-        turn.format,
-        as_parsed(turn.options),
-        turn.prefix,
-        key,
-        inline,
-        skip_special_tokens,
-        token_text_fallback,
-    )
-    return begin, IdFeed(turn.tokenizer, Detokenizer(vocabulary), recipe, table, alphabet, spelling)
-
-
-@forgotten_with_tokenizers(256)
-def _id_start(
-    vocabulary: Vocabulary,
-    format: Definition,
-    options: Options,
-    prefix: str,
-    key: Any,
-    inline: bool,
-    skip: bool,
-    also_text: bool,
-) -> tuple[Start, _Recipe, _TextsById, Alphabet, TokenTexts]:
-    """All of `id_start` that streams share, looked up at once. ``key`` is as `_key` makes it."""
-    texts, stops = format.preserved_tokens, format.stops
-    ends = _kept_ends(vocabulary, stops, key, texts)
-    recipe = texts, stops, ends, skip, also_text
+    vocabulary, format = Vocabulary.bare(turn.tokenizer), turn.format
+    ends = _ends(vocabulary, format.stops, turn.token_config, format.preserved_tokens)
+    recipe = format.preserved_tokens, format.stops, ends, skip_special_tokens, token_text_fallback
     table, alphabet, spelling = _tables(vocabulary, *recipe)
-    encoded = alphabet.encode(_lone.sub(_UNKNOWN, prefix))  # a lone surrogate would be a token
-    begin = start(format, options, encoded, inline, alphabet.key)
-    return begin, recipe, table, alphabet, spelling
+    prefix = alphabet.encode(_lone.sub(_UNKNOWN, turn.prefix))  # a lone surrogate would be a token
+    begin = start(format, turn.options, prefix, inline, alphabet.key)
+    return begin, IdFeed(turn.tokenizer, Detokenizer(vocabulary), recipe, table, alphabet, spelling)
 
 
 def stop_ids(
@@ -351,40 +319,34 @@ def stop_ids(
 
     ``texts``: the format's markers. A token that ends turns in other families is none here if it is one of them.
     """
-    return _kept_ends(Vocabulary.bare(tokenizer), stops, _key(config), texts)
+    return _ends(Vocabulary.bare(tokenizer), stops, config, texts)
 
 
-def _key(config: Mapping[str, Any] | None) -> str | Mapping[str, Any]:
-    """``config`` as JSON, to keep by it what follows from it; itself if it has values that no file has."""
-    try:
-        return json.dumps(dict(config)) if config else "{}"
-    except TypeError:
-        return config or {}
-
-
-def _kept_ends(
-    vocabulary: Vocabulary, stops: tuple[str, ...], key: str | Mapping[str, Any], texts: tuple[str, ...]
+def _ends(
+    vocabulary: Vocabulary, stops: tuple[str, ...], config: Mapping[str, Any] | None, texts: tuple[str, ...]
 ) -> frozenset[int]:
-    """The ids that end the turn. They are kept if ``key``, the configuration, is JSON."""
-    return (_ends if isinstance(key, str) else _ends.__wrapped__)(vocabulary, stops, key, texts)
+    said = {key: config[key] for key in _ENDS if config.get(key) is not None} if config else None
+    return _kept_ends(vocabulary, stops, _encode(said) if said else "{}", texts)
+
+
+_ENDS = ("eos_token", "eos_token_id")
+_encode = json.JSONEncoder(default=repr).encode
 
 
 @forgotten_with_tokenizers(64)
-def _ends(
-    vocabulary: Vocabulary, stops: tuple[str, ...], key: str | Mapping[str, Any], texts: tuple[str, ...]
+def _kept_ends(
+    vocabulary: Vocabulary, stops: tuple[str, ...], said: str, texts: tuple[str, ...]
 ) -> frozenset[int]:
-    config = json.loads(key) if isinstance(key, str) else key
+    """``said``: what the configuration says of ends, as JSON."""
+    config = json.loads(said)
     special = SpecialTokens.from_tokenizer(vocabulary, config)
-    if config.get("eos_token") is not None or config.get("eos_token_id") is not None:
-        return special.end_of_turn(stops)
-    inner = {vocabulary.id_of(text) for text in texts if text not in stops}
-    return special.end_of_turn(stops) - inner
+    inner = () if config else vocabulary.single(text for text in texts if text not in stops).values()
+    return special.end_of_turn(stops).difference(inner)
 
 
 def marker_ids(tokenizer: Any, texts: Iterable[str]) -> dict[str, int]:
     """Maps each of ``texts`` that is one token to its id."""
-    vocabulary = Vocabulary.bare(tokenizer)
-    return {text: id for text in texts if (id := vocabulary.id_of(text)) is not None}
+    return Vocabulary.bare(tokenizer).single(texts)
 
 
 def text_of(tokenizer: Any, ids: Iterable[int], markers: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from reprlib import repr as short
@@ -93,6 +93,17 @@ def read_json(file: Path) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise LoadError(f"{file}: expected a JSON object, found {kind_of(fields)}; download it again")
     return fields
+
+
+@contextmanager
+def refused(said: Callable[[str], LoadError]) -> Iterator[None]:
+    """Raises what ``said`` makes of an error of tokenizers: a bare Exception, or what Rust calls a panic."""
+    try:
+        yield
+    except (LoadError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise said(f"an error: {error}") from error
 
 
 def kind_of(value: object) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from .gguf_metadata import Metadata
+
+if TYPE_CHECKING:
+    from tokenizers import AddedToken
 
 
 class TokenType(IntEnum):
@@ -22,15 +25,6 @@ class TokenType(IntEnum):
     USER_DEFINED = 4
     UNUSED = 5
     BYTE = 6
-
-
-class Added(NamedTuple):
-    """A token that is cut out of a text. ``lstrip``, ``rstrip``: whether it takes the blanks before or after it."""
-
-    text: str
-    special: bool
-    lstrip: bool = False
-    rstrip: bool = False
 
 
 _CUT = (TokenType.CONTROL, TokenType.UNKNOWN, TokenType.USER_DEFINED)
@@ -62,8 +56,10 @@ _FILL_IN: Mapping[tuple[str, ...], str] = {
 _KEY = "tokenizer.ggml.{}_token_id"
 
 
-def added_tokens(metadata: Metadata, tokens: list[str], types: list[float]) -> Iterator[Added]:
+def added_tokens(metadata: Metadata, tokens: list[str], types: list[float]) -> Iterator[AddedToken]:
     """The tokens that are cut out of a text."""
+    from tokenizers import AddedToken
+
     name = (metadata.text("general.name") or "").lower()
     known = frozenset(tokens)
     control = _CONTROL.union(_filling_in(metadata, known))
@@ -74,8 +70,9 @@ def added_tokens(metadata: Metadata, tokens: list[str], types: list[float]) -> I
         cut = type_ in _CUT or token in control or token in _USER_DEFINED
         if not cut or token in plain:
             continue
-        yield Added(
+        yield AddedToken(
             token,
+            normalized=False,
             special=type_ in (TokenType.CONTROL, TokenType.UNKNOWN)
             or (type_ != TokenType.USER_DEFINED and token in control),
             lstrip=token == leading,

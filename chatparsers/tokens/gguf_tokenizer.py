@@ -9,9 +9,11 @@ before blanks beyond ASCII are not exact either.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LoadError, warn_user
+from .files import refused
 from .gguf_added import TokenType, added_tokens
 from .gguf_metadata import Metadata
 from .gguf_words import PRE_TOKENIZERS, PreTokenizer
@@ -42,18 +44,12 @@ def build_tokenizer(metadata: Metadata) -> Tokenizer | None:
 
     Raises LoadError.
     """
-    from tokenizers import AddedToken, Tokenizer
+    from tokenizers import Tokenizer
 
     whole = metadata.text("tokenizer.huggingface.json")
     if whole:
-        try:
+        with refused(partial(metadata.wrong, "tokenizer.huggingface.json", "a tokenizer.json")):
             return Tokenizer.from_str(whole)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # tokenizers raises bare Exception, or what Rust calls a panic
-            raise metadata.wrong(
-                "tokenizer.huggingface.json", "a tokenizer.json", f"an error: {error}"
-            ) from error
     kind = metadata.text(VOCABULARY + "model")
     tokens = metadata.texts(VOCABULARY + "tokens")
     if kind in {None, "none", "no_vocab"} or not tokens:
@@ -68,26 +64,11 @@ def build_tokenizer(metadata: Metadata) -> Tokenizer | None:
             f'{metadata.path}: field "{VOCABULARY}model": a {kind!r} vocabulary cannot be read, '
             "only gpt2, llama and gemma4; pass the model's tokenizer.json as the tokenizer"
         )
-    try:
+    with refused(partial(metadata.wrong, VOCABULARY + "merges", "merges of the tokens in the file")):
         tokenizer = _by_scores(metadata, tokens) if kind == "llama" else _by_merges(metadata, tokens, kind)
         added = list(added_tokens(metadata, tokens, types))
-        for special in (True, False):
-            adds = tokenizer.add_special_tokens if special else tokenizer.add_tokens
-            adds(
-                [
-                    AddedToken(
-                        one.text, special=special, normalized=False, lstrip=one.lstrip, rstrip=one.rstrip
-                    )
-                    for one in added
-                    if one.special == special
-                ]
-            )
-    except (LoadError, KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # tokenizers raises bare Exception, or what Rust calls a panic
-        raise metadata.wrong(
-            VOCABULARY + "merges", "merges of the tokens in the file", f"an error: {error}"
-        ) from error
+        tokenizer.add_special_tokens([one for one in added if one.special])
+        tokenizer.add_tokens([one for one in added if not one.special])
     return tokenizer
 
 

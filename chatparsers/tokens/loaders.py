@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LoadError
 from ..lazy import installed
-from .files import kind_of, path_of, read_json, read_text
+from .files import kind_of, path_of, read_json, read_text, refused
 from .model_files import ModelFiles, no_tokenizer
 
 if TYPE_CHECKING:
@@ -244,17 +244,9 @@ def _names(folder: Path, config: dict[str, Any], tokenizer_config: dict[str, Any
 def _tokenizer_json(file: Path) -> Tokenizer:
     from tokenizers import Tokenizer
 
-    text = read_text(file, _TOKENIZER_BYTES)
-    try:
+    text, what = read_text(file, _TOKENIZER_BYTES), f"{file}: not a tokenizer that tokenizers can read"
+    with refused(lambda error: LoadError(f"{what}: {error}; download it again")):
         return Tokenizer.from_str(text)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except (
-        BaseException
-    ) as error:  # a bare Exception with the place in its message, or what Rust calls a panic
-        raise LoadError(
-            f"{file}: not a tokenizer that tokenizers can read: {error}; download it again"
-        ) from error
 
 
 def _wrong(file: Path, key: str, expected: str, found: object) -> LoadError:

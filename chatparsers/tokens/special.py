@@ -148,8 +148,7 @@ class SpecialTokens:
         >>> tokenizer.token_to_id("<|im_end|>") in special.end_of_turn(["<|im_end|>"])
         True
         """
-        ids = {self.vocabulary.id_of(stop) for stop in stops}
-        return self.eos_ids | {id for id in ids if id is not None}
+        return self.eos_ids.union(self.vocabulary.single(stops).values())
 
 
 def _tokens(vocabulary: Vocabulary, value: object) -> list[AddedToken]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -127,13 +127,8 @@ class Vocabulary:
         """
         if isinstance(tokenizer, Vocabulary):
             return tokenizer
-        entry = _known(tokenizer)
-        if entry is not None and entry.alive is not None:
-            vocabulary = entry.alive()
-            if vocabulary is not None:
-                return vocabulary
-        made, found = _entry_of(tokenizer)
-        return made.vocabulary(found)
+        entry, found = _entry_of(tokenizer)
+        return entry.vocabulary(found)
 
     @classmethod
     def bare(cls, tokenizer: TokenizerLike | Vocabulary) -> Vocabulary:
@@ -154,6 +149,11 @@ class Vocabulary:
     def id_of(self, text: str) -> int | None:
         """The id of the added token that is exactly ``text``, or None."""
         return self._ids.get(text)
+
+    def single(self, texts: Iterable[str]) -> dict[str, int]:
+        """The ids of those of the texts that are one added token each."""
+        ids = self._ids
+        return {text: ids[text] for text in texts if text in ids}
 
     def text_of(self, id: int) -> str:
         """The text of ``id`` by itself, for people to read. Broken bytes become U+FFFD."""
