@@ -137,13 +137,6 @@ def test_the_schema_is_told_and_enforced() -> None:
     assert grammar is not None and "capital" in str(grammar) and turn.prefix == "<think>\n\n</think>\n\n"
 
 
-def test_a_type_that_json_cannot_write() -> None:
-    with pytest.raises(RequestError, match="expected a type that JSON can write"):
-        CHAT.ask(Scripted(), "Which?", complex)
-    with pytest.raises(RequestError, match="engine: expected"):
-        CHAT.ask(object(), "Which?", int)
-
-
 # run
 
 
@@ -221,7 +214,11 @@ def test_it_ends() -> None:
     assert len(engine.turns) == 4 and len(caught.value.messages) == 9
 
 
-def test_functions_that_cannot_be_taken() -> None:
+def test_what_cannot_be_asked_or_called() -> None:
+    with pytest.raises(RequestError, match="expected a type that JSON can write"):
+        CHAT.ask(Scripted(), "Which?", complex)
+    with pytest.raises(RequestError, match="engine: expected"):
+        CHAT.ask(object(), "Which?", int)
     with pytest.raises(RequestError, match="two functions are named 'weather'"):
         CHAT.run(Scripted("A"), "?", [weather, weather])
     with pytest.raises(RequestError, match="expected an annotation"):

@@ -36,3 +36,33 @@ def bytewise(*special: str, added: Iterable[str] = ()) -> Tokenizer:
     tokenizer.add_special_tokens([AddedToken(text, special=True) for text in special])
     tokenizer.add_tokens(list(added))
     return tokenizer
+
+
+KINDS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "get_weather": (
+        {
+            "city": {"type": "string"},
+            "days": {"type": "integer", "minimum": 1, "maximum": 14},
+            "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
+        },
+        ["city", "days"],
+    ),
+    "plan_trip": (
+        {
+            "stops": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 2,
+                "items": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string"}, "nights": {"enum": [1, 2, 3]}},
+                    "required": ["name", "nights"],
+                },
+            },
+            "flag": {"type": "boolean"},
+        },
+        ["stops", "flag"],
+    ),
+    "now": ({}, []),
+}
+"""Arguments of all kinds, by the tool: their schemas, and which are required. Engines and hosts sample such calls."""

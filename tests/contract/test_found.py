@@ -20,36 +20,18 @@ def of_ids(name: str, text: str, **more: Any) -> Any:
     return turn.parse(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
-def test_special_tokens_are_spelt_in_arguments_that_are_no_json() -> None:
+def test_special_tokens_are_spelt() -> None:
+    """In arguments that are no JSON, in content that is a JSON string, and in diagnostics."""
     text = '<tool_call>\n{"name": "get_weather", "arguments": {"city"<think> oops</tool_call>'
     [call] = of_ids("qwen3", text).tool_calls
     assert call.arguments == '{"city"<think> oops'
-
-
-def test_special_tokens_are_spelt_in_content_that_is_a_json_string() -> None:
-    message = of_ids("generic", '{"response": "a<|x|>b"}')
-    assert message.content == "a<|x|>b"
-
-
-def test_special_tokens_are_spelt_in_diagnostics() -> None:
+    assert of_ids("generic", '{"response": "a<|x|>b"}').content == "a<|x|>b"
     for name, text, expected in (
         ("hermes-2-pro", '<tool_call>\n{"name": "get_time", "arguments": {}} oops', "'</tool_call>'"),
-        (
-            "glm-4-5",
-            "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Os",
-            "'</arg_value>' or '<|observation|>'",
-        ),
+        ("glm-4-5", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Os", "'</arg_value>'"),
     ):
         [wrong] = of_ids(name, text).diagnostics
-        assert expected.split(" or ")[0] in wrong.expected.split(" or "), wrong
-
-
-def test_ids_behind_a_prefix_that_leaves_a_call_open() -> None:
-    prefix = '<tool_call>\n{"name": "get_weather", "arguments": {'
-    message = of_ids("hermes-2-pro", '"city": "Oslo"}}\n</tool_call>', prefix=prefix)
-    assert [(call.name, call.arguments, call.complete) for call in message.tool_calls] == [
-        ("get_weather", '{"city": "Oslo"}', True)
-    ]
+        assert expected in wrong.expected.split(" or "), wrong
 
 
 def test_events_of_a_call_that_the_prefix_left_open_come_once() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from making import tool
@@ -17,6 +18,23 @@ from chatparsers.grammar.schemas import Output
 
 TOOL = tool("t", {"a": {"type": "boolean"}}, ["a"])
 NO_ARGUMENTS = {"type": "function", "function": {"name": "t"}}
+
+
+@dataclass(frozen=True)
+class Row:
+    """``events``: the events after each character of ``text`` and at the end (`stream`). ``grammar``: the grammar of a
+    required call."""
+
+    name: str
+    build: Callable[[Builder], Node]
+    text: str
+    events: str
+    grammar: str
+    diagnostics: str
+
+    @property
+    def tool(self) -> object:
+        return TOOL if "m ::=" in self.grammar else NO_ARGUMENTS
 
 
 def format_of(build: Callable[[Builder], Node], stops: tuple[str, ...] = ()) -> Format:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pytest
-from definitions import NO_ARGUMENTS, TOOL, format_of, generated, rules, stream, turn_of
+from definitions import Row, format_of, generated, rules, stream, turn_of
 
 from chatparsers.core import (
     ANY_TOOL,
@@ -21,23 +20,6 @@ from chatparsers.core import (
     Raw,
     Tag,
 )
-
-
-@dataclass(frozen=True)
-class Row:
-    """``events``: the events after each character of ``text`` and at the end (`definitions.stream`). ``grammar``: the
-    grammar of a required call."""
-
-    name: str
-    build: Callable[[Builder], Node]
-    text: str
-    events: str
-    grammar: str
-    diagnostics: str
-
-    @property
-    def tool(self) -> object:
-        return TOOL if "m ::=" in self.grammar else NO_ARGUMENTS
 
 
 def call(p: Builder) -> Node:

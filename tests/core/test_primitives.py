@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from definitions import format_of, generated, rules, stream, turn_of
+from definitions import Row, format_of, generated, rules, stream, turn_of
 
 from chatparsers import DefinitionError
 from chatparsers.core import ANY_TOOL, Builder, Json, Node, Tag, Tool
@@ -20,19 +19,6 @@ pytestmark = pytest.mark.one_in(1)
 
 
 TEXT = Tag.CONTENT
-
-
-@dataclass(frozen=True)
-class Row:
-    """``events``: the events after each character of ``text`` and at the end (`definitions.stream`). ``grammar``: the
-    grammar of a required call."""
-
-    name: str
-    build: Callable[[Builder], Node]
-    text: str
-    events: str
-    grammar: str
-    diagnostics: str
 
 
 ROWS = [

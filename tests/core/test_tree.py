@@ -14,7 +14,7 @@ from definitions import random_text
 
 import chatparsers
 from chatparsers import DefinitionError, core, values
-from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Gemma, Node, Raw
+from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Elements, Gemma, Node, Raw
 from chatparsers.core.definition import nodes as n
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes.node import ALWAYS, Leaf
@@ -212,6 +212,8 @@ def test_a_raw_value_has_an_end() -> None:
     assert Raw(until="\n").stops == ("\n",)
     with pytest.raises(DefinitionError, match="expected the marker around strings"):
         Gemma(quote="")
+    with pytest.raises(DefinitionError, match="the marker before each tag"):
+        Elements("")
 
 
 def test_placeholders_stay_what_they_are() -> None:

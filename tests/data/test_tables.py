@@ -145,7 +145,7 @@ def test_a_column_of_the_same_name_is_kept() -> None:
     assert (row["content"], row["input_input_content"]) == ("Hi", "before")
 
 
-def test_a_column_that_holds_no_outputs_is_refused() -> None:
+def test_a_column_that_holds_no_outputs_and_a_loaded_tokenizer_are_refused() -> None:
     twice = pa.Table.from_arrays([pa.array(["Hi"]), pa.array(["Ho"])], names=["output", "output"])
     for table, what in (
         (pa.table({"output": [3]}), "found int64"),
@@ -157,9 +157,6 @@ def test_a_column_that_holds_no_outputs_is_refused() -> None:
     assert Parse(FORMAT)(pa.table({"output": pa.array(["Hi"]).dictionary_encode()}))[
         "content"
     ].to_pylist() == ["Hi"]
-
-
-def test_a_loaded_tokenizer_is_refused() -> None:
     with pytest.raises(chatparsers.RequestError, match=r"tokenizer: expected a path, .*, found object"):
         Encode("qwen3", tokenizer=object())  # type: ignore[arg-type]
 

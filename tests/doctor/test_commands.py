@@ -81,6 +81,11 @@ def test_exit_codes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["check", str(tmp_path / "nowhere")]) == 2
     assert main(["check", QWEN, "--only", "nothing"]) == 2
     assert "Traceback" not in capsys.readouterr().err
+    several = [QWEN, str(OWN / "glm-4-5.jinja"), str(tmp_path / "nowhere")]
+    assert main(["check", *several, "--only", "loses"]) == 2
+    printed = capsys.readouterr()  # a line for each
+    assert [line.split(": ")[1] for line in printed.out.splitlines()] == ["qwen3", "glm-4-5"]
+    assert "nowhere" in printed.err
 
 
 def test_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,15 +96,6 @@ def test_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
         assert set(finding) == {"code", "severity", "message", "witness", "mend"}
         assert finding["severity"] in ("error", "warning", "note")
     assert report == json.loads(json.dumps(chatparsers.check(QWEN, only=["loses"]).to_dict()))
-
-
-def test_several_models_have_one_line_each(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert (
-        main(["check", QWEN, str(OWN / "glm-4-5.jinja"), str(tmp_path / "nowhere"), "--only", "loses"]) == 2
-    )
-    printed = capsys.readouterr()
-    assert [line.split(": ")[1] for line in printed.out.splitlines()] == ["qwen3", "glm-4-5"]
-    assert "nowhere" in printed.err
 
 
 def test_annotations_sarif_and_a_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from chatparsers.testing import check_cuts
 from chatparsers.testing.wild import samples
 
 pytestmark = pytest.mark.one_in(1, quick=64)
-_CASES = Path(__file__).parents[1] / "needle" / "cases"
 _OURS = ("__init__.py", "__main__.py", "_catalog.py", "_generate.py")
 _STOPS = Path(__file__).with_name("stops.json")
 _NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
@@ -90,13 +89,6 @@ def test_the_stops_are_those_that_were_agreed_on(format: Format, pytestconfig: p
         agreed = {name: agreed.get(name) for name in _NAMES} | {format.name: list(format.stops)}
         _STOPS.write_text(json.dumps(agreed, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     assert list(format.stops) == agreed.get(format.name), f"the stops are not those of {_STOPS.name}"
-
-
-def test_there_are_cases(format: Format) -> None:
-    folder = _CASES / format.name
-    assert len(list(folder.glob("*.json"))) >= 2, (
-        f"expected two cases in {folder.relative_to(_CASES.parents[2])}"
-    )
 
 
 def test_the_module_is_short() -> None:

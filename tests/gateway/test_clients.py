@@ -159,7 +159,7 @@ def test_messages(gateway: Any) -> None:
     assert counted.input_tokens == len(gateway.script.tokenizer.encode(prompt, add_special_tokens=False).ids)
 
 
-def test_the_engine_gets_grammar_stops_and_limits(gateway: Any) -> None:
+def test_the_engine_gets_grammar_triggers_stops_and_limits(gateway: Any) -> None:
     with openai(gateway) as client:
         client.chat.completions.create(
             model="tiny",
@@ -178,13 +178,9 @@ def test_the_engine_gets_grammar_stops_and_limits(gateway: Any) -> None:
     assert "never mind" not in body["stop"]  # it could cut an argument
     assert ("<[" in body["grammar"]) == gateway.script.gives_ids  # a marker by id, if the stream is fed ids
     assert ("<|im_end|>" in body["stop"]) != gateway.script.gives_ids
-
-
-def test_a_lazy_grammar_has_its_triggers(gateway: Any) -> None:
     with openai(gateway) as client:
-        client.chat.completions.create(
-            model="tiny", messages=[{"role": "user", "content": ASK}], tools=CHAT_TOOLS
-        )
+        asked: Any = [{"role": "user", "content": ASK}]
+        client.chat.completions.create(model="tiny", messages=asked, tools=CHAT_TOOLS)
     body = gateway.engine.requests[-1][1]
     (trigger,) = body["grammar_triggers"]
     assert body["grammar_lazy"] is True and trigger["value"] == "<tool_call>"

@@ -246,16 +246,23 @@ def test_a_connection_without_a_request_is_closed(serve: Callable[..., Any]) -> 
 
 
 def test_work_is_given_up() -> None:
-    """When its client leaves, and when it takes too long. Its thread does other work then."""
+    """When its client leaves, and when it takes too long, also if it loses what is raised in it, as a finalizer does.
+    Its thread does other work then."""
 
     def endless() -> None:
         while True:
             sum(range(1000))
 
+    def loses() -> None:
+        with suppress(BaseException):
+            endless()
+        endless()
+
     async def leaves() -> None:
         lanes = Lanes(0.4)
-        with pytest.raises(Left):
-            await lanes.run(endless, lambda: anyio.sleep(0.1))
+        for work in (endless, loses):
+            with pytest.raises(Left), anyio.fail_after(10):
+                await lanes.run(work, lambda: anyio.sleep(0.1))
         with pytest.raises(ApiError, match=r"more than 0\.4 seconds of CPU"):
             await lanes.run(endless)
         for _ in range(20):
@@ -270,28 +277,6 @@ def test_work_is_given_up() -> None:
     before = threading.active_count()
     anyio.run(leaves)
     soon(lambda: threading.active_count() <= before)
-
-
-def test_work_that_loses_what_is_raised_in_it_is_given_up() -> None:
-    """As a finalizer does, and what is called when a weak reference dies."""
-
-    def loses() -> None:
-        with suppress(BaseException):
-            endless()
-        endless()
-
-    def endless() -> None:
-        while True:
-            sum(range(1000))
-
-    async def leaves() -> None:
-        lanes = Lanes(20)
-        with pytest.raises(Left), anyio.fail_after(10):
-            await lanes.run(loses, lambda: anyio.sleep(0.1))
-        assert await lanes.run(lambda: 6) == 6
-        lanes.close()
-
-    anyio.run(leaves)
 
 
 def test_long_work_lets_others_pass() -> None:

@@ -203,8 +203,13 @@ def test_a_url_is_left_out_where_the_server_was_told_so(llama: Any) -> None:
     assert len(prompt["multimodal_data"]) == 1 and "[image_url left out" in prompt["prompt_string"]
 
 
-def test_how_many_there_may_be(llama: Any) -> None:
+def test_how_many_there_may_be_and_where(llama: Any) -> None:
+    """The assistant's own messages, and instructions, are text."""
     server = llama(max_images=2)
+    message = {"role": "assistant", "content": [part_of("chat", RED)]}
+    body = {"messages": [{"role": "user", "content": "Hi"}, message, {"role": "user", "content": "?"}]}
+    answer = say(server, "chat", body)
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == "messages[1].content[0]"
     assert say(server, "chat", asked("chat", RED, BLUE)).status_code == 200
     answer = say(server, "chat", asked("chat", RED, BLUE, RED))
     assert answer.status_code == 400 and answer.json()["error"]["code"] == "too_many_images"
@@ -212,15 +217,6 @@ def test_how_many_there_may_be(llama: Any) -> None:
     assert answer.status_code == 400 and "ids" in answer.text
     counted = httpx2.post(f"{server.url}/v1/messages/count_tokens", json=asked("messages", RED), timeout=20)
     assert counted.status_code == 501
-
-
-def test_where_an_image_has_no_place(llama: Any) -> None:
-    """The assistant's own messages, and instructions, are text."""
-    server = llama()
-    message = {"role": "assistant", "content": [part_of("chat", RED)]}
-    body = {"messages": [{"role": "user", "content": "Hi"}, message, {"role": "user", "content": "?"}]}
-    answer = say(server, "chat", body)
-    assert answer.status_code == 400 and answer.json()["error"]["param"] == "messages[1].content[0]"
 
 
 def test_an_engine_that_sees_nothing(upstream: Any, serve: Any) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 from grammar_report import record
+from making import KINDS
 from samples import tool
 from test_matrix import SCHEMA, TOOL_FORMATS, states
 from toy import END, LlguidanceMask, Mask, XgrammarMask, sample, toy_tokenizer
@@ -24,35 +25,7 @@ from toy import END, LlguidanceMask, Mask, XgrammarMask, sample, toy_tokenizer
 import chatparsers
 from chatparsers.testing.plugin import tokenizer_loaders
 
-TOOLS = [
-    tool(
-        "get_weather",
-        {
-            "city": {"type": "string"},
-            "days": {"type": "integer", "minimum": 1, "maximum": 14},
-            "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-        },
-        ["city", "days"],
-    ),
-    tool(
-        "plan_trip",
-        {
-            "stops": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": 2,
-                "items": {
-                    "type": "object",
-                    "properties": {"name": {"type": "string"}, "nights": {"enum": [1, 2, 3]}},
-                    "required": ["name", "nights"],
-                },
-            },
-            "flag": {"type": "boolean"},
-        },
-        ["stops", "flag"],
-    ),
-    tool("now", {}, []),
-]
+TOOLS = [tool(name, *given) for name, given in KINDS.items()]
 ANSWER: Any = SCHEMA["json_schema"]["schema"]  # type: ignore[index]
 SCHEMAS = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
 REQUESTS: dict[str, dict[str, Any]] = {

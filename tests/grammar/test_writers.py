@@ -74,12 +74,10 @@ def test_triggers() -> None:
     assert match is not None
     assert match[1].startswith('{"name"')
     assert re.fullmatch(pattern, 'Use {"name": 1}') is None
-
-
-def test_the_rest_of_a_call_is_a_trigger_however_it_goes_on() -> None:
+    # The rest of a call is a trigger, however it goes on.
     prefix = '<|action_start|><|plugin|>\n{"name": "get_weather", "parameters": {"city": "Oslo"'
-    grammar = chatparsers.get_format("internlm2").bind(tools=WEATHER, prefix=prefix).grammar()
-    pattern = next(trigger.value for trigger in grammar.triggers if trigger.kind == "pattern")
+    rest = chatparsers.get_format("internlm2").bind(tools=WEATHER, prefix=prefix).grammar()
+    pattern = next(trigger.value for trigger in rest.triggers if trigger.kind == "pattern")
     assert all(re.match(pattern, text) for text in (', "days": 3}}', "}}<|action_end|>"))
     assert re.match(pattern, "Oslo") is None
 

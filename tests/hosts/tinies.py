@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+from making import KINDS
 
 import chatparsers
 from chatparsers.testing.tiny import TinyModel, tiny_model
@@ -30,35 +31,7 @@ def _tool(name: str, properties: dict[str, Any], required: list[str]) -> dict[st
     return {"type": "function", "function": {"name": name, "parameters": parameters}}
 
 
-TOOLS = [
-    _tool(
-        "get_weather",
-        {
-            "city": {"type": "string"},
-            "days": {"type": "integer", "minimum": 1, "maximum": 14},
-            "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-        },
-        ["city", "days"],
-    ),
-    _tool(
-        "plan_trip",
-        {
-            "stops": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": 2,
-                "items": {
-                    "type": "object",
-                    "properties": {"name": {"type": "string"}, "nights": {"enum": [1, 2, 3]}},
-                    "required": ["name", "nights"],
-                },
-            },
-            "flag": {"type": "boolean"},
-        },
-        ["stops", "flag"],
-    ),
-    _tool("now", {}, []),
-]
+TOOLS = [_tool(name, *given) for name, given in KINDS.items()]
 _SCHEMAS = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
 
 

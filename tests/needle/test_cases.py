@@ -40,14 +40,10 @@ def test_case(case_file: tuple[str, Path, dict[str, Any]], request: pytest.Fixtu
 
 
 def test_every_format_has_cases_and_goldens() -> None:
+    assert {folder.name for folder in _FOLDERS} <= {info.name for info in list_formats()}
     for info in list_formats():
         if info.origin == "chatparsers":
             names = [path.name for path in (_HERE / "cases" / info.name).glob("*.json")]
             goldens = sum(name.startswith("golden-") for name in names)
             assert goldens >= 2, f"{info.name}: two golden cases are wanted, there are {goldens}"
             assert len(names) > goldens, f"{info.name}: a case of what models write in the wild is wanted"
-
-
-def test_no_folder_without_a_format() -> None:
-    known = {info.name for info in list_formats()}
-    assert {folder.name for folder in _FOLDERS} <= known

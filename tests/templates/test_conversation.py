@@ -96,6 +96,11 @@ def test_what_the_model_wrote_is_kept() -> None:
         assert grown.kept_ids is not None and grown.ids is not None
         assert grown.kept_ids == len(ids) + len(chat.tokenizer.encode(wire, add_special_tokens=False).ids)
         assert conversation.ids == chat.tokenizer.encode(conversation.text, add_special_tokens=False).ids
+    conversation.replace([{"role": "user", "content": "Hi"}])
+    other = {"role": "assistant", "content": "Hullo."}  # not what was written
+    grown = conversation.append(other, {"role": "user", "content": "Bye"}, wrote=wire)
+    assert grown.rewritten and "Hello." not in conversation.text
+    assert conversation.text == chat.prepare(conversation.messages).prompt
 
 
 COMPACT = '<tool_call>\n{"name": "look", "arguments": {"a":1}}\n</tool_call><|im_end|>'
@@ -129,17 +134,6 @@ def test_ids_of_an_answer_stay_as_they_were_sampled() -> None:
     assert grown.rewritten and len(asked) <= grown.kept < len(asked + COMPACT)
     assert conversation.text == chat.prepare(edited, tools=LOOK).prompt
     assert conversation.ids == chat.tokenizer.encode(conversation.text, add_special_tokens=False).ids
-
-
-def test_ids_of_another_message_are_not_kept() -> None:
-    chat = chatparsers.load(OWN / "qwen3.jinja", tokenizer=bytewise("<|im_start|>", "<|im_end|>"))
-    conversation = chat.conversation([{"role": "user", "content": "Hi"}])
-    wrote = chat.tokenizer.encode("Hello.<|im_end|>", add_special_tokens=False).ids
-    grown = conversation.append(
-        {"role": "assistant", "content": "Hullo."}, {"role": "user", "content": "Bye"}, wrote=wrote
-    )
-    assert grown.rewritten and "Hello." not in conversation.text
-    assert conversation.text == chat.prepare(conversation.messages).prompt
 
 
 def test_an_edit_says_how_much_still_stands() -> None:
@@ -304,13 +298,17 @@ def test_old_messages_are_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -
     assert conversation.text == chat.prepare(conversation.messages, add_generation_prompt=False).prompt
 
 
-def test_a_caller_may_change_what_was_given() -> None:
+def test_what_the_caller_changes_and_what_is_refused_is_not_in_it() -> None:
     chat = chatparsers.load(OWN / "qwen3.jinja")
     message = {"role": "user", "content": "One"}
     conversation = chat.conversation([message])
     message["content"] = "Two"
     conversation.append({"role": "assistant", "content": "Three"})
     assert "One" in conversation.text and "Two" not in conversation.text
+    text = conversation.text
+    with pytest.raises(TemplateError, match=r"messages\[2\]: expected an object with a role"):
+        conversation.append({"content": "x"})
+    assert (len(conversation.messages), conversation.text) == (2, text)
 
 
 def test_a_template_that_changes_lists_changes_copies() -> None:
@@ -330,11 +328,3 @@ def test_a_template_that_changes_lists_changes_copies() -> None:
         conversation.append({"role": "tool", "content": "seen", "tool_call_id": "a"})
         assert "<|assistant|>look0" in conversation.text and conversation.text.endswith(", 1]2")
     assert (len(tools), len(messages[1]["tool_calls"])) == (1, 1)
-
-
-def test_a_message_that_is_refused_is_not_added() -> None:
-    conversation = chatparsers.load(OWN / "qwen3.jinja").conversation([{"role": "user", "content": "Hi"}])
-    text = conversation.text
-    with pytest.raises(TemplateError, match=r"messages\[1\]: expected an object with a role"):
-        conversation.append({"content": "x"})
-    assert (len(conversation.messages), conversation.text) == (1, text)

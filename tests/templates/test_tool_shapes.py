@@ -109,11 +109,8 @@ def test_all_shapes_bind_alike() -> None:
         turn = QWEN.bind(tools=[tool], tool_choice="required")
         assert str(turn.grammar()) == str(expected.grammar()), shape
         assert list(turn.tools.raw) == [OPENAI], shape
-
-
-def test_a_list_in_the_usual_shape_is_used_itself() -> None:
-    tools = [OPENAI, OTHER]
-    assert QWEN.bind(tools=tools).tools.raw is tools
+    usual = [OPENAI, OTHER]
+    assert QWEN.bind(tools=usual).tools.raw is usual, "it needs no other list"
 
 
 @pytest.mark.parametrize(

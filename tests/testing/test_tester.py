@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import UnknownFormat, get_format, load
+from chatparsers import get_format, load
 from chatparsers.testing import tester
 
 OWN = Path(__file__).parents[1] / "templates_own"
@@ -64,14 +64,3 @@ def test_what_is_wrong_is_said(expected: dict[str, object], said: str) -> None:
     with pytest.raises(AssertionError) as error:
         tester("hermes-2-pro").tools("f").text(TEXT).expect(**expected)  # type: ignore[arg-type]
     assert said in str(error.value) and "    call      '{" in str(error.value)
-
-
-def test_what_was_cut_off_is_said() -> None:
-    test = tester("hermes-2-pro").tools("f").text(TEXT[:50])
-    with pytest.raises(AssertionError, match=r"parts at character|is not complete|calls: expected"):
-        test.expect(content="So.", calls=[("f", {"a": 1.5})], complete=False)
-
-
-def test_a_name_that_no_format_has() -> None:
-    with pytest.raises(UnknownFormat, match="hermes-2-pro"):
-        tester("hermes-2-pr")

@@ -13,8 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chatparsers
-from chatparsers.core import Elements
-from chatparsers.errors import DefinitionError
 from chatparsers.values.gemma import GemmaScanner
 
 Read = Callable[..., Any]
@@ -88,18 +86,6 @@ def test_what_the_writer_writes_comes_out_as_json(
     reading = read(lambda: GemmaScanner(quote), text + trail, cuts)
     assert (reading.done, reading.position) == (True, len(text))
     assert json.loads(reading.out) == value
-
-
-def test_the_example_of_the_templates(read: Read) -> None:
-    text = "{location:<escape>Tokyo, Japan<escape>,days:3,units:[<escape>a<escape>,null],o:{deep:true}}<end_function"
-    reading = read(lambda: GemmaScanner("<escape>", "{"), text)
-    assert reading.out == '{"location":"Tokyo, Japan","days":3,"units":["a",null],"o":{"deep":true}}'
-    assert text[reading.position :] == "<end_function"
-
-
-def test_a_marker_is_needed() -> None:
-    with pytest.raises(DefinitionError, match="the marker before each tag"):
-        Elements("")
 
 
 ENDS = ["<end>", "\ud802"]

@@ -175,6 +175,8 @@ def test_a_restart_goes_on_with_the_same_ids(gateway: Callable[..., Gateway]) ->
     before = made.get("/sessions/s/samples?twins=keep")
     with (made.folder / "s.jsonl").open("ab") as file:
         file.write(b'{"t": "answer", "cut')  # a kill in the middle of a line
+    with pytest.raises(ValueError, match="another gateway records there"):
+        create_app(made.model.chat, made.model, Settings(rollouts=str(made.folder)))
     made.restart()
     assert made.get("/ready").status_code == 200  # as an engine is that cannot be asked
     assert made.get("/sessions/s/samples?twins=keep").text == before.text
@@ -184,6 +186,10 @@ def test_a_restart_goes_on_with_the_same_ids(gateway: Callable[..., Gateway]) ->
     assert all(line["t"] for line in made.lines("s"))
     counted, gap = check_rows(made.model, rows(made.server, "s", twins="keep"))
     assert counted == made.model.sampled and gap < 1e-9
+    assert made.post("/sessions/s/close").json()["closed"]
+    made.restart()
+    assert made.talk().client.send(SYSTEM, items).status_code == 409, "it is closed"
+    assert rows(made.server, "s") and made.get("/sessions/s").json()["closed"]
 
 
 def test_of_answers_to_one_request_one_is_taken() -> None:
@@ -247,16 +253,6 @@ def test_rewards_of_a_group_are_advantages(gateway: Callable[..., Gateway]) -> N
     pa = pytest.importorskip("pyarrow", reason="the package pyarrow is not installed")
     table = pa.ipc.open_stream(made.get("/samples?group=g&format=arrow").content).read_all()
     assert table.column("input_ids").to_pylist() == [row["input_ids"] for row in found]
-
-
-def test_a_closed_session_takes_no_more(gateway: Callable[..., Gateway]) -> None:
-    made = gateway()
-    agent = made.talk()
-    items = turns(agent, 1)
-    assert made.post("/sessions/s/close").json()["closed"]
-    made.restart()
-    assert made.talk().client.send(SYSTEM, items).status_code == 409
-    assert rows(made.server, "s") and made.get("/sessions/s").json()["closed"]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -363,22 +359,6 @@ def test_a_full_disk_is_said_before_sampling(
     assert agent.replies[-1].session["reason"] == "exact"
 
 
-def test_an_idle_session_leaves_the_memory(gateway: Callable[..., Gateway]) -> None:
-    made = gateway(rules=Rules(idle=0.05))
-    agent = made.talk()
-    items = turns(agent, 2)
-    sessions = made.server.app.state.rollouts.sessions
-    soon(lambda: turns(made.talk("other"), 1) and sessions.get("s").session is None)
-    turns(agent, 1, items)
-    assert agent.replies[-1].session["reason"] == "exact"
-
-
-def test_two_gateways_do_not_share_a_folder(gateway: Callable[..., Gateway]) -> None:
-    made = gateway()
-    with pytest.raises(ValueError, match="another gateway records there"):
-        create_app(made.model.chat, made.model, Settings(rollouts=str(made.folder)))
-
-
 def test_two_at_once_on_one_line_are_two_branches(gateway: Callable[..., Gateway]) -> None:
     """Never a mixture: each has its own ids, and goes on by them."""
     made = gateway()
@@ -445,6 +425,20 @@ def test_many_sessions_at_once(
     assert len(rows(made.server, "both", twins="keep")) == 2
 
 
+def test_what_is_no_edit_of_the_history(gateway: Callable[..., Gateway]) -> None:
+    """The client's own stop, of which it reads less than was sampled, and sends that back; and that of an idle session,
+    which leaves the memory."""
+    made = gateway(rules=Rules(idle=0.05))
+    made.model.script = lambda job: ({"role": "assistant", "content": "Look.\nObservation: none"}, "stop")
+    agent = made.talk()
+    first = agent.client.ask(SYSTEM, agent.begin(), (), stop=["Observation:"])
+    assert first.text == "Look.\n"
+    sessions = made.server.app.state.rollouts.sessions
+    soon(lambda: turns(made.talk("other"), 1) and sessions.get("s").session is None)
+    second = agent.client.ask(SYSTEM, agent.after(agent.begin(), first), ())
+    assert second.session["reason"] == "exact"
+
+
 def test_the_weights_are_named(gateway: Callable[..., Gateway]) -> None:
     made = gateway()
     agent = made.talk()
@@ -459,17 +453,6 @@ def test_the_weights_are_named(gateway: Callable[..., Gateway]) -> None:
     assert {**row, **read.to_row()} == row and read.prompt_length == row["prompt_length"] > 0
     versions = {version for version, mask in zip(row["versions"], row["loss_mask"], strict=True) if mask}
     assert versions == {3, 4}
-
-
-def test_the_clients_own_stop_is_no_edit(gateway: Callable[..., Gateway]) -> None:
-    """The client reads less than was sampled, and sends that back."""
-    made = gateway()
-    made.model.script = lambda job: ({"role": "assistant", "content": "Look.\nObservation: none"}, "stop")
-    agent = made.talk()
-    first = agent.client.ask(SYSTEM, agent.begin(), (), stop=["Observation:"])
-    assert first.text == "Look.\n"
-    second = agent.client.ask(SYSTEM, agent.after(agent.begin(), first), ())
-    assert second.session["reason"] == "exact"
 
 
 def test_the_command_says_what_is_there(
