@@ -20,7 +20,7 @@ from ..templates.probe.edges import opening
 from ..templates.probe.stand_ins import FOREIGN_IDS, answer, answered, question, results
 from ..templates.probe.turns import FOLLOW_UP
 from ..templates.renderer import Renderer
-from ..templates.trace import Likeness, Trace
+from ..templates.trace import Trace
 
 _T = TypeVar("_T")
 _ORDER = {"reasoning": 0, "content": 1}
@@ -159,8 +159,6 @@ class Findings:
 
     def __init__(self) -> None:
         self._facts: dict[Any, Any] = {}
-        self.likenesses: dict[Any, Likeness | None] = {}
-        """The traces of short conversations by their shapes; None for one that cannot be found again: see `bridge`."""
         self.proved: dict[Any, str] = {}
         """What rollouts found of steps of a kind: see `bridge`."""
 

@@ -7,9 +7,6 @@ history, shape of the answer and kinds of new messages, the whole conversation i
 history must still be the one that was given and sampled, and the text after the answer must be the stand-in's. What
 was proved is kept for all rollouts with the same options.
 
-Steps of an agent mostly differ in the words of a result and in ids. So the trace of a stand-in is kept too: a rendering
-that is the same text with other words in their places has it again (`likeness`).
-
 Invariant: a step whose kind is not proved renders the whole conversation.
 """
 
@@ -24,16 +21,13 @@ from ..core.format import Turn
 from ..errors import ChatParsersError
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
-from ..templates.trace import Trace, TraceSpan, likeness
+from ..templates.trace import Trace
 from .around import Lead, Rendered
 from .places import turn_end, words_of
 from .request import Request
 from .shapes import shape_of
 
 _WORDS, _QUESTION = "Words of it", "A question"
-_PLAIN = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
-_KEPT = 64
-"""How many shapes of short conversations are kept for a request's options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +64,7 @@ def stand_in(
     lead += ({"role": "user", "content": _QUESTION}, _like(answer))
     messages, index = [*lead, *new], len(lead) - 1
     options = {"add_generation_prompt": generate, "continue_final_message": False}
-
-    def words(span: TraceSpan) -> str | None:
-        return _text_of(messages[span.message], span) if span.message >= index else None
-
-    known, shape = request.found.likenesses, (generate, *map(_form, messages))
     try:
-        like = None if None in shape else known.get(shape)
-        if like is not None:
-            turn = request.prepare(messages, **options)
-            found = like.of(turn.prompt, words)
-            if found is not None:
-                return delta_at(request, Rendered(turn, found[0]), messages, found[1], new)
         shown = request.traced(messages, since=index, **options)
     except ChatParsersError:
         return None
@@ -91,30 +74,7 @@ def stand_in(
         return None
     if any(span.start >= stop[0] for span in trace.of(index, "content", "arguments")):
         return None  # the template moves words of the answer after it
-    if None not in shape and shape not in known:
-        if len(known) >= _KEPT:
-            known.clear()
-        known[shape] = likeness(trace, stop, words)
     return delta_at(request, shown, messages, stop, new)
-
-
-def _form(message: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """What of a message's shape changes its trace; None if its words are not all plain texts."""
-    content, calls = message.get("content"), message.get("tool_calls") or ()
-    if not isinstance(content, str) or not _PLAIN.issuperset(message):
-        return None
-    return message.get("role"), bool(content), len(calls), *message
-
-
-def _text_of(message: Mapping[str, Any], span: TraceSpan) -> str | None:
-    """The text of which a span shows words; None for arguments, which are a stand-in's."""
-    if span.field == "content":
-        return str(message["content"])
-    calls = message.get("tool_calls")
-    if not calls:
-        return str(message["tool_call_id" if span.field == "id" else "name"])
-    call = calls[span.part]
-    return {"id": call["id"], "name": _name(call)}.get(span.field)
 
 
 def delta_at(

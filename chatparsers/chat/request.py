@@ -62,6 +62,8 @@ _FREE = (
     *("add_generation_prompt", "continue_final_message"),
 )
 """Options on which nothing around answers depends."""
+_UNSAID = {"add_generation_prompt": True, "continue_final_message": False}
+"""What options are that a request does not say, which are often changed."""
 _KEPT = 64
 
 
@@ -123,7 +125,8 @@ class Request:
 
     def but(self, **changes: Any) -> Request:
         """The request with other options."""
-        return Request(self.chat, {**self.options, **changes}) if changes else self
+        own = {**_UNSAID, **self.options}
+        return self if {**own, **changes} == own else Request(self.chat, {**self.options, **changes})
 
     def prepare(self, messages: Sequence[Mapping[str, Any] | Message], **changes: Any) -> Turn:
         """The turn that answers these messages. ``changes``: of the options."""

@@ -204,53 +204,6 @@ class Trace:
         return (span for span in spans if not fields or span.field in fields)
 
 
-Words = Callable[[TraceSpan], "str | None"]
-"""The whole text of which a span shows words; None if that never changes."""
-
-
-def likeness(trace: Trace, place: tuple[int, int], words: Words) -> Likeness | None:
-    """The likeness of a trace; None if a span shows only a part of its text, or spells it otherwise."""
-    parts: list[tuple[str, TraceSpan, str]] = []
-    at = last = 0
-    for span in trace.spans:
-        shown = trace.text[span.start : span.end]
-        if words(span) not in (None, shown):
-            return None
-        parts.append((trace.text[at : span.start], span, shown))
-        at = span.end
-        last = at if at <= place[0] else last
-    first, end = place[0] - last, place[1] - last
-    return Likeness(parts, trace.text[at:], sum(span.end <= last for span in trace.spans), first, end)
-
-
-class Likeness(NamedTuple):
-    """The trace of a rendering, and a place in it, to be found again in a text that has other words in their places. So
-    that text need not be traced. ``parts``: the template's own text before each span, the span, and its words.
-    ``before``: how many spans end before the place, which is counted from the end of the last of them."""
-
-    parts: Sequence[tuple[str, TraceSpan, str]]
-    rest: str
-    before: int
-    first: int
-    end: int
-
-    def of(self, text: str, words: Words) -> tuple[Trace, tuple[int, int]] | None:
-        """The trace of ``text``, and the place; None if it is not the same text with these words."""
-        spans: list[TraceSpan] = []
-        at = 0
-        for own, span, same in self.parts:
-            shown = words(span) or same
-            start = at + len(own)
-            if not text.startswith(own + shown, at):
-                return None
-            at = start + len(shown)
-            spans.append(TraceSpan(start, at, *span[2:6], span.first + len(shown), span.verbatim))
-        if text[at:] != self.rest:
-            return None
-        last = spans[self.before - 1].end if self.before else 0
-        return Trace(text, tuple(spans)), (last + self.first, last + self.end)
-
-
 def covered(words: str, spans: Iterable[TraceSpan]) -> bool:
     """Whether the spans show all of a text but white space."""
     at = 0
