@@ -25,19 +25,24 @@ from .spoken import Spoken
 Messages = Sequence[Mapping[str, Any]]
 
 
-class Line(NamedTuple):
-    """A rollout between its answers.
+class Policy(NamedTuple):
+    """What a rollout does by choice. ``exact``: what was sampled stays though the template drops it. ``count_stop``: as
+    in `Chat.rollout`. ``quiet``: it warns of nothing."""
 
-    ``exact``: what was sampled stays though the template drops it. ``count_stop``: as in `Chat.rollout`. ``quiet``: it
-    warns of nothing. ``turn``: of the next answer. ``begun``: the message that the prompt began. ``answered``: the line
-    right after the last sampled answer, and ``pending`` what was put after it since; ``changed``: whether some of that
-    came with other options.
-    """
-
-    request: Request
     exact: bool
     count_stop: bool
     quiet: bool
+
+
+class Line(NamedTuple):
+    """A rollout between its answers.
+
+    ``turn``: of the next answer. ``begun``: the message that the prompt began. ``answered``: the line right after the
+    last sampled answer, and ``pending`` what was put after it since.
+    """
+
+    request: Request
+    policy: Policy
     segments: tuple[Segment, ...]
     turn: Turn
     messages: Messages
@@ -47,17 +52,13 @@ class Line(NamedTuple):
     differs: tuple[Difference, ...] = ()
     answered: Line | None = None
     pending: Messages = ()
-    changed: bool = False
 
     @classmethod
     def of(
         cls,
         request: Request,
         messages: Messages,
-        *,
-        exact: bool,
-        count_stop: bool,
-        quiet: bool,
+        policy: Policy,
         held: Mapping[int, Completion] = MappingProxyType({}),
     ) -> Line:
         """The line that begins with these messages. ``held``: answers that were sampled, by their index. Raises the
@@ -67,51 +68,38 @@ class Line(NamedTuple):
         segment = opened(request, whole, messages, begun is not None, held)
         known = messages if begun is None else messages[:-1]
         kind = HistoryKind().then(known, request.asked)
-        return cls(request, exact, count_stop, quiet, (segment,), whole.turn, known, begun, kind)
+        return cls(request, policy, (segment,), whole.turn, known, begun, kind)
 
     def rebased(self, messages: Messages, held: Mapping[int, Completion], changes: Mapping[str, Any]) -> Line:
         """As `of`, with the options of this line."""
-        return self._anew(self._asking({"continue_final_message": False, **changes}), messages, held)
+        request = self.request.but(**{"continue_final_message": False, **changes})
+        return Line.of(request, messages, self.policy, held)
 
     def closed(self, spoken: Spoken) -> Line:
         """The line after an answer."""
         message = joined_message(self.begun, spoken.message)
         segment = self.segments[-1].answered(Completion(spoken, len(self.messages)))
         found = self._replace(
+            request=self.request.but(continue_final_message=False),
             segments=(*self.segments[:-1], segment),
             messages=[*self.messages, message],
             kind=self.kind.then([message], self.request.asked),
             begun=None,
             answered=None,
             pending=(),
-            changed=False,
         )
         return found._replace(answered=found)
 
     def appended(self, new: Messages, changes: Mapping[str, Any]) -> Line:
         """The line with messages after the last answer. Raises the errors of `Chat.prepare`."""
-        request = self._asking(changes)
-        line = self.answered
+        request, line = self.request.but(**changes), self.answered
         if line is None:
-            return self._anew(request, [*self.messages, *new], {})
-        before, now = self.request.options, request.options
-        other = any(before.get(name) != now.get(name) for name in changes if name not in ANSWERING)
-        pending, changed = [*self.pending, *new], self.changed or other
+            return Line.of(request, [*self.messages, *new], self.policy)
+        before, now = line.request.options, request.options
+        changed = any(before.get(name) != now.get(name) for name in now.keys() - ANSWERING)
+        pending = [*self.pending, *new]
         found = line._replace(request=request)._step(pending, changed)
-        return found._replace(answered=line, pending=pending, changed=changed)
-
-    def differing(self, *found: Difference) -> Line:
-        """The line with more differences."""
-        return self._replace(differs=(*self.differs, *found)) if found else self
-
-    def _anew(self, request: Request, messages: Messages, held: Mapping[int, Completion]) -> Line:
-        return Line.of(
-            request, messages, exact=self.exact, count_stop=self.count_stop, quiet=self.quiet, held=held
-        )
-
-    def _asking(self, changes: Mapping[str, Any]) -> Request:
-        """The request with other options."""
-        return self.request.but(**{"continue_final_message": False, **changes}) if changes else self.request
+        return found._replace(answered=line, pending=pending)
 
     def _step(self, pending: Messages, changed: bool) -> Line:
         """The line with messages after its answer. ``changed``: with other options than those before it."""
@@ -125,18 +113,19 @@ class Line(NamedTuple):
         kind = self.kind.then(new, self.request.asked)
         verdict = self._verdict(new, kind, changed)
         differs += (Difference("prompt", at, lacking, "") for at, lacking in verdict.lacking)
-        found = self._replace(messages=[*self.messages, *new], kind=kind)
         reason, delta = verdict.reason, verdict.delta
-        if reason is not None and (not self.exact or delta is None or changed):
-            return found.differing(*differs)._broken(verdict)
-        if reason is not None:
+        broken = reason is not None and (not self.policy.exact or delta is None or changed)
+        if reason is not None and not broken:
             differs.append(Difference(reason, verdict.message, verdict.held, verdict.shown))
+        found = self._replace(messages=[*self.messages, *new], kind=kind, differs=(*self.differs, *differs))
+        if broken:
+            return found._broken(verdict)
         assert delta is not None
         segment, indexed = self.segments[-1], tuple(enumerate(new, index))
-        part, notes = after_answer(self.request, segment.last.spoken, delta, indexed, self.count_stop)
-        differs += (Difference("stop", index - 1, *texts) for texts in notes)
+        part, notes = after_answer(self.request, segment.last.spoken, delta, indexed, self.policy.count_stop)
+        stops = (Difference("stop", index - 1, *texts) for texts in notes)
         segments = (*self.segments[:-1], segment.added(Step(part, delta.lead)))
-        return found.differing(*differs)._replace(segments=segments, turn=delta.turn)
+        return found._replace(segments=segments, turn=delta.turn, differs=(*found.differs, *stops))
 
     def _verdict(self, new: Messages, kind: HistoryKind, changed: bool) -> Verdict:
         """What becomes of the line if these messages follow. ``kind``: of the history with them."""
@@ -148,10 +137,10 @@ class Line(NamedTuple):
         if delta is not None and not changed:
             if status == "kept":
                 return Verdict(None, delta)
-            if status not in (None, "tail") and self.exact:
+            if status not in (None, "tail") and self.policy.exact:
                 return self._known(str(status), delta)
         messages = [*self.messages, *new]
-        whole = self.request.traced(messages, continue_final_message=False)
+        whole = self.request.traced(messages)
         verdict = compare(self.request, self.segments[-1], whole, delta, messages)
         if changed:
             return verdict._replace(reason="variables")
@@ -175,7 +164,7 @@ class Line(NamedTuple):
         reason, kept = str(verdict.reason), common_ids(self.segments[-1].ids(), segment.ids())
         found = Break(reason, verdict.message, kept, verdict.held, verdict.shown)
         first = not any(other.reason == "thought" for other in self.breaks)
-        if reason == "thought" and first and not self.quiet:
+        if reason == "thought" and first and not self.policy.quiet:
             warn_user(
                 "rollout: the template drops the thoughts of older answers, so a new segment begins "
                 "(history='exact' keeps what was sampled)"
@@ -187,5 +176,5 @@ class Line(NamedTuple):
         """Warns of calls without a result."""
         calls = self.messages[-1].get("tool_calls") or ()
         results = sum(message.get("role") == "tool" for message in new)
-        if results < len(calls) and not self.quiet:
+        if results < len(calls) and not self.policy.quiet:
             warn_user(f"append: {len(calls)} calls have {results} results; none is made up")

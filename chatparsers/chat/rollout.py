@@ -24,7 +24,7 @@ from ..templates.messages import own
 from ..tokens.pieces import encode_after
 from .compare import Break, Difference
 from .ends import joined_message
-from .line import Line
+from .line import Line, Policy
 from .parts import Completion, Given
 from .placeholders import Placeholder
 from .request import Request, plain_messages
@@ -67,9 +67,7 @@ class Rollout(Shown):
             )
         self.history, self.count_stop = history, count_stop
         self._spoken: Spoken | None = None
-        self._line = Line.of(
-            request, own(messages), exact=history == "exact", count_stop=count_stop, quiet=quiet
-        )
+        self._line = Line.of(request, own(messages), Policy(history == "exact", count_stop, quiet))
 
     # what a user asks
 
@@ -153,7 +151,8 @@ class Rollout(Shown):
         dropped = spoken.dropped - (self._spoken.dropped if self._spoken is not None else 0)
         if dropped:
             index, what = len(self._line.messages), f"{dropped} ids after the stop"
-            self._line = self._line.differing(Difference("dropped", index, what, ""))
+            differs = (*self._line.differs, Difference("dropped", index, what, ""))
+            self._line = self._line._replace(differs=differs)
         self._spoken = spoken
         return spoken.message
 
@@ -302,7 +301,7 @@ class Rollout(Shown):
                     found.append(sample)
                 else:
                     empty += 1
-        if empty and not self._line.quiet:
+        if empty and not self._line.policy.quiet:
             warn_user(f"samples: {empty} segments are left out, as no id in them counts")
         return found
 
