@@ -6,7 +6,7 @@ import marshal
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from ..errors import DefinitionError, RequestError
 from ..kept import Kept
@@ -68,56 +68,49 @@ class Tool:
         return self.arguments.get(name, self.other)
 
 
-class _AnyTool(Tool):
-    """Stands for any tool. Its fields are never set, so that reading one calls ``__getattr__``."""
+class _Any:
+    """Stands for any tool, or for any argument. Its fields are never set, so that reading one calls ``__getattr__``."""
 
     __slots__ = ()
+    named: ClassVar[str]
+    instead: ClassVar[str]
+    """What a definition does in place of reading a field."""
 
     def __init__(self) -> None:
         pass
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("name", "parameters", "description", "document", "arguments", "other"):
+        if name in type(self).__dataclass_fields__:  # type: ignore[attr-defined]
             raise DefinitionError(
-                f"ANY_TOOL has no {name}: the parser reads one tree for all tools. Pass the tool on to p.name(), "
-                "p.args() and p.each_arg(); where one tool is written in another way, ask `tool is ANY_TOOL` first"
+                f"{self.named} has no {name}: the parser reads one tree for all. {self.instead} first"
             )
         raise AttributeError(name)
 
     def __repr__(self) -> str:
-        return "ANY_TOOL"
+        return self.named
 
     def __reduce__(self) -> str:
-        return "ANY_TOOL"
+        return self.named
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
 
 
-class _AnyArgument(Argument):
-    """Stands for any argument, as `_AnyTool` for any tool."""
-
+class _AnyTool(_Any, Tool):
     __slots__ = ()
+    named = "ANY_TOOL"
+    instead = (
+        "Pass the tool on to p.name(), p.args() and p.each_arg(); where one tool is written in another way, ask "
+        "`tool is ANY_TOOL`"
+    )
 
-    def __init__(self) -> None:
-        pass
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("name", "schema", "required", "document"):
-            raise DefinitionError(
-                f"ANY_ARGUMENT has no {name}: the parser reads one tree for all arguments. Pass the argument on to "
-                "p.arg_name() and p.value(); where one is written in another way, ask `arg is ANY_ARGUMENT` first"
-            )
-        raise AttributeError(name)
-
-    def __repr__(self) -> str:
-        return "ANY_ARGUMENT"
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __reduce__(self) -> str:
-        return "ANY_ARGUMENT"
+class _AnyArgument(_Any, Argument):
+    __slots__ = ()
+    named = "ANY_ARGUMENT"
+    instead = (
+        "Pass the argument on to p.arg_name() and p.value(); where one is written in another way, ask "
+        "`arg is ANY_ARGUMENT`"
+    )
 
 
 ANY_TOOL: Tool = _AnyTool()
