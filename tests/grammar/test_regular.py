@@ -20,7 +20,6 @@ from chatparsers.grammar.dialects.lark import write_lark
 from chatparsers.grammar.dialects.structural_tag import write_structural_tag
 from chatparsers.grammar.reading.residual import residual
 from chatparsers.grammar.regular.automaton import Dfa, Matcher, TooLarge, build, size_of
-from chatparsers.grammar.regular.deterministic import deterministic_size
 from chatparsers.grammar.regular.numbers import integer_range, number_parts
 from chatparsers.grammar.regular.regex import read_regex
 
@@ -97,7 +96,7 @@ def distinct(dfa: Dfa) -> bool:
 def test_automata(amount: Callable[[int, int, int], int]) -> None:
     """An automaton takes the texts of its language, is the smallest one, and no larger than its limit or than what is
     told of it before."""
-    empty = told = 0
+    empty = 0
     for number in range(amount(100, 1_000, 20_000)):
         chance = random.Random(f"automata {number}")
         drawn = [(*regular(chance), chance.random() < 0.6) for _ in range(chance.choice([0, 1, 1, 2]))]
@@ -129,11 +128,8 @@ def test_automata(amount: Callable[[int, int, int], int]) -> None:
         empty += found is None
         size = size_of(lang, 2_000)
         assert size >= len(found.edges) if found else not size, (number, lang)
-        size = deterministic_size(lang, 2_000)
-        assert size is None or (size >= len(found.edges) if found else not size), (number, lang)
-        told += size is not None
         assert found is None or least or most is not None or distinct(found), (number, lang)
-    assert empty < number // 2 and told > number // 50
+    assert empty < number // 2
 
 
 @pytest.mark.parametrize("lang", [ir.Lang((ir.Part(ir.Text(4 * "a")),)), ir.Lang(most=4)])

@@ -19,7 +19,6 @@ from ..budget import Budget
 from ..ir import ANY, ANYTHING, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Shared, Text
 from .classes import Classes, sets_of
 from .counted import counted, layers_of, lengths, needed
-from .deterministic import deterministic_size
 from .dfa import Dfa, TooLarge, spend
 from .listed import listed_texts, without_texts
 
@@ -268,11 +267,8 @@ def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa |
 def size_of(lang: Lang, limit: int, budget: Budget | None = None) -> int:
     """How many states the automaton of a language and its end has at most; 0 if the language is empty. Raises
     `TooLarge` where `build` does. It is not made if it is surely small."""
-    size = deterministic_size(lang, limit)
-    if size is not None:
-        spend(budget, size)
-        return size
     whole, texts = _apart(lang)
+    spend(budget, sum(map(len, texts)))
     limited = lang.least or lang.most is not None
     found = _ANY_TEXT
     if whole.parts or whole.stops or whole.end:
