@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from datetime import date
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 from jinja2 import filters as jinja_filters
@@ -22,7 +23,7 @@ from jinja2.utils import _PassArg, generate_lorem_ipsum
 
 from .exact import from_json
 from .failure import Exhausted
-from .limits import Borrowed, Meter, current, digits, entries
+from .limits import Borrowed, Meter, current, digits
 
 _Guard = Callable[..., Any]
 
@@ -44,14 +45,25 @@ def _plain(name: str) -> Callable[..., Any]:
 # Filters
 
 
-def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False, spread: str = "") -> _Guard:
-    """A filter whose result is at most ``grow`` times its arguments; ``cost`` more units a character, or its square.
-    ``spread``: its arguments, or blanks as many as they say, may come after each character, or each line."""
+def _paid(name: str, pay: Callable[..., Any]) -> _Guard:
+    """jinja2's filter. ``pay`` takes the account and what the filter takes, and returns the value that it gets."""
     call = _plain(name)
 
     @pass_context
     def guard(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
         meter = current()
+        value = pay(meter, value, *args, **kwargs)
+        result = call(context, value, *args, **kwargs)
+        return meter.made(meter.carried(result, value) if meter.traces else result)
+
+    return guard
+
+
+def _linear(grow: int = 2, cost: int = 0, square: bool = False, spread: str = "") -> Callable[..., Any]:
+    """Of a filter whose result is at most ``grow`` times its arguments; ``cost`` more units a character, or its square.
+    ``spread``: its arguments, or blanks as many as they say, may come after each character, or each line."""
+
+    def pay(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> Any:
         if type(value) is str:
             size = len(value)
         else:
@@ -64,44 +76,74 @@ def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False, sprea
             places = len(value.splitlines()) + 1 if spread == "lines" and isinstance(value, str) else size + 1
             meter.afford(grow * size + places * (grow + more + wide))
         size += more
-        if grow * size > meter.left:
-            meter.afford(grow * size)
-        meter.left -= (size >> 3) + cost * size + (size * size >> 6 if square else 0)
-        result = call(context, value, *args, **kwargs)
-        return meter.made(meter.carried(result, value) if meter.traces else result)
+        meter.afford(grow * size)
+        meter.spend((size >> 3) + cost * size + (size * size >> 6 if square else 0))
+        return value
 
-    return guard
+    return pay
 
 
-def _streamed(name: str) -> _Guard:
-    """A filter that looks at one item after the other."""
-    call = _plain(name)
-
-    @pass_context
-    def guard(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
-        meter = current()
-        meter.spend(110)  # its two generators can be kept: 1.3 kB in Python 3.10
-        cost = 8 + 20 * (
-            meter.size(args) + meter.size(kwargs)
-        )  # an attribute's name may have a million parts
-        return call(context, meter.stream(value, cost) if value else value, *args, **kwargs)
-
-    return guard
+def _streamed(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> Any:
+    """Of a filter that looks at one item after the other."""
+    meter.spend(110)  # its two generators can be kept: 1.3 kB in Python 3.10
+    cost = 8 + 20 * (meter.size(args) + meter.size(kwargs))  # an attribute's name may have a million parts
+    return meter.stream(value, cost) if value else value
 
 
-def _ordered(name: str) -> _Guard:
-    """A filter that compares its items with each other."""
-    call = _plain(name)
+def _ordered(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> Any:
+    """Of a filter that compares its items with each other."""
+    items = list(meter.stream(value, 8 + 20 * (meter.size(args) + meter.size(kwargs))))
+    size = sum(meter.size(item) for item in items)
+    meter.spend((size >> 4) * len(items).bit_length() + 8 * len(items))
+    return items
 
-    @pass_context
-    def guard(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
-        meter = current()
-        items = list(meter.stream(value, 8 + 20 * (meter.size(args) + meter.size(kwargs))))
-        size = sum(meter.size(item) for item in items)
-        meter.spend((size >> 4) * len(items).bit_length() + 8 * len(items))
-        return meter.made(call(context, items, *args, **kwargs))
 
-    return guard
+def _dictsort(
+    meter: Meter, value: Any, case_sensitive: bool = False, by: Any = "key", reverse: bool = False
+) -> Any:
+    if isinstance(value, Mapping):
+        size = meter.size(list(value) if by == "key" else value)
+        meter.spend((size >> 4) * len(value).bit_length() + 40 * len(value))
+    return value
+
+
+def _unique(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> Any:
+    seen = count()
+    return meter.stream(
+        value, lambda item: 8 + (meter.size(item) >> 3) + (0 if isinstance(item, str) else next(seen) >> 3)
+    )
+
+
+def _list(meter: Meter, value: Any) -> Any:
+    # A number or a letter that is not Latin is an object of its own.
+    return meter.stream(value, 21 if isinstance(value, str) and not value.isascii() else 10)
+
+
+def _batch(meter: Meter, value: Any, linecount: Any, fill_with: Any = None) -> Any:
+    if fill_with is not None and isinstance(linecount, int):
+        meter.spend(2 * max(linecount, 0))
+    return meter.stream(value)
+
+
+def _slice(meter: Meter, value: Any, slices: Any, fill_with: Any = None) -> Any:
+    if isinstance(slices, int):
+        meter.spend(32 * max(slices, 0))
+    return list(meter.stream(value))
+
+
+def _round(meter: Meter, value: Any, precision: Any = 0, method: Any = "common") -> Any:
+    meter.number(value)
+    if isinstance(precision, int) and abs(precision) > digits():
+        raise Exhausted(f"the template rounds to {precision} digits; at most {digits()} are counted")
+    return value
+
+
+def _int(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> Any:
+    if isinstance(value, Decimal):
+        meter.number(value)
+    elif isinstance(value, str):
+        meter.spend(len(value))
+    return value
 
 
 @pass_context
@@ -111,45 +153,15 @@ def _safe(context: Context, value: Any) -> Any:
 
 
 @pass_context
-def _list(context: Context, value: Any) -> Any:
-    # A number or a letter that is not Latin is an object of its own.
-    return list(current().stream(value, 21 if isinstance(value, str) and not value.isascii() else 10))
-
-
-@pass_context
 def _keywords(context: Context, value: Any) -> Any:
     """The keywords after ``**`` in a call."""
     return current().mapping(value) if isinstance(value, Mapping) else value
 
 
 @pass_context
-def _dictsort(
-    context: Context, value: Any, case_sensitive: bool = False, by: Any = "key", reverse: bool = False
-) -> Any:
-    meter = current()
-    if isinstance(value, Mapping):
-        size = meter.size(list(value) if by == "key" else value)
-        meter.spend((size >> 4) * len(value).bit_length() + 40 * len(value))
-    return _plain("dictsort")(context, value, case_sensitive, by, reverse)
-
-
-@pass_context
-def _unique(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
-    meter = current()
-    seen = 0
-
-    def cost(item: Any) -> int:
-        nonlocal seen
-        seen += 1
-        return 8 + (meter.size(item) >> 3) + (0 if isinstance(item, str) else seen >> 3)
-
-    return _plain("unique")(context, meter.stream(value, cost), *args, **kwargs)
-
-
-@pass_context
 def _sum(context: Context, iterable: Any, attribute: Any = None, start: Any = 0) -> Any:
     meter = current()
-    if isinstance(start, (str, bytes)):
+    if isinstance(start, str):
         raise TypeError("sum() can't sum strings [use ''.join(seq) instead]")
     if attribute is not None:
         iterable = map(jinja_filters.make_attrgetter(context.environment, attribute), iterable)
@@ -165,7 +177,7 @@ def _join(context: Context, value: Any, d: Any = "", attribute: Any = None) -> A
     if attribute is not None:
         items = list(map(jinja_filters.make_attrgetter(context.environment, attribute), items))
     _joined(meter, d, items)
-    return meter.made(meter.joined(_plain("join")(context, items, d), d, items))
+    return meter.made(_plain("join")(context, items, meter.lifted(d, *items)))
 
 
 def _joined(meter: Meter, between: Any, items: list[Any]) -> None:
@@ -185,7 +197,7 @@ def _replace(context: Context, s: Any, old: Any, new: Any, count: Any = None) ->
 
 
 def _replaced(meter: Meter, text: Any, old: Any, new: Any, count: Any = None) -> None:
-    if type(text) is bytes or not any(hasattr(value, "__html__") for value in (text, old, new)):
+    if not any(hasattr(value, "__html__") for value in (text, old, new)):
         meter.search(len(text), len(old))
         times: int = text.count(old)
         if isinstance(count, int) and count >= 0:
@@ -195,50 +207,12 @@ def _replaced(meter: Meter, text: Any, old: Any, new: Any, count: Any = None) ->
         meter.afford(6 * meter.size(text) * (1 + meter.size(new)))
 
 
-def _width(meter: Meter, width: Any) -> None:
-    if isinstance(width, int):
-        meter.afford(max(width, 0))
-
-
 @pass_context
 def _format(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
     if args and kwargs:
         raise FilterArgumentError("can't handle positional and keyword arguments at the same time")
     meter = current()
     return meter.modulo(value if isinstance(value, str) else meter.text(value), kwargs or args)
-
-
-@pass_context
-def _batch(context: Context, value: Any, linecount: Any, fill_with: Any = None) -> Any:
-    meter = current()
-    if fill_with is not None and isinstance(linecount, int):
-        meter.spend(2 * max(linecount, 0))
-    return _plain("batch")(context, meter.stream(value), linecount, fill_with)
-
-
-@pass_context
-def _slice(context: Context, value: Any, slices: Any, fill_with: Any = None) -> Any:
-    meter = current()
-    if isinstance(slices, int):
-        meter.spend(32 * max(slices, 0))
-    return _plain("slice")(context, list(meter.stream(value)), slices, fill_with)
-
-
-@pass_context
-def _round(context: Context, value: Any, precision: Any = 0, method: Any = "common") -> Any:
-    current().number(value)
-    if isinstance(precision, int) and abs(precision) > digits():
-        raise Exhausted(f"the template rounds to {precision} digits; at most {digits()} are counted")
-    return _plain("round")(context, value, precision, method)
-
-
-@pass_context
-def _int(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
-    if isinstance(value, Decimal):
-        current().number(value)
-    elif isinstance(value, (str, bytes)):
-        current().spend(len(value))
-    return _plain("int")(context, value, *args, **kwargs)
 
 
 @pass_context
@@ -268,36 +242,39 @@ def _tojson(
 @pass_context
 def _from_json(context: Context, text: Any) -> Any:
     meter = current()
-    text = text if isinstance(text, (str, bytes)) else meter.text(text)
+    text = text if isinstance(text, str) else meter.text(text)
     meter.spend(12 * len(text))
     return meter.read(from_json(text), text)
 
 
-FILTERS: dict[str, Callable[..., Any]] = {
-    **{name: _linear(name) for name in ("abs", "filesizeformat", "float", "lower", "reverse", "string")},
-    **{name: _linear(name, 3) for name in ("capitalize", "trim", "truncate", "upper")},
-    **{name: _linear(name, 6) for name in ("e", "escape", "forceescape")},
-    **{name: _linear(name, 12, cost=4) for name in ("title", "urlencode", "wordcount", "xmlattr")},
-    **{name: _linear(name, 6, cost=4, square=True) for name in ("pprint", "striptags")},
-    **{name: _linear(name, 80, cost=8, square=True, spread="characters") for name in ("urlize", "wordwrap")},
-    **{name: _linear(name, 16, spread="lines") for name in ("center", "indent")},
-    "list": _list,
-    **{name: _streamed(name) for name in ("map", "reject", "rejectattr", "select", "selectattr")},
-    **{name: _ordered(name) for name in ("groupby", "max", "min", "sort")},
+_PAID: dict[str, Callable[..., Any]] = {
+    "abs filesizeformat float lower reverse string": _linear(),
+    "capitalize trim truncate upper": _linear(3),
+    "e escape forceescape": _linear(6),
+    "title urlencode wordcount xmlattr": _linear(12, cost=4),
+    "pprint striptags": _linear(6, cost=4, square=True),
+    "urlize wordwrap": _linear(80, cost=8, square=True, spread="characters"),
+    "center indent": _linear(16, spread="lines"),
+    "map reject rejectattr select selectattr": _streamed,
+    "groupby max min sort": _ordered,
     "batch": _batch,
-    "chatparsers.keywords": _keywords,
     "dictsort": _dictsort,
+    "int": _int,
+    "list": _list,
+    "round": _round,
+    "slice": _slice,
+    "unique": _unique,
+}
+FILTERS: dict[str, Callable[..., Any]] = {
+    **{name: _paid(name, pay) for names, pay in _PAID.items() for name in names.split()},
+    "chatparsers.keywords": _keywords,
     "format": _format,
     "from_json": _from_json,
-    "int": _int,
     "join": _join,
     "replace": _replace,
-    "round": _round,
     "safe": _safe,
-    "slice": _slice,
     "sum": _sum,
     "tojson": _tojson,
-    "unique": _unique,
 }
 
 
@@ -365,28 +342,18 @@ def _lipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str
 GLOBALS: dict[str, Callable[..., Any]] = {"lipsum": _lipsum}
 
 
-class Formatter:
+def formatted(environment: SandboxedEnvironment, bound: Any, /, *args: Any, **kwargs: Any) -> Any:
     """``str.format`` or ``str.format_map`` of one text, in the sandbox and within limits."""
-
-    __slots__ = ("_environment", "_mapping", "_text")
-
-    def __init__(self, environment: SandboxedEnvironment, text: str, mapping: bool) -> None:
-        self._environment = environment
-        self._text = text
-        self._mapping = mapping
-
-    def __call__(self, *args: Any, **kwargs: Any) -> str:
-        if self._mapping:
-            if kwargs or len(args) != 1:
-                raise TypeError(f"format_map() takes exactly one argument ({len(args) + len(kwargs)} given)")
-            kwargs, args = args[0], ()
-        current().spend(len(self._text) + 100)
-        escape = getattr(self._text, "escape", None)  # markup
-        fields = _EscapedFields(self._environment, escape=escape) if escape else _Fields(self._environment)
-        result = fields.vformat(self._text, args, kwargs)
-        return (
-            type(self._text)(result) if escape else current().carried(str(result), self._text, args, kwargs)
-        )
+    text, meter = bound.__self__, current()
+    if bound.__name__ == "format_map":
+        if kwargs or len(args) != 1:
+            raise TypeError(f"format_map() takes exactly one argument ({len(args) + len(kwargs)} given)")
+        kwargs, args = args[0], ()
+    meter.spend(len(text) + 100)
+    escape = getattr(text, "escape", None)  # markup
+    fields = _EscapedFields(environment, escape=escape) if escape else _Fields(environment)
+    result = fields.vformat(text, args, kwargs)
+    return type(text)(result) if escape else meter.carried(str(result), text, args, kwargs)
 
 
 class _Fields(SandboxedFormatter):
@@ -411,10 +378,16 @@ class _EscapedFields(_Fields, SandboxedEscapeFormatter):
 # Methods
 
 
+REFUSED = frozenset(
+    {"encode", "expandtabs", "from_bytes", "fromhex", "fromkeys", "maketrans", "to_bytes", "translate"}
+)
+"""The methods that no template may call: they make bytes or tables, for which nothing here has a price."""
+
+
 def method(meter: Meter, bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a method of one of Python's own types."""
     owner, name = bound.__self__, bound.__name__
-    if isinstance(owner, (str, bytes)):
+    if isinstance(owner, str):
         if meter.traces:
             owner = meter.lifted(owner, *args, *kwargs.values())
             bound = getattr(owner, name)
@@ -422,31 +395,16 @@ def method(meter: Meter, bound: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if isinstance(owner, dict):
         if args:
             meter.key(args[0])
-        return meter.made(bound(*args, **kwargs))
-    if isinstance(owner, (list, tuple, range)):
+    elif isinstance(owner, (list, tuple, range)):
         if meter.lent and name in ("append", "pop"):
             raise Borrowed
         if name in ("count", "index", "pop", "copy"):
             meter.spend(len(owner) * (1 + (meter.size(args) >> 6)) if args else len(owner) >> 3)
-        return meter.made(bound(*args, **kwargs)) if name == "copy" else bound(*args, **kwargs)
-    if isinstance(owner, Set):
+    elif isinstance(owner, Set):
         meter.keys(owner)
         args = tuple(meter.keys(value) if isinstance(value, Iterable) else value for value in args)
-        return meter.made(bound(*args, **kwargs))
-    if name == "fromkeys" and args:
-        return meter.made(bound(meter.keys(args[0]), *args[1:]))
-    if name == "to_bytes":
-        _width(meter, args[0] if args else kwargs.get("length"))
-    elif name in ("from_bytes", "fromhex", "maketrans"):
-        size = meter.size(args) + meter.size(kwargs)
-        if name == "from_bytes" and size > digits():
-            raise Exhausted(f"the template makes a number of {size} bytes")
-        meter.spend(25 * size)
-    else:
-        size = meter.size(args) + meter.size(kwargs)
-        meter.spend(
-            size * (256 if isinstance(owner, date) else 16)
-        )  # a date's pattern of one letter is a whole date
+    else:  # a date's pattern of one letter is a whole date
+        meter.spend((meter.size(args) + meter.size(kwargs)) * (256 if isinstance(owner, date) else 16))
     return meter.made(bound(*args, **kwargs))
 
 
@@ -470,7 +428,7 @@ def _text_method(
         meter.search(length, sought, name in _BACKWARD)
     elif name in _SPLITS:
         sep: Any = kwargs.get("sep", first)
-        if sep and isinstance(sep, str) is isinstance(owner, str):
+        if sep and isinstance(sep, str):
             meter.search(length, len(sep), name == "rsplit")
             pieces = owner.count(sep) + 1
         else:
@@ -481,22 +439,14 @@ def _text_method(
         meter.spend(length + 16 * len(parts))
         return parts
     elif name in _WIDTHS:
-        _width(meter, first)
+        meter.afford(max(first, 0) if isinstance(first, int) else 0)
         meter.size(args)
     elif name == "join":
         items = list(meter.stream(args[0])) if args else []
         _joined(meter, owner, items)
-        return meter.made(meter.joined(bound(items, *args[1:], **kwargs), owner, items))
+        return meter.made(meter.lifted(owner, *items).join(items, *args[1:], **kwargs))
     elif name == "replace":
         _replaced(meter, owner, *args, **kwargs)
-    elif name == "expandtabs":
-        wide = kwargs.get("tabsize", first)
-        tabs = owner.count("\t" if isinstance(owner, str) else b"\t")
-        meter.afford(length + tabs * (max(wide, 0) if isinstance(wide, int) else 8))
-    elif name == "translate":
-        longest = max((len(item) for item in entries(first) or () if isinstance(item, str)), default=1)
-        meter.afford(length * longest)
-        meter.spend(2 * length)
     else:
         meter.afford(4 * length)
         meter.spend((length >> 3) + meter.size(args))

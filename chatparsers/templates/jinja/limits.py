@@ -147,10 +147,6 @@ class Meter:
         """The ``result`` of an operation on ``given`` values."""
         return result
 
-    def joined(self, result: Any, between: Any, items: list[Any]) -> Any:
-        """The ``result`` of joining ``items``."""
-        return result
-
     def lifted(self, text: Any, *given: object) -> Any:
         """The ``text`` of which a method is called with ``given`` values."""
         return text
@@ -160,6 +156,8 @@ class Meter:
         return value
 
     json = staticmethod(to_json)
+    together = staticmethod("".join)
+    """Pieces of a text as one."""
 
     # What values cost
 
@@ -209,8 +207,8 @@ class Meter:
                             inner.extend(item)
                         item = item.values()
                     inner.extend(item)
-                elif isinstance(item, (str, bytes)):  # markup escapes what is added to it
-                    total += len(item) * (6 if isinstance(item, bytes) or hasattr(item, "__html__") else 1)
+                elif isinstance(item, str):  # markup escapes what is added to it
+                    total += len(item) * (6 if hasattr(item, "__html__") else 1)
                 elif isinstance(item, Decimal):
                     total += len(str(item))
                 elif (found := entries(item)) is not None:
@@ -229,7 +227,7 @@ class Meter:
             self.left -= 2 * len(value)  # type: ignore[arg-type]
         elif isinstance(value, (dict, Set)):
             self.left -= 25 * len(value)
-        elif isinstance(value, (str, bytes)):
+        elif isinstance(value, str):
             self.left -= len(value)
         if self.left < 0:
             self.stretch()
@@ -306,7 +304,7 @@ class Meter:
         self.left -= sum(map(len, parts))
         if self.left < 0:
             self.stretch()
-        return "".join(parts)
+        return self.together(parts)
 
     def concat(self, values: tuple[object, ...]) -> str:
         """The operator ``~``: the values as texts, joined."""
@@ -325,7 +323,7 @@ class Meter:
             if self.left < 0:
                 self.stretch()
         elif type(left) is not int or type(right) is not int:
-            if isinstance(left, (str, bytes, list, tuple)):
+            if isinstance(left, (str, list, tuple)):
                 self.spend(2 * (self._flat(left) + (self._flat(right) if hasattr(right, "__len__") else 0)))
             else:
                 self._numbers(left, right)
@@ -381,18 +379,16 @@ class Meter:
 
     def modulo(self, left: Any, right: Any) -> Any:
         """``left % right``: of numbers, or a text with places for values."""
-        if not isinstance(left, (str, bytes)):
+        if not isinstance(left, str):
             self._numbers(left, right)
             return left % right
-        form = left if isinstance(left, str) else left.decode("latin-1")
-        values = right if isinstance(right, tuple) else (right,)
-        self.widths(form, _DIGITS if isinstance(right, Mapping) else _WIDTHS)
-        for value in values:
-            if "*" in form and isinstance(value, int):
+        self.widths(left, _DIGITS if isinstance(right, Mapping) else _WIDTHS)
+        for value in right if isinstance(right, tuple) else (right,):
+            if "*" in left and isinstance(value, int):
                 self.afford(abs(value))
             self.number(value)
-        shown = self.size(right) * (form.count("%") if isinstance(right, Mapping) else 1)
-        self.afford(2 * shown * (6 if hasattr(left, "__html__") else 1) + len(form))
+        shown = self.size(right) * (left.count("%") if isinstance(right, Mapping) else 1)
+        self.afford(2 * shown * (6 if hasattr(left, "__html__") else 1) + len(left))
         return self.made(left % right)
 
     def widths(self, form: str, numbers: re.Pattern[str] = _DIGITS) -> None:
@@ -420,9 +416,7 @@ class Meter:
 
     def _flat(self, value: Any) -> int:
         """What a copy of a sequence costs: a character, or an entry of a list."""
-        if isinstance(value, (str, bytes)):
-            return len(value) * (6 if hasattr(value, "__html__") else 1)
-        return 2 * len(value)
+        return len(value) * ((6 if hasattr(value, "__html__") else 1) if isinstance(value, str) else 2)
 
     # Comparisons
 
@@ -450,8 +444,8 @@ class Meter:
         """``item in container``."""
         if type(container) is dict:
             self.key(item)
-        elif isinstance(container, (str, bytes)):
-            self.search(len(container), len(item) if isinstance(item, (str, bytes)) else 1)
+        elif isinstance(container, str):
+            self.search(len(container), len(item) if isinstance(item, str) else 1)
         elif isinstance(container, (Mapping, Set)):
             self.key(item)
         elif hasattr(container, "__len__"):

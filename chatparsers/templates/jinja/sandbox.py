@@ -15,6 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from types import BuiltinMethodType, MethodType
 from typing import Any, NoReturn
 
@@ -28,19 +29,20 @@ from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, modifies_known_mutable
 from jinja2.utils import Namespace
 
-from .guards import FILTERS, GLOBALS, TESTS, Formatter, method
+from .guards import FILTERS, GLOBALS, REFUSED, TESTS, formatted, method
 from .limits import current
 from .traced import Traced
 
 _LIST_METHODS = frozenset({"append", "pop"})
 _DICT_NAMES = frozenset(dir(dict))
-# What the sandbox lets every template have of these types: all but private names, what changes an object, and `format`.
+# What the sandbox lets every template have of these types: all but private names, what changes an object, what it
+# refuses, and `format`.
 _EMPTY: tuple[object, ...] = ("", [], {}, (), 0, 0.0)
 _SAFE = {
     (type(made), name)
     for made in _EMPTY
     for name in dir(made)
-    if not name.startswith(("_", "format")) and not modifies_known_mutable(made, name)
+    if not (name.startswith(("_", "format")) or name in REFUSED or modifies_known_mutable(made, name))
 }
 _SAFE |= {(LoopContext, name) for name in dir(LoopContext) if not name.startswith("_")}
 _SAFE |= {(Traced, name) for kind, name in _SAFE if kind is str}
@@ -190,18 +192,9 @@ class Compiler(CodeGenerator):
         self.write(f") is dict and {name!r} in {found} else environment.{ask}({found}, {name!r}))")
 
     def visit_Filter(self, node: nodes.Filter, frame: Frame) -> None:
-        inner = node.node
         bare = not (node.args or node.kwargs or node.dyn_args or node.dyn_kwargs)
-        if bare and inner is not None and node.name == "trim":
-            self._ask("trim", frame, inner)
-        elif (
-            bare
-            and node.name == "safe"
-            and isinstance(inner, nodes.Const)
-            and type(inner.value) is str
-            and len(inner.value) < _LONG
-        ):
-            self.write(f"Markup({inner.value!r})")
+        if bare and node.node is not None and node.name == "trim":
+            self._ask("trim", frame, node.node)
         else:
             super().visit_Filter(node, frame)
 
@@ -348,7 +341,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if type(obj) is list and attr in _LIST_METHODS:
             return True
-        return not isinstance(obj, Decimal) and super().is_safe_attribute(obj, attr, value)
+        refused = attr in REFUSED or isinstance(obj, (Decimal, bytes, bytearray))
+        return not refused and super().is_safe_attribute(obj, attr, value)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         # jinja2's rules, with a shorter way for what nearly every look-up is.
@@ -381,13 +375,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return super().getitem(obj, argument)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        if (
-            isinstance(value, (BuiltinMethodType, MethodType))
-            and value.__name__ in ("format", "format_map")
-            and isinstance(value.__self__, str)
-        ):
-            return Formatter(self, value.__self__, value.__name__ == "format_map")
-        return None
+        bound = isinstance(value, (BuiltinMethodType, MethodType)) and isinstance(value.__self__, str)
+        return (
+            partial(formatted, self, value) if bound and value.__name__ in ("format", "format_map") else None
+        )
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         kind = type(__obj)

@@ -12,9 +12,11 @@ place where operators, output and filters see traced texts. Nothing of this runs
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
+from itertools import accumulate, pairwise
 from typing import Any, SupportsIndex
 
 from .exact import to_json
@@ -48,6 +50,19 @@ def _as_long(method: Callable[..., str]) -> Callable[..., str]:
         return traced(result, self._runs) if len(result) == len(self) else carried(result, self)
 
     return spelt
+
+
+def _in_pieces(method: Any) -> Any:
+    """A method whose result are pieces of the text in their order, in a list with its first argument between them."""
+
+    @wraps(method)
+    def cut(self: Traced, *given: Any, **named: Any) -> Any:
+        pieces = method(self, *given, **named)
+        between = named.get("sep", given[0] if given else None)
+        step = len(between) if type(pieces) is list and isinstance(between, str) else 0
+        return type(pieces)(self._pieces(pieces, step))
+
+    return cut
 
 
 class Traced(str):
@@ -111,38 +126,17 @@ class Traced(str):
     def strip(self, chars: str | None = None) -> str:
         return self.lstrip(chars).rstrip(chars)
 
-    def _pieces(self, pieces: Iterable[str]) -> Iterator[str]:
-        """The pieces, which are in this text in this order."""
+    def _pieces(self, pieces: Iterable[str], step: int) -> Iterator[str]:
+        """The pieces, which are in this text in this order. ``step``: the length of what is between them, if known."""
         at = 0
         for piece in pieces:
             at = str.find(self, piece, at)
             yield self._cut(at, at + len(piece)) if piece else ""
-            at += len(piece)
+            at += len(piece) + step
 
-    def _between(self, pieces: Iterable[str], separator: str) -> Iterator[str]:
-        at = 0
-        for piece in pieces:
-            yield self._cut(at, at + len(piece)) if piece else ""
-            at += len(piece) + len(separator)
-
-    def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
-        found = str.split(self, sep, maxsplit)
-        return list(self._pieces(found) if sep is None else self._between(found, sep))
-
-    def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
-        found = str.rsplit(self, sep, maxsplit)
-        return list(self._pieces(found) if sep is None else self._between(found, sep))
-
-    def splitlines(self, keepends: bool = False) -> list[str]:
-        return list(self._pieces(str.splitlines(self, keepends)))
-
-    def partition(self, sep: str) -> tuple[str, str, str]:
-        before, between, after = self._between(str.partition(self, sep), "")
-        return before, between, after
-
-    def rpartition(self, sep: str) -> tuple[str, str, str]:
-        before, between, after = self._between(str.rpartition(self, sep), "")
-        return before, between, after
+    split, rsplit, splitlines, partition, rpartition = map(
+        _in_pieces, (str.split, str.rsplit, str.splitlines, str.partition, str.rpartition)
+    )
 
     def replace(self, old: str, new: str, count: SupportsIndex = -1) -> str:
         if not old:
@@ -301,36 +295,21 @@ def _spelt(text: str, ascii: bool = False) -> str:
 
 def _spelt_runs(text: str, runs: Iterable[Run], ascii: bool) -> Iterator[Run]:
     """The runs of a text that JSON spells: each character that it escapes is a run of its own."""
-    at = by = 0  # how far the text is spelt, and how much longer the spelling is
+    escaped = list((_ESCAPED_ASCII if ascii else _ESCAPED).finditer(text))
+    places = [found.start() for found in escaped]
+    longer = [1 if found[0] in _SHORT else len(to_json(found[0], ascii)) - 3 for found in escaped]
+    before = list(accumulate(longer, initial=0))
+
+    def moved(place: int) -> int:
+        return place + before[bisect_left(places, place)]
+
     for start, end, source, first, last in runs:
-        by += sum(longer for _, longer in _escapes(text, at, start, ascii))
+        inside = places[bisect_left(places, start) : bisect_left(places, end)]
         own = end - start == last - first
-        at, begun = start, start + by
-        for place, longer in _escapes(text, start, end, ascii):
-            if own:
-                if place > at:
-                    yield at + by, place + by, source, first + at - start, first + place - start
-                yield (
-                    place + by,
-                    place + by + longer + 1,
-                    source,
-                    first + place - start,
-                    first + place - start + 1,
-                )
-                at = place + 1
-            by += longer
-        if not own:
-            yield begun, end + by, source, first, last
-        elif end > at:
-            yield at + by, end + by, source, first + at - start, last
-        at = end
-
-
-def _escapes(text: str, start: int, end: int, ascii: bool) -> Iterator[tuple[int, int]]:
-    """The places of the characters that JSON escapes, and how much longer each becomes."""
-    for found in (_ESCAPED_ASCII if ascii else _ESCAPED).finditer(text, start, end):
-        char = found[0]
-        yield found.start(), 1 if char in _SHORT else len(to_json(char, ascii)) - 3
+        cuts = sorted({start, end, *inside, *(at + 1 for at in inside)}) if own else [start, end]
+        for at, to in pairwise(cuts):
+            shown = (first + at - start, first + to - start) if own else (first, last)
+            yield moved(at), moved(to), source, *shown
 
 
 def _leaves(value: Any, ordered: bool) -> Iterator[str]:
@@ -361,6 +340,7 @@ class Tracing(Meter):
 
     __slots__ = ()
     traces = True
+    together = staticmethod(concatenated)
 
     def __init__(self, meter: Meter) -> None:
         super().__init__(meter.limits)
@@ -374,13 +354,6 @@ class Tracing(Meter):
             return value
         result: str = carried(super().text(value), value)
         return result
-
-    def join(self, pieces: Iterable[str]) -> str:
-        parts = pieces if isinstance(pieces, (list, tuple)) else list(pieces)
-        self.left -= sum(map(len, parts))
-        if self.left < 0:
-            self.stretch()
-        return concatenated(parts)
 
     def add(self, left: Any, right: Any) -> Any:
         kind, other = type(left), type(right)
@@ -397,12 +370,6 @@ class Tracing(Meter):
 
     def carried(self, result: Any, *given: object) -> Any:
         return carried(result, *given)
-
-    def joined(self, result: Any, between: Any, items: list[Any]) -> Any:
-        if type(result) is not str:
-            return result
-        made = interleaved(str(between), [str(item) for item in items])
-        return made if made == result else carried(result, between, items)
 
     def lifted(self, text: Any, *given: object) -> Any:
         return traced(text) if type(text) is str and any(type(item) is Traced for item in given) else text
