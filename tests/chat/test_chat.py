@@ -121,7 +121,7 @@ class TestRecord:
 
     def test_the_markers_of_reasoning_are_whole(self) -> None:
         for name in (info.name for info in chatparsers.list_formats()):
-            chat = chatparsers.load(own("qwen3"), format=name)
+            chat = chatparsers.load("{{ messages[0].content }}", format=name)
             markers = chat.record().reasoning_markers
             assert (markers is not None) == chat.format.features.reasoning, name
             if markers is not None:
@@ -146,3 +146,13 @@ def test_a_request_needs_messages(messages: Any, found: str) -> None:
         RequestError, match=f"messages: expected a list of at least one message, found {found}"
     ):
         chat.prepare(messages)
+
+
+def test_a_bridge_is_a_text_with_its_proof_or_a_witness() -> None:
+    bridges = chatparsers.load(own("qwen3")).bridge
+    delta = "<|im_end|>\n<|im_start|>user\n永 third question<|im_end|>\n<|im_start|>assistant\n"
+    assert bridges["answer", "user"].proved and bridges["answer", "user"].delta == delta
+    dropped = bridges["thought and answer", "user"]
+    assert not dropped.proved and dropped.reason == "thought"
+    assert "proved" in str(bridges["call", "result"]) and "thought" in str(dropped)
+    assert repr(bridges).startswith("<Bridges: ")

@@ -242,6 +242,8 @@ def test_a_prompt_read_back_marks_the_same() -> None:
         text = asked + ("No.<|im_end|>" if not thinking else "<think>\nHm.\n</think>\n\nNo.<|im_end|>")
         found = chat.parse_prompt(text, thinking=thinking)[-1]
         assert found.written and text[found.start : found.end] == text[len(asked) :]
+        ids, tokens = chat.tokenizer.encode(text).ids, slice(*found.tokens or ())
+        assert chat.tokenizer.decode(ids[tokens], skip_special_tokens=False) == text[len(asked) :]
         assert thinking or text[found.start : found.end] == spelt(chat, sample)
 
 

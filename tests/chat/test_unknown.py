@@ -13,6 +13,7 @@ from chatparsers import RequestError
 
 TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
 USER = [{"role": "user", "content": "Weather in Oslo?"}]
+OWN = Path(__file__).parents[1] / "templates_own"
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -87,10 +88,8 @@ class TestPolyfilledTools:
         assert chat.format.name == format
         assert format == "content-only" or f"the model's name: {name}" in chat.detection.evidence
         assert "<|im_end|>" in chat.format.stops
-
-    def test_a_template_that_shows_them_is_stronger_than_a_name(self, tmp_path: Path, own: Path) -> None:
-        path = tmp_path / "Qwen2.5-7B-Instruct.jinja"
-        path.write_text((own / "llama-3-x.jinja").read_text(encoding="utf-8"), encoding="utf-8")
+        own = (OWN / "llama-3-x.jinja").read_text(encoding="utf-8")
+        path.write_text(own, encoding="utf-8")  # which shows its calls, and that is stronger
         assert chatparsers.load(path).format.name == "llama-3-x"
 
 
@@ -116,14 +115,14 @@ class TestAloud:
             chat.prepare(USER, tools=[TOOL], tool_choice="none")
             chatparsers.load(CHATML).prepare(USER, tools=[TOOL])
 
-    def test_thinking_without_a_switch(self, own: Path) -> None:
-        chat = chatparsers.load(own / "hermes-2-pro.jinja")
+    def test_thinking_without_a_switch(self) -> None:
+        chat = chatparsers.load(OWN / "hermes-2-pro.jinja")
         with pytest.warns(UserWarning, match="thinking=True: .*has no switch"):
             chat.prepare(USER, thinking=True)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             chat.prepare(USER, thinking=False)
-            chatparsers.load(own / "qwen3.jinja").prepare(USER, thinking=False)
+            chatparsers.load(OWN / "qwen3.jinja").prepare(USER, thinking=False)
 
 
 class TestStops:
@@ -146,15 +145,10 @@ class TestStops:
         assert chat.format.stops == (stops if "[eos]" in stops else (*stops, "[eos]"))
         assert chat.prepare(USER).parse(f"It rains.{stops[0]}\nWhat?").content == "It rains."
 
-    def test_a_formats_own_stay(self, own: Path) -> None:
-        assert chatparsers.load(own / "llama-3-x.jinja").format.stops == (
+    def test_a_formats_own_stay(self) -> None:
+        assert chatparsers.load(OWN / "llama-3-x.jinja").format.stops == (
             "<|eot_id|>",
             "<|eom_id|>",
             "<|end_of_text|>",
         )
         assert chatparsers.load(CHATML, format="llama-3-x").format.stops[-1] == "<|im_end|>"
-
-
-@pytest.fixture
-def own() -> Path:
-    return Path(__file__).parent.parent / "templates_own"

@@ -22,6 +22,9 @@ def test_the_text_is_the_turns(run: Run, tools: Path) -> None:
     required = chatparsers.get_format("hermes-2-pro").bind(tools=TOOLS, tool_choice="get_weather")
     ran = run(*HERMES, "--tools", tools, "--tool-choice", "get_weather")
     assert ran.out.rstrip("\n") == str(required.grammar()).rstrip("\n")
+    ran = run(*HERMES)
+    assert (ran.status, ran.out) == (1, "") and "constrains nothing" in ran.err
+    assert "give --tools or --response-format" in ran.err
 
 
 def test_info_goes_to_standard_error(run: Run, tools: Path) -> None:
@@ -53,12 +56,6 @@ def test_response_formats(run: Run, tmp_path: Path) -> None:
     own = put(tmp_path / "own.gbnf", 'root ::= "yes" | "no"\n')
     ran = run(*HERMES, "--response-format", own)
     assert ran.status == 0 and '"yes"' in ran.out
-
-
-def test_nothing_is_constrained(run: Run) -> None:
-    ran = run(*HERMES)
-    assert (ran.status, ran.out) == (1, "") and "constrains nothing" in ran.err
-    assert "give --tools or --response-format" in ran.err
 
 
 def test_check_accepts_a_grammar(run: Run, tmp_path: Path, tools: Path) -> None:

@@ -178,7 +178,12 @@ def test_a_picture_says_what_is_held_and_when_it_goes_out() -> None:
     assert said == "HmHi <tools>"
 
 
-def test_a_long_text_is_cut_with_a_note() -> None:
+def test_a_long_text_is_cut_with_a_note_and_a_long_thought_folded() -> None:
+    text = f"<think>{'mused ' * 1_000}end</think>Hi"
+    html = display.strip(chatparsers.get_format("qwen3").bind().parse(text)).html()
+    assert "more characters</summary>" in html
+    shown = "".join(_Markup(html.partition("every part")[0]).parts)
+    assert re.sub(r"[\d,]+ more characters", "", shown).count("mused ") == 1_000
     turn = chatparsers.get_format("qwen3").bind(tokenizer=tiny_model("qwen3").tokenizer)
     picture = display.strip(turn.parse("x" * 1_000_000))
     assert len(picture.html()) < 230_000 and "800,000 more characters are not shown" in picture.text()
@@ -386,14 +391,6 @@ def test_a_guided_answer_tells_how_each_token_came(budget: int) -> None:
     assert "closed  m markup    </think>" in lines
     for drawing in (picture.html(), picture.svg()):
         assert all((ORIGINS[origin] in drawing) == bool(text) for origin, text in said.items())
-
-
-def test_a_long_thought_is_folded_and_whole() -> None:
-    text = f"<think>{'mused ' * 1_000}end</think>Hi"
-    html = display.strip(chatparsers.get_format("qwen3").bind().parse(text)).html()
-    assert "more characters</summary>" in html
-    shown = "".join(_Markup(html.partition("every part")[0]).parts)
-    assert re.sub(r"[\d,]+ more characters", "", shown).count("mused ") == 1_000
 
 
 def test_a_page_asks_nobody() -> None:

@@ -157,18 +157,15 @@ def test_pieces_are_joined_as_long_as_it_fails() -> None:
     assert smallest(lambda pieces: len(pieces) > 1 and pieces[0] == "x", list("xyz")) == ["x", "yz"]
 
 
-def test_every_way_to_cut_makes_up_the_text() -> None:
+def test_needles_and_every_way_to_cut_a_text() -> None:
+    assert needle("C") == "$N1C$text$N2C$"
+    assert list(find_needles([{"a": needle("A", "x", 3)}, "-"])) == ["$N1A3$", "$N2A3$"]
     text = prose(50) + "😀é"
     assert len(prose(50)) == 50
     for pieces in [*chunkings.random_cuts(text, 50), chunkings.token_pieces(text, [3, 9, 20, 52], 2)]:
         assert "".join(pieces) == text and all(pieces)
     assert list(chunkings.random_cuts(text, 5)) == list(chunkings.random_cuts(text, 5))
     assert list(chunkings.random_cuts(text, 5)) != list(chunkings.random_cuts(text, 5, seed=1))
-
-
-def test_needles() -> None:
-    assert needle("C") == "$N1C$text$N2C$"
-    assert list(find_needles([{"a": needle("A", "x", 3)}, "-"])) == ["$N1A3$", "$N2A3$"]
 
 
 def test_a_template_tells_what_it_cannot_show() -> None:

@@ -254,29 +254,6 @@ def test_what_is_left_out_has_a_line_in_its_place() -> None:
     assert [message["role"] for message in request.messages] == ["user", "assistant"]  # it is the answer's
 
 
-@pytest.mark.parametrize(
-    ("read", "body", "field"),
-    [
-        (read_chat, {"messages": ASK, "modalities": ["text", "audio"]}, "modalities"),
-        (read_chat, {"messages": ASK, "prediction": {"type": "content", "content": "x"}}, "prediction"),
-        (read_chat, {"messages": ASK, "web_search_options": {}}, "web_search_options"),
-        (read_chat, {"messages": ASK, "verbosity": "low"}, "verbosity"),
-        (read_responses, {"input": "Hi", "text": {"verbosity": "high"}}, "text.verbosity"),
-        (
-            read_chat,
-            {"messages": [*ASK, {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]},
-            "messages[1].function_call",
-        ),
-        (read_messages, {"messages": ASK, "max_tokens": 5, "mcp_servers": [{"url": "x"}]}, "mcp_servers"),
-        (read_messages, {"messages": ASK, "max_tokens": 5, "container": "x"}, "container"),
-    ],
-)
-def test_no_field_is_ignored_in_silence(read: Any, body: dict[str, Any], field: str) -> None:
-    with pytest.raises(ApiError) as caught:
-        read(body)
-    assert caught.value.param == field
-
-
 def test_edits_of_the_history_are_left_out() -> None:
     """Anthropic's server would take results out of a long history; to keep all thoughts asks nothing."""
     body = {"messages": ASK, "max_tokens": 9}

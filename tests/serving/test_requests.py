@@ -381,6 +381,20 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("messages", {"tools": [{"name": "f"}]}, "tools[0].input_schema", "expected an object"),
     ("messages", {"tool_choice": {"type": "any"}}, "tool_choice", "needs tools"),
     ("messages", {"thinking": {"type": "sometimes"}}, "thinking.type", "'sometimes'"),
+    # No field is ignored in silence.
+    ("chat", {"modalities": ["text", "audio"]}, "modalities", "text"),
+    ("chat", {"prediction": {"type": "content", "content": "x"}}, "prediction", ""),
+    ("chat", {"web_search_options": {}}, "web_search_options", ""),
+    ("chat", {"verbosity": "low"}, "verbosity", ""),
+    ("responses", {"text": {"verbosity": "high"}}, "text.verbosity", ""),
+    (
+        "chat",
+        {"messages": [USER, {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]},
+        "messages[1].function_call",
+        "",
+    ),
+    ("messages", {"mcp_servers": [{"url": "x"}]}, "mcp_servers", ""),
+    ("messages", {"container": "x"}, "container", ""),
 ]
 
 

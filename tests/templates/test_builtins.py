@@ -133,12 +133,6 @@ def test_a_file_that_carries_one_is_of_its_format(tmp_path: Path) -> None:
             assert chatparsers.load(path).detection.name == name
 
 
-def test_an_empty_thought_where_thinking_is_off() -> None:
-    chat = chatparsers.load(template="qwen3")
-    assert chat.prepare(HISTORY, thinking=False).prefix == "<think>\n\n</think>\n\n"
-    assert chat.prepare(HISTORY).prefix == ""
-
-
 @pytest.mark.parametrize(
     ("names", "format"),
     [

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from types import ModuleType
 
 import pytest
@@ -31,6 +33,15 @@ def test_the_page_is_of_these_templates(script: ModuleType, found_template: Path
     source, name = found_template.read_text(encoding="utf-8"), found_template.stem
     can = Template(source, bos_token="<s>", eos_token="</s>", name=name).probe()
     assert rows.get(name) == script.row(can)
+
+
+def test_the_page_says_what_the_bridges_are(
+    real_templates: list[Path], script: ModuleType, amount: Callable[[int, int, int], int]
+) -> None:
+    rows = script.rows_of((DOCS / "capabilities.md").read_text(encoding="utf-8"), script.BRIDGES_HEAD)
+    for path in Random(11).sample(real_templates, amount(1, 3, len(real_templates))):
+        chat = load(path, bos_token="<s>", eos_token="</s>")
+        assert rows.get(path.stem) == script.bridges_row(chat), path.stem
 
 
 # What rendering by hand shows of our own templates.

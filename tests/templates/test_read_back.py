@@ -12,7 +12,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from conversations import SHAPES, Shape, load_chat
-from making import bytewise
 
 import chatparsers
 from chatparsers import Chat, TemplateError
@@ -104,19 +103,6 @@ def test_calls_and_results_come_back(own_folder: Path) -> None:
     assert messages[4] == {
         "role": "tool", "content": "It is zqcold there.", "tool_call_id": call["id"], "name": "zqweather",
     }  # fmt: skip
-
-
-def test_a_loss_mask_holds_what_the_model_writes(own_folder: Path) -> None:
-    tokenizer = bytewise("<|im_start|>", "<|im_end|>")
-    chat = chatparsers.load(own_folder / "hermes-2-pro.jinja", tokenizer=tokenizer)
-    text = chat.prepare(list(SHAPES["turns"].messages), add_generation_prompt=False).prompt
-    (answer,) = [item for item in chat.parse_prompt(text) if item.written]
-    assert text[answer.start : answer.end] == "Answer zqone.<|im_end|>"
-    ids = tokenizer.encode(text, add_special_tokens=False).ids
-    assert answer.tokens is not None
-    assert (
-        tokenizer.decode(ids[slice(*answer.tokens)], skip_special_tokens=False) == "Answer zqone.<|im_end|>"
-    )
 
 
 def test_text_without_marks_is_refused() -> None:

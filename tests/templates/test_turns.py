@@ -223,8 +223,32 @@ def headed(prompt: str, past: str) -> str:
     )
 
 
-# A template, the answer to "Hi", the prompt, the wire text.
-CUTS: dict[str, tuple[str, dict[str, Any], str, str]] = {
+SYSTEM_FIRST = (
+    "{% if messages[0].role != 'system' %}{{ raise_exception('a system message comes first') }}{% endif %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+    "{{ '<|end|>' if add_generation_prompt or not loop.last else '<eos>' }}{% endfor %}"
+    "{{ '<|assistant|>' if add_generation_prompt }}"
+)
+LOOP = (
+    '<|user|>Hi<|end|><|assistant|><think>OldReason</think><call>get_weather{"city": "OldCity"}</call><|end|>'
+    "<|tool|>OldResult<|end|><|assistant|>"
+)
+# A template, the answer, the prompt, the wire text, and what is before it, if that is not the user's "Hi" alone.
+CUTS: dict[str, tuple[Any, ...]] = {
+    "a history that changes with the answer": (
+        LAST_THOUGHT,
+        answer("Hello", "R"),
+        LOOP,
+        "<think>R</think>Hello<|end|>",
+        HISTORIES["tool loop"],
+    ),
+    "a question alone is refused": (
+        SYSTEM_FIRST,
+        answer("Hello"),
+        "<|system|>S<|end|><|user|>Hi<|end|><|assistant|>",
+        "Hello",
+        [{"role": "system", "content": "S"}, *USER],
+    ),
     "a header that is always written": (
         CHAT + "<|assistant|>",
         answer("Hello"),
@@ -311,27 +335,11 @@ CUTS: dict[str, tuple[str, dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("source", "message", "prompt", "wire"), CUTS.values(), ids=CUTS)
-def test_where_the_answer_begins(source: str, message: dict[str, Any], prompt: str, wire: str) -> None:
-    assert Template(source).assistant_turn(message, history=USER) == (prompt, wire)
-
-
-def test_an_answer_is_cut_out_of_a_history_that_changes_with_it() -> None:
-    prompt, wire = Template(LAST_THOUGHT).assistant_turn(answer("Hello", "R"), history=HISTORIES["tool loop"])
-    assert wire == "<think>R</think>Hello<|end|>"
-    assert prompt.endswith("<|tool|>OldResult<|end|><|assistant|>") and "OldReason" in prompt
-
-
-def test_an_answer_is_cut_out_where_a_question_alone_is_refused() -> None:
-    source = (
-        "{% if messages[0].role != 'system' %}{{ raise_exception('a system message comes first') }}{% endif %}"
-        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
-        "{{ '<|end|>' if add_generation_prompt or not loop.last else '<eos>' }}{% endfor %}"
-        "{{ '<|assistant|>' if add_generation_prompt }}"
-    )
-    history = [{"role": "system", "content": "S"}, *USER]
-    found = Template(source).assistant_turn(answer("Hello"), history=history)
-    assert found == ("<|system|>S<|end|><|user|>Hi<|end|><|assistant|>", "Hello")
+@pytest.mark.parametrize("case", CUTS)
+def test_where_the_answer_begins(case: str) -> None:
+    source, message, prompt, wire, *before = CUTS[case]
+    history = before[0] if before else USER
+    assert Template(source).assistant_turn(message, history=history) == (prompt, wire)
 
 
 def test_the_clock_does_not_move_between_renderings() -> None:

@@ -82,10 +82,6 @@ def test_the_words_are_those_of_llama_cpp(write: Write, pre: str) -> None:
     assert tokenizer.encode("a").tokens == (["<s>", "a"] if row["add_bos"] else ["a"])
 
 
-def test_each_name_of_the_table_was_tried() -> None:
-    assert set(PRE_TOKENIZERS) == set(ROWS)
-
-
 def test_an_unknown_pre_tokenizer_is_named(write: Write) -> None:
     model = read_model(write("gpt2", LETTERS, pre="brand-new", merges=[]))
     assert model.unknown_pre == "brand-new"
@@ -93,16 +89,60 @@ def test_an_unknown_pre_tokenizer_is_named(write: Write) -> None:
         assert encoded(model.tokenizer, "a1") == ["a", "1"]
 
 
-def test_no_name_means_the_default(write: Write) -> None:
-    model = read_model(write("gpt2", [*LETTERS, "12", "123", "23"], merges=["1 2", "2 3", "12 3"]))
-    assert model.unknown_pre is None
-    assert encoded(model.tokenizer, "12345") == ["123", "4", "5"]
+CHATS = ["<unk>", "<s>", "</s>"]
+# The kind of a vocabulary, its tokens, what more the file says, and a text with its tokens.
+CUT: dict[str, tuple[str, list[str], dict[str, Any], str, list[str]]] = {
+    "no name means the default": (
+        "gpt2",
+        [*LETTERS, "12", "123", "23"],
+        {"merges": ["1 2", "2 3", "12 3"]},
+        "12345",
+        ["123", "4", "5"],
+    ),
+    "a byte without a token parts its neighbours": (
+        "gpt2",
+        [*(letter for letter in LETTERS if letter != "!"), "ab"],
+        {"pre": "bloom", "merges": ["a b"]},
+        "ab a(b a!b",
+        ["ab", "Ġ", "a", "(", "b", "Ġ", "a", "b"],
+    ),
+    "a word of Gemma 4 that is the end elsewhere": (
+        "gemma4",
+        ["▁", *"</s>", "</s>", "<|tool_response>"],
+        {"types": {"</s>": CONTROL, "<|tool_response>": USER}, "merges": []},
+        "</s><|tool_response>",
+        [*"</s>", "<|tool_response>"],
+    ),
+    "tokens of Phi 3 take the blanks after them": (
+        "llama",
+        [*CHATS, "<|end|>", "▁", "a", "<0x0A>"],
+        {
+            "types": {"<unk>": UNKNOWN, "<s>": CONTROL, "</s>": CONTROL, "<|end|>": USER},
+            "name": "Phi-3 mini",
+            "scores": {},
+        },
+        "<|end|>\n a<s> a",
+        ["<|end|>", "▁", "a", "<s>", "▁", "▁", "a"],
+    ),
+    # Gemma's runs of blanks: the text has spaces, which no token spells before they become ``▁``.
+    "a token that the user defined is merged as well": (
+        "llama",
+        [*CHATS, "▁", "▁▁", "▁▁▁", "a"],
+        {"types": {"▁▁": USER, "▁▁▁": USER}, "scores": {"▁▁": -1.0, "▁▁▁": -2.0}},
+        "  a",
+        ["▁▁▁", "a"],
+    ),
+}
 
 
-def test_a_byte_without_a_token_parts_its_neighbours(write: Write) -> None:
-    letters = [letter for letter in LETTERS if letter != "!"]
-    tokenizer = read_tokenizer(write("gpt2", [*letters, "ab"], pre="bloom", merges=["a b"]))
-    assert encoded(tokenizer, "ab a(b a!b") == ["ab", "Ġ", "a", "(", "b", "Ġ", "a", "b"]
+@pytest.mark.parametrize("case", CUT)
+def test_where_a_text_is_cut(write: Write, case: str) -> None:
+    kind, tokens, more, text, cut = CUT[case]
+    model = read_model(write(kind, tokens, **more))
+    assert model.unknown_pre is None and set(PRE_TOKENIZERS) == set(ROWS)
+    assert encoded(model.tokenizer, text) == cut
+    if "Phi" in case:
+        assert model.tokenizer.encode("a").tokens == ["<s>", "▁", "a"]
 
 
 def test_tokens_of_known_names_are_cut_out_whatever_their_type(write: Write) -> None:
@@ -115,29 +155,6 @@ def test_tokens_of_known_names_are_cut_out_whatever_their_type(write: Write) -> 
     assert encoded(tokenizer, "<|other|>") == list("<|other|>")
     added = {token.content: token.special for token in tokenizer.get_added_tokens_decoder().values()}
     assert added == {"<|im_end|>": True, "<|fim_prefix|>": True, "<|message|>": False, "</s>": True}
-
-
-def test_gemma_4_has_a_word_that_is_the_end_elsewhere(write: Write) -> None:
-    tokens = ["▁", *"</s>", "</s>", "<|tool_response>"]
-    types = {"</s>": CONTROL, "<|tool_response>": USER}
-    tokenizer = read_tokenizer(write("gemma4", tokens, types=types, merges=[]))
-    assert encoded(tokenizer, "</s><|tool_response>") == [*"</s>", "<|tool_response>"]
-
-
-def test_tokens_of_phi_3_take_the_blanks_after_them(write: Write) -> None:
-    tokens = ["<unk>", "<s>", "</s>", "<|end|>", "▁", "a", "<0x0A>"]
-    types = {"<unk>": UNKNOWN, "<s>": CONTROL, "</s>": CONTROL, "<|end|>": USER}
-    tokenizer = read_tokenizer(write("llama", tokens, types=types, name="Phi-3 mini", scores={}))
-    assert encoded(tokenizer, "<|end|>\n a<s> a") == ["<|end|>", "▁", "a", "<s>", "▁", "▁", "a"]
-    assert tokenizer.encode("a").tokens == ["<s>", "▁", "a"]
-
-
-def test_a_token_that_the_user_defined_is_merged_as_well(write: Write) -> None:
-    """Gemma's runs of blanks: the text has spaces, which no token spells before they become ``▁``."""
-    tokens = ["<unk>", "<s>", "</s>", "▁", "▁▁", "▁▁▁", "a"]
-    scores = {"▁▁": -1.0, "▁▁▁": -2.0}
-    tokenizer = read_tokenizer(write("llama", tokens, types={"▁▁": USER, "▁▁▁": USER}, scores=scores))
-    assert encoded(tokenizer, "  a") == ["▁▁▁", "a"]
 
 
 def vocabularies() -> list[Path]:

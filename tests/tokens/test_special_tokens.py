@@ -60,14 +60,6 @@ def test_without_a_config_the_usual_names_are_found(byte_fallback: Tokenizer) ->
     assert [token.text for token in special.eos] == ["</s>"]
 
 
-def test_an_ordinary_id_may_end_a_turn(byte_level: Tokenizer) -> None:
-    newline = id_of(byte_level, "Ċ")
-    special = SpecialTokens.from_tokenizer(byte_level, {"eos_token_id": newline})
-    assert [(token.id, token.text) for token in special.eos] == [(newline, "\n")]
-    assert special.is_special(newline)
-    assert not special.should_stream(newline)
-
-
 def test_what_is_special_and_what_is_shown(byte_level: Tokenizer) -> None:
     special = SpecialTokens.from_tokenizer(byte_level)
     seen = {
@@ -100,6 +92,10 @@ def test_the_ids_that_end_a_turn(byte_level: Tokenizer) -> None:
     }
     assert special.end_of_turn([]) == special.eos_ids
     assert pickle.loads(pickle.dumps(special)) == special
+    newline = id_of(byte_level, "Ċ")  # an ordinary id may end a turn too
+    special = SpecialTokens.from_tokenizer(byte_level, {"eos_token_id": newline})
+    assert [(token.id, token.text) for token in special.eos] == [(newline, "\n")]
+    assert special.is_special(newline) and not special.should_stream(newline)
 
 
 def test_real_tokenizers_name_their_ends(real: Tokenizer) -> None:
