@@ -3,15 +3,14 @@
 A trace says where the words of messages are. What is not theirs is the template's: the text between a message and the
 answer to it, and the text after an answer. It depends on the role of the message, and on whether the answer calls; so
 each is found once for the options of a request, by one rendering. The stand-ins are those by which the format was
-detected and the polyfills were planned, so most of these renderings are known before. Here is also kept what else was
-found of the template for these options.
+detected and the polyfills were planned, so most of these renderings are known before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..core.format import Format, Turn
 from ..errors import ChatParsersError
@@ -22,7 +21,6 @@ from ..templates.probe.turns import FOLLOW_UP
 from ..templates.renderer import Renderer
 from ..templates.trace import Trace
 
-_T = TypeVar("_T")
 _ORDER = {"reasoning": 0, "content": 1}
 
 
@@ -82,13 +80,6 @@ class Around:
             found = self._renderer.tail(role, self._polyfills, self._tools, self._variables)
             return None if found is None else Lead(*found, opening(self._format, found[1]))
         return None
-
-    def lead(self, text: str, role: str, prefix: str) -> Lead:
-        """The text before an answer, which ends in the prompt after a message of this role. ``prefix``: what of it
-        belongs to the answer; at least that is what a history does not have."""
-        asked = self.asked(role)
-        long = asked is not None and len(asked.generated) > len(prefix) and text.endswith(asked.generated)
-        return Lead(text, asked.generated if asked is not None and long else prefix, prefix)
 
     @cached_method
     def opens_results(self, stop: str) -> bool:
@@ -152,22 +143,6 @@ class Around:
             return self._renderer.stand_in(messages, self._polyfills, self._tools, generate, self._variables)
         except ChatParsersError:
             return None
-
-
-class Findings:
-    """What was found of a template for the options of one request."""
-
-    def __init__(self) -> None:
-        self._facts: dict[Any, Any] = {}
-        self.proved: dict[Any, str] = {}
-        """What rollouts found of steps of a kind: see `bridge`."""
-
-    def fact(self, name: Any, find: Callable[[], _T]) -> _T:
-        """A fact, which is found once."""
-        if name not in self._facts:
-            self._facts[name] = find()
-        found: _T = self._facts[name]
-        return found
 
 
 def _end_of_answer(trace: Trace | None) -> int | None:

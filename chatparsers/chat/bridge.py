@@ -96,7 +96,11 @@ def lead_of(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]],
     """The text before the answer to ``messages``, with which the prompt of ``turn`` ends."""
     if not messages:
         return Lead(text, turn.prefix, turn.prefix)
-    return request.around(turn.polyfills).lead(text, str(messages[-1].get("role")), turn.prefix)
+    asked = request.around(turn.polyfills).asked(str(messages[-1].get("role")))
+    generated = turn.prefix  # at least that is what a history does not have
+    if asked is not None and len(asked.generated) > len(generated) and text.endswith(asked.generated):
+        generated = asked.generated
+    return Lead(text, generated, turn.prefix)
 
 
 def _like(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,7 +189,7 @@ def _tied_by_place(request: Request) -> bool:
             texts.append(_rendered(request, [{"role": "user", "content": _QUESTION}, answer, *results]))
         return texts[0] is not None and texts[0] == texts[1]
 
-    return request.found.fact("tied by place", tied)
+    return request.fact("tied by place", tied)
 
 
 def _rendered(request: Request, messages: Sequence[Mapping[str, Any]]) -> str | None:

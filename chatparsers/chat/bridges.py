@@ -117,7 +117,7 @@ def is_proved(request: Request, shape: Shape, role: str) -> bool:
         verdict = _proof(request, shape, kind, request.tool)
         return verdict is not None and verdict.status == "kept"
 
-    return request.found.fact(name, proved)
+    return request.fact(name, proved)
 
 
 def _switch(model: Model) -> bool:

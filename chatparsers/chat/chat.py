@@ -27,7 +27,6 @@ from ..templates.renderer import Renderer
 from ..templates.rewrite.declared import ToolsAs
 from ..templates.rewrite.polyfills import POLYFILLS
 from ..tokens import ModelFiles, TokenizerLike
-from .around import Findings
 from .asking import Asking
 from .conversation import Conversation
 from .placeholders import Placeholder, prompt_placeholders
@@ -90,7 +89,7 @@ class Chat(Training, Asking, Shown):
         self._warned: set[str] = set()
         self._reasoning: dict[tuple[str, str], bool | None] = {}
         """Whether a template shows that the model writes reasoning as a format has it, by their names."""
-        self.found: dict[bytes, Findings] = {}
+        self.found: dict[bytes, dict[Any, Any]] = {}
         """What was found of the template, by the options of the request."""
 
     def __repr__(self) -> str:

@@ -132,7 +132,7 @@ class Line(NamedTuple):
         generate = bool(self.request.options.get("add_generation_prompt", True))
         system = any(message.get("role") in ("system", "developer") for message in self.messages[:1])
         delta = stand_in(self.request, self.messages[-1], new, system=system, generate=generate)
-        proved, key = self.request.found.proved, (self.kind, kind, generate)
+        proved, key = self.request.found, ("step", self.kind, kind, generate)
         status = proved.get(key)
         if delta is not None and not changed:
             if status == "kept":

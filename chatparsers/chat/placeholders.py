@@ -98,7 +98,7 @@ def _part(request: Request, kind: str, role: str) -> str:
         spans = list(trace.of(2, "content"))
         return trace.text[spans[0].end : spans[1].start].strip() if len(spans) > 1 else ""
 
-    return request.found.fact(("part", kind, role), found)
+    return request.fact(("part", kind, role), found)
 
 
 def _in_order(

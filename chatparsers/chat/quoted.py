@@ -7,11 +7,9 @@ answer, those of its format (``<think>`` in a content); a stop or a header in an
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..core.format import Format
 from ..templates.trace import TOOLS, Trace
 from .marks import Indexed, Span
 from .request import Request, may_quote
@@ -30,17 +28,16 @@ def quoted_markers(request: Request, messages: Sequence[Mapping[str, Any]], **op
 
 def quoted_in(request: Request, trace: Trace, messages: Indexed) -> list[Span]:
     """The spans of quoted markers in a rendering of ``messages``."""
-    pattern = request.markers
-    return [] if pattern is None else list(_quoted(trace, messages, pattern, request.chat.syntax))
-
-
-def _quoted(trace: Trace, messages: Indexed, pattern: re.Pattern[str], fmt: Format) -> Iterator[Span]:
+    pattern, fmt = request.markers, request.chat.syntax
+    if pattern is None:
+        return []
     own = frozenset(token.strip() for token in fmt.preserved_tokens) - {stop.strip() for stop in fmt.stops}
+    spans: list[Span] = []
     for span in trace.spans:
         role = "tool" if span.message == TOOLS else str(messages[span.message].get("role"))
         if role in _HOSTS:
             continue
         said = role == "assistant" and span.field in ("content", "reasoning")
-        for found in pattern.finditer(trace.text, span.start, span.end):
-            if not (said and found[0].strip() in own):
-                yield found.span()
+        found = pattern.finditer(trace.text, span.start, span.end)
+        spans += (one.span() for one in found if not (said and one[0].strip() in own))
+    return spans

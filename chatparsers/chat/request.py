@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from os import urandom
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from ..core.format import Format, Turn
 from ..core.message import Message
@@ -39,11 +39,12 @@ from ..templates.trace import Marked
 from ..tokens import ModelFiles
 from ..tokens.markers import markers_of, may_spell
 from ..tokens.vocabulary import Vocabulary
-from .around import Around, Findings, Rendered
+from .around import Around, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
 from .options import PrepareOptions
 
+_T = TypeVar("_T")
 _OPTIONS = frozenset(PrepareOptions.__annotations__)
 _SET = {
     "messages": "pass the messages first",
@@ -73,7 +74,7 @@ class Model(Protocol):
     name: str
     files: ModelFiles
     stand_in: tuple[str, str] | None
-    found: dict[bytes, Findings]
+    found: dict[bytes, dict[Any, Any]]
 
     @property
     def tokenizer(self) -> Any: ...
@@ -179,7 +180,7 @@ class Request:
             format = self._format(polyfills)
             return Around(self._renderer, format, polyfills, bool(self.tools), self._variables)
 
-        return self.found.fact(("around", polyfills), found)
+        return self.fact(("around", polyfills), found)
 
     def polyfills(self, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """The polyfills that these messages need; none if the template refuses them."""
@@ -189,16 +190,23 @@ class Request:
             return ()
 
     @cached
-    def found(self) -> Findings:
-        """What was found of the template for these options."""
+    def found(self) -> dict[Any, Any]:
+        """What was found of the template for these options: facts by their names, and what rollouts proved of steps."""
         kept, key = self.chat.found, self.key()
         found = None if key is None else kept.get(key)
         if found is None:
-            found = Findings()
+            found = {}
             if key is not None:
                 if len(kept) >= _KEPT:  # a caller may send ever new tools
                     kept.clear()
                 kept[key] = found
+        return found
+
+    def fact(self, name: Any, find: Callable[[], _T]) -> _T:
+        """A fact of the template, which is found once for these options."""
+        if name not in self.found:
+            self.found[name] = find()
+        found: _T = self.found[name]
         return found
 
     @property

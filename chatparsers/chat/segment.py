@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 from ..templates.trace import Trace, part_of
 from .around import Lead, Rendered
 from .bridge import lead_of
-from .marks import Span
 from .parts import Completion, Given, given
 from .placeholders import Placeholder
-from .places import Place, Places, begun_place, find_places
+from .places import Place, begun_place, find_places
 from .request import Request
 from .sample import Sample
 from .spoken import spelt
@@ -163,22 +162,33 @@ def opened(
     ]
     if begun:
         places[len(messages) - 1] = [begun_place(whole)]
-    rendered = _Opening(request, whole, messages, places)
+
+    def stretch(start: int, end: int, first: int, last: int, before: str | None) -> Given:
+        """The part of the prompt between two positions, with the answers between two indices."""
+        answers = {
+            index: [
+                Place(place.start - start, place.stop - start, place.end - start, place.prefix)
+                for place in places[index]
+            ]
+            for index in range(first, last)
+            if index in places
+        }
+        indexed = tuple((index, messages[index]) for index in range(first, last))
+        part = part_of(trace, start, end)
+        return given(request, part, messages, indexed, before, answers=answers, reader=turn)
+
     parts: list[Given | Completion] = []
     at, first = 0, 0
     stop: str | None = None
     for place, said in kept:
-        parts.append(rendered.stretch((at, place.start), (first, said.index), stop))
+        parts.append(stretch(at, place.start, first, said.index, stop))
         sampled = said.spoken.stop
         wanted = text[place.stop : place.end]
         same = bool(sampled) and spelt(tokenizer, sampled).strip() == wanted.strip()
-        if same:
-            parts.append(replace(said, context=True))
-        else:
-            parts.append(replace(said, context=True, bare=True))
+        parts.append(replace(said, context=True, bare=not same))
         at, first = place.end if same else place.stop, said.index + 1
         stop = wanted.strip() if same else ""
-    parts.append(rendered.stretch((at, len(text)), (first, len(messages)), stop))
+    parts.append(stretch(at, len(text), first, len(messages), stop))
     lead = lead_of(request, turn, () if begun else messages, text)
     return Segment(tuple(part for part in parts if part.ids), lead, (), thoughts_in(trace))
 
@@ -186,32 +196,6 @@ def opened(
 def thoughts_in(trace: Trace) -> frozenset[int]:
     """The messages whose thoughts a rendering shows."""
     return frozenset(span.message for span in trace.spans if span.field == "reasoning")
-
-
-class _Opening(NamedTuple):
-    """A prompt, and what is known of its places."""
-
-    request: Request
-    whole: Rendered
-    messages: Sequence[Mapping[str, Any]]
-    places: Places
-
-    def stretch(self, span: Span, indices: Span, before: str | None) -> Given:
-        """The part of the prompt between two positions, with the answers between two indices."""
-        (start, end), (first, last) = span, indices
-        answers = {
-            index: [
-                Place(place.start - start, place.stop - start, place.end - start, place.prefix)
-                for place in places
-            ]
-            for index, places in self.places.items()
-            if first <= index < last
-        }
-        more = {"answers": answers, "reader": self.whole.turn}
-        indexed = tuple((index, self.messages[index]) for index in range(first, last))
-        return given(
-            self.request, part_of(self.whole.trace, start, end), self.messages, indexed, before, **more
-        )
 
 
 def sample_of(
