@@ -22,7 +22,7 @@ from ..templates.trace import Trace
 from ..tokens.pieces import Offsets, as_text, encoded
 from .marks import Span, all_runs, answer_at, in_tokens, inside, starting, traced_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
-from .places import Place, Places, begun_place, find_places, missing
+from .places import Place, Places, missing, places_in
 from .quoted import quoted_in
 from .request import Request
 from .sample import Kind, Run, Sample
@@ -48,15 +48,13 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """A conversation, its rendering and the places of its answers. ``quoted``: the markers that users and tools spell.
-    ``begun``: the last answer is only begun."""
+    """A conversation, its rendering and the places of its answers. ``begun``: the last answer is only begun."""
 
     messages: Sequence[Mapping[str, Any]]
     turn: Turn
     trace: Trace
     text: str
     places: Places
-    quoted: Sequence[Span]
     begun: bool
 
 
@@ -103,13 +101,10 @@ def _render(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -
     shown = request.traced(messages)
     turn, trace = shown.turn, shown.trace
     text = trace.text
-    places = find_places(trace, messages, request.around(turn.polyfills))
-    if begun:
-        places[len(messages) - 1] = [begun_place(shown)]
-    elif how.final_stop and not generate and messages[-1].get("role") == "assistant":
+    places = places_in(shown, messages, request.around(turn.polyfills), begun)
+    if not begun and how.final_stop and not generate and messages[-1].get("role") == "assistant":
         text = _stopped(request, turn, messages, places)
-    quoted = quoted_in(request, trace, messages)
-    return _Rendered(messages, turn, trace, text, places, quoted, begun)
+    return _Rendered(messages, turn, trace, text, places, begun)
 
 
 def _stopped(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]], places: Places) -> str:
@@ -165,8 +160,9 @@ def _sample(
 ) -> Sample:
     text, tokenizer = rendered.text, request.chat.tokenizer
     ids, offsets = _encoded(tokenizer, text, rendered.places, how.split)
-    if rendered.quoted and offsets is not None:
-        ids, offsets = as_text(tokenizer, text, ids, offsets, rendered.quoted)
+    quoted = quoted_in(request, rendered.trace, rendered.messages)
+    if quoted and offsets is not None:
+        ids, offsets = as_text(tokenizer, text, ids, offsets, quoted)
     runs: list[Span] = []
     for index, place in counted:
         spans = [(place.start, place.end)] if how.reasoning else _without_thoughts(rendered, index, place)

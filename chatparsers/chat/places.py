@@ -69,10 +69,14 @@ def find_places(trace: Trace, messages: Sequence[Mapping[str, Any]], around: Aro
     return places
 
 
-def begun_place(whole: Rendered) -> Place:
-    """The place of an answer that the prompt has begun, with which it ends."""
-    end = len(whole.trace.text)
-    return Place(end - len(whole.turn.prefix), end, end, "")
+def places_in(shown: Rendered, messages: Sequence[Mapping[str, Any]], around: Around, begun: bool) -> Places:
+    """The places of all answers of a rendering. ``begun``: the last message is an answer that the prompt has begun,
+    with which it ends."""
+    places = find_places(shown.trace, messages[:-1] if begun else messages, around)
+    if begun:
+        end = len(shown.trace.text)
+        places[len(messages) - 1] = [Place(end - len(shown.turn.prefix), end, end, "")]
+    return places
 
 
 def turn_end(

@@ -15,7 +15,7 @@ from .around import Lead, Rendered
 from .bridge import lead_of
 from .parts import Completion, Given, given
 from .placeholders import Placeholder
-from .places import Place, begun_place, find_places
+from .places import Place, places_in
 from .request import Request
 from .sample import Sample
 from .spoken import spelt
@@ -150,18 +150,16 @@ def opened(
     were sampled, by their index; one whose text stands unchanged keeps its ids."""
     turn, trace = whole.turn, whole.trace
     text = trace.text
-    finished = messages[:-1] if begun else messages
-    places = find_places(trace, finished, request.around(turn.polyfills))
+    places = places_in(whole, messages, request.around(turn.polyfills), begun)
     tokenizer = request.chat.tokenizer
     kept = [
         (found[0], held[index])
         for index, found in places.items()
         if index in held
+        and index < len(messages) - begun
         and len(found) == 1
         and held[index].spoken.text(tokenizer) == text[found[0].start : found[0].stop]
     ]
-    if begun:
-        places[len(messages) - 1] = [begun_place(whole)]
 
     def stretch(start: int, end: int, first: int, last: int, before: str | None) -> Given:
         """The part of the prompt between two positions, with the answers between two indices."""
