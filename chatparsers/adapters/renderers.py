@@ -139,7 +139,7 @@ class Renderer:
         spoken = self._spoken(previous_completion_ids, tools, previous_prompt_ids)
         if spoken.dropped or any(wrong.code != "repeated-call" for wrong in spoken.message.diagnostics):
             return None
-        request = Request(self.chat, {**self._options, "tools": tools})
+        request = Request(self.chat, {**self._options, "tools": tools}).fixed()
         answer = spoken.message.to_openai()
         if not is_proved(request, shape_of(answer), str(new_messages[0].get("role"))):
             return None

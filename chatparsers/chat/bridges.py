@@ -97,7 +97,8 @@ def bridges_of(model: Model) -> Bridges:
 
 def _bridge(model: Model, name: str, shape: Shape, kind: str) -> Bridge:
     options: dict[str, Any] = {"tools": [_TOOL]} if shape.calls else {}
-    request = Request(model, {**options, "thinking": True if shape.thought and _switch(model) else None})
+    thinking = True if shape.thought and _switch(model) else None
+    request = Request(model, {**options, "thinking": thinking}).fixed()
     verdict = _proof(request, shape, kind, "needle_tool")
     if verdict is None:
         return Bridge(name, kind, None)

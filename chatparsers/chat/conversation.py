@@ -97,7 +97,7 @@ class Conversation:
         return conversation
 
     def _open(self, chat: Model, options: PrepareOptions) -> None:
-        self._request = Request(chat, options)
+        self._request = Request(chat, options).fixed()
         self._seed = options.get("id_seed")
         self._history = History()
         self._rendered = ""

@@ -2,9 +2,8 @@
 
     messages ──polyfills──> ──template──> prompt ──generation prompt──> prefix ──format──> Turn
 
-The same way gives the prompt's trace, if that is asked for. The clock and the seed of ids are fixed at the beginning,
-so that renderings of one conversation can be compared. What was found of the template for such options is kept with the
-chat, and shared by all requests with the same ones.
+The same way gives the prompt's trace, if that is asked for. What was found of the template for such options is kept
+with the chat, and shared by all requests with the same ones.
 """
 
 from __future__ import annotations
@@ -116,10 +115,6 @@ class Request:
         """The tools, which are read once."""
         if self.options.get("tools") is not None:
             self.options["tools"] = self.tools.raw
-        if self.options.get("now") is None:
-            self.options["now"] = datetime.now()
-        if self.options.get("id_seed") is None:
-            self.options["id_seed"] = urandom(8).hex()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Request, (self.chat, self.options)
@@ -129,11 +124,20 @@ class Request:
         own = {**_UNSAID, **self.options}
         return self if {**own, **changes} == own else Request(self.chat, {**self.options, **changes})
 
-    def prepare(self, messages: Sequence[Mapping[str, Any] | Message], **changes: Any) -> Turn:
+    def fixed(self) -> Request:
+        """The request with the clock and the seed of ids of now, so that its renderings can be compared."""
+        now, seed = self.options.get("now"), self.options.get("id_seed")
+        return self.but(now=now or datetime.now(), id_seed=urandom(8).hex() if seed is None else seed)
+
+    def prepare(self, messages: Sequence[Mapping[str, Any]], **changes: Any) -> Turn:
         """The turn that answers these messages. ``changes``: of the options."""
         request = self.but(**changes)
         with request._account(messages):
-            return request._bound(request._rendered(plain_messages(messages), request.tools.raw))
+            return request.turn(messages)
+
+    def turn(self, messages: Sequence[Mapping[str, Any] | Message]) -> Turn:
+        """As `prepare`, in the caller's account."""
+        return self._bound(self._rendered(plain_messages(messages), self.tools.raw))
 
     def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **changes: Any) -> Rendered:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
@@ -329,7 +333,9 @@ class Request:
             )
         if option("documents") is not None:
             variables["documents"] = option("documents")
-        variables["strftime_now"] = self.options["now"].strftime
+        now = option("now")
+        if now is not None:
+            variables["strftime_now"] = now.strftime
         return {**variables, **given} if given else variables
 
 

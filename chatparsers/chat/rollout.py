@@ -67,7 +67,7 @@ class Rollout(Shown):
             )
         self.history, self.count_stop = history, count_stop
         self._spoken: Spoken | None = None
-        self._line = Line.of(request, own(messages), Policy(history == "exact", count_stop, quiet))
+        self._line = Line.of(request.fixed(), own(messages), Policy(history == "exact", count_stop, quiet))
 
     # what a user asks
 
