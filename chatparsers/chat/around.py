@@ -16,7 +16,7 @@ from ..core.format import Format, Turn
 from ..errors import ChatParsersError
 from ..kept import cached_method
 from ..templates.probe.edges import opening
-from ..templates.probe.stand_ins import FOREIGN_IDS, answer, answered, question, results
+from ..templates.probe.stand_ins import FOUND, IDS, answer, answered, question, results
 from ..templates.probe.turns import FOLLOW_UP
 from ..templates.renderer import Renderer
 from ..templates.trace import Trace
@@ -84,8 +84,7 @@ class Around:
     @cached_method
     def opens_results(self, stop: str) -> bool:
         """Whether this text comes before each of several results, and not after the last."""
-        called = answer("", calls=2, ids=FOREIGN_IDS)
-        trace = self._shown([question(), called, *results(2, FOREIGN_IDS)])
+        trace = self._shown(two_results())
         if trace is None:
             return False
         first, last = (list(trace.of(index, "content")) for index in (2, 3))
@@ -94,6 +93,12 @@ class Around:
         between, after = (first[-1].end, last[0].start), trace.text[last[-1].end :]
         one_by_one = any(between[0] <= span.start < between[1] for span in trace.of(1, "arguments"))
         return stop in trace.text[slice(*between)] and stop not in after and not one_by_one
+
+    @cached_method
+    def tied_by_place(self) -> bool:
+        """Whether a result's text does not say which call it answers."""
+        one, other = (self._shown(two_results(ids)) for ids in (IDS, IDS[::-1]))
+        return one is not None and other is not None and one.text == other.text
 
     @cached_method
     def alone(self, calls: bool) -> str | None:
@@ -143,6 +148,13 @@ class Around:
             return self._renderer.stand_in(messages, self._polyfills, self._tools, generate, self._variables)
         except ChatParsersError:
             return None
+
+
+def two_results(ids: tuple[str, ...] = IDS) -> Messages:
+    """A question, two calls for it, and a result for each of these ids, with other words at each place."""
+    words = (f"{FOUND} {place}" for place in range(2))
+    found = [{**one, "content": text} for one, text in zip(results(2, ids), words, strict=True)]
+    return [question(), answer("", calls=2), *found]
 
 
 def _end_of_answer(trace: Trace | None) -> int | None:

@@ -12,7 +12,6 @@ Invariant: a step whose kind is not proved renders the whole conversation.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from ..errors import ChatParsersError
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
 from ..templates.trace import Trace
-from .around import Lead, Rendered
+from .around import Lead, Rendered, two_results
 from .places import turn_end, words_of
 from .request import Request
 from .shapes import shape_of
@@ -157,7 +156,7 @@ def _kind(message: Mapping[str, Any], asked: Asked) -> str:
 
 
 def in_order(
-    frames: Request, answer: Mapping[str, Any], new: Sequence[Mapping[str, Any]]
+    request: Request, answer: Mapping[str, Any], new: Sequence[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
     """The results in the order of their calls, if the template ties them to the calls by their place alone."""
     ids = [str(call.get("id")) for call in answer.get("tool_calls") or () if isinstance(call, Mapping)]
@@ -167,35 +166,7 @@ def in_order(
         results,
         key=lambda m: ids.index(str(m.get("tool_call_id"))) if m.get("tool_call_id") in ids else len(ids),
     )
-    if wanted == results or not _tied_by_place(frames):
+    if wanted == results:
         return list(new)
-    return [*wanted, *new[number:]]
-
-
-def _tied_by_place(request: Request) -> bool:
-    """Whether a result's text does not say which call it answers."""
-
-    def tied() -> bool:
-        ids = ("call00000", "call00001")
-        call = {"name": request.tool, "arguments": {"words": _WORDS}}
-        calls = [{"id": id, "type": "function", "function": call} for id in ids]
-        answer = {"role": "assistant", "content": "", "tool_calls": calls}
-        texts = []
-        for order in (ids, ids[::-1]):
-            results = [
-                {"role": "tool", "tool_call_id": id, "name": request.tool, "content": f"{_WORDS} {place}"}
-                for place, id in enumerate(order)
-            ]
-            texts.append(_rendered(request, [{"role": "user", "content": _QUESTION}, answer, *results]))
-        return texts[0] is not None and texts[0] == texts[1]
-
-    return request.fact("tied by place", tied)
-
-
-def _rendered(request: Request, messages: Sequence[Mapping[str, Any]]) -> str | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return request.prepare(messages, add_generation_prompt=False, continue_final_message=False).prompt
-        except ChatParsersError:
-            return None
+    tied = request.around(request.polyfills(two_results())).tied_by_place()
+    return [*wanted, *new[number:]] if tied else list(new)

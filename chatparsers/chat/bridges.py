@@ -115,7 +115,7 @@ def is_proved(request: Request, shape: Shape, role: str) -> bool:
     name = f"bridge {tuple(shape)} {kind}"
 
     def proved() -> bool:
-        verdict = _proof(request, shape, kind, request.tool)
+        verdict = _proof(request, shape, kind, next(iter(request.tools.names()), "needle_tool"))
         return verdict is not None and verdict.status == "kept"
 
     return request.fact(name, proved)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from os import urandom
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from ..core.format import Format, Turn
 from ..core.message import Message
@@ -93,15 +93,6 @@ class Model(Protocol):
     def _warn_once(self) -> Callable[[str], None]: ...
 
 
-class _Prompt(NamedTuple):
-    """A rendered request. ``prefix``: what of the prompt belongs to the answer."""
-
-    text: str
-    prefix: str
-    format: Format
-    polyfills: tuple[str, ...]
-
-
 class Request:
     """A chat, and the options with which it renders. Raises the errors of `Chat.prepare`."""
 
@@ -137,7 +128,7 @@ class Request:
 
     def turn(self, messages: Sequence[Mapping[str, Any] | Message]) -> Turn:
         """As `prepare`, in the caller's account."""
-        return self._bound(self._rendered(plain_messages(messages), self.tools.raw))
+        return self._bound(*self._rendered(plain_messages(messages), self.tools.raw))
 
     def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **changes: Any) -> Rendered:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
@@ -161,10 +152,9 @@ class Request:
         if self.markers is not None and self._quotes_tools:
             tools = marked.tools(tools, self.markers.search)
         with tracing():
-            prompt = self._rendered(marked.messages(messages, since), tools)
-        trace = marked.trace(prompt.text)
-        prefix = "".join((prompt.prefix, ""))
-        return Rendered(self._bound(prompt._replace(text=trace.text, prefix=prefix)), trace)
+            text, prefix, fmt, polyfills = self._rendered(marked.messages(messages, since), tools)
+        trace = marked.trace(text)
+        return Rendered(self._bound(trace.text, "".join((prefix, "")), fmt, polyfills), trace)
 
     @property
     def markers(self) -> re.Pattern[str] | None:
@@ -218,11 +208,6 @@ class Request:
         """What the template asks of the texts of messages."""
         return self.chat.template(bool(self.tools)).asked
 
-    @property
-    def tool(self) -> str:
-        """The name of one of the tools; any name if there are none."""
-        return next(iter(self.tools.names()), "needle_tool")
-
     def key(self) -> bytes | None:
         """The options on which that may depend, as bytes; None if they are no plain data."""
         fixed = {name: value for name, value in sorted(self.options.items()) if name not in _FREE}
@@ -240,7 +225,10 @@ class Request:
         """What the prompt shows in the syntax of the polyfills, the model answers in it."""
         return self.chat.syntax if {"tools", "tool_calls"}.intersection(polyfills) else self.chat.format
 
-    def _rendered(self, messages: Sequence[Mapping[str, Any]], tools: Any) -> _Prompt:
+    def _rendered(
+        self, messages: Sequence[Mapping[str, Any]], tools: Any
+    ) -> tuple[str, str, Format, tuple[str, ...]]:
+        """The prompt, what of it belongs to the answer, the format that reads that, and the polyfills."""
         continues, calling = bool(self.options.get("continue_final_message")), None
         if continues and messages:
             messages = [*messages[:-1], without_half(messages[-1])]
@@ -267,7 +255,7 @@ class Request:
         if calling is not None:
             begun = begun_calls(fmt, prefix, calling, self.tools)
             text, prefix = text + begun, prefix + begun
-        return _Prompt(text, prefix, fmt, given.names)
+        return text, prefix, fmt, given.names
 
     def _asking(self, fmt: Format, given: Rewritten, history: History | None) -> tuple[str, str]:
         """The prompt for a new answer, and what of it belongs to the answer."""
@@ -287,27 +275,27 @@ class Request:
         )
         return text, opening(fmt, end)
 
-    def _bound(self, prompt: _Prompt) -> Turn:
+    def _bound(self, text: str, prefix: str, fmt: Format, polyfills: tuple[str, ...]) -> Turn:
         chat, known, option = self.chat, self.tools, self.options.get
-        turn = prompt.format.bind(
+        turn = fmt.bind(
             tools=known,
             tool_choice=option("tool_choice", "auto"),
             parallel_tool_calls=option("parallel_tool_calls", True),
             response_format=option("response_format"),
             thinking=option("thinking"),
-            prefix=prompt.prefix,
+            prefix=prefix,
             tokenizer=chat.tokenizer,
             token_config=chat.files.special_config,
-            prompt=prompt.text,
-            polyfills=prompt.polyfills,
-            reasoning=chat._reasons(prompt.format, self._renderer.template),
+            prompt=text,
+            polyfills=polyfills,
+            reasoning=chat._reasons(fmt, self._renderer.template),
             id_seed=option("id_seed"),
             lenient_calls=option("lenient_calls", False),
             max_calls=option("max_calls"),
             call_within=option("call_within"),
         )
-        if known and turn.options.mode != "none" and "tools" not in prompt.polyfills:
-            _heard(chat, prompt.format, self._renderer.template, turn)
+        if known and turn.options.mode != "none" and "tools" not in polyfills:
+            _heard(chat, fmt, self._renderer.template, turn)
             chat._proved(turn)
         elif known and chat.stand_in is not None and chat.stand_in[1] != NAMED:
             name, why = chat.stand_in
