@@ -24,7 +24,7 @@ from ...schema.tools import Tool
 from ..budget import Budget
 from ..steps import Steps, run
 from .cases import UNEVALUATED, Case, Located, Unsaid, Verdict, Weakened, disjoint, shown
-from .keywords import RULES, SPEAKING, Gather, Rule, counted
+from .keywords import RULES, SPEAKING, Gather, counted
 from .written import Output
 
 Together = dict[int, Located]
@@ -252,32 +252,23 @@ class Judge:
     def case(self, together: Together) -> Case | None:
         """The keywords of all the schemas; None if they admit no value."""
         case = Case()
-        late: list[tuple[Rule, Any, str, Any]] = []
+        late: list[tuple[Gather, Any, str, Any]] = []
         for key, (schema, path) in together.items():
             case.unsaid += self.loose.get(key, ())
             if SPEAKING.isdisjoint(schema):
                 continue
             case.path = path
-            joint: dict[Gather, Any] = {}
+            soon: dict[Gather, Any] = {}
             for keyword, value in schema.items():
                 rule = RULES.get(keyword)
-                if rule is None:
-                    continue
-                if rule.unsaid:
-                    case.weaken(path, keyword, rule.unsaid)
-                if rule.gathers is None:
-                    continue
-                if rule.late:
-                    late.append((rule, value, path, schema))
-                elif rule.jointly:
-                    joint[rule.gathers] = value
-                else:
-                    rule.gathers(case, value, path, schema)
-            for gathers, value in joint.items():
+                if rule is not None and rule.late:
+                    late.append((rule.gathers, value, path, schema))
+                elif rule is not None:
+                    soon[rule.gathers] = value
+            for gathers, value in soon.items():
                 gathers(case, value, path, schema)
-        for rule, value, path, schema in late:
-            assert rule.gathers is not None
-            rule.gathers(case, value, path, schema)
+        for gathers, value, path, schema in late:
+            gathers(case, value, path, schema)
         return None if late and not case.types else case
 
     def plain(self, schema: Mapping[str, Any]) -> bool:

@@ -1,8 +1,7 @@
 """What the grammar makes of each keyword: one rule for each row of `schema.keywords` that constrains a value.
 
 ``gathers`` adds the keyword to the case of a value: the constraints from which values are written by type, and given
-values are judged. ``unsaid`` says why no grammar can enforce it. A keyword that is neither gathered nor said why is no
-rule.
+values are judged; or it says why no grammar can enforce the keyword (`unsaid`).
 """
 
 from __future__ import annotations
@@ -417,15 +416,18 @@ def _look_back(case: Case, name: str, needed: Any, path: str, keyword: str) -> N
 class Rule:
     """What the grammar makes of a keyword.
 
-    ``jointly``: keywords with the same ``gathers`` are gathered together, once for their schema. ``late``: it is
-    gathered after all other keywords of all schemas of the value.
+    Keywords with the same ``gathers`` are gathered together, once for their schema. ``late``: it is gathered after all
+    other keywords of all schemas of the value.
     """
 
     name: str
-    gathers: Gather | None = None
-    unsaid: str = ""
-    jointly: bool = False
+    gathers: Gather
     late: bool = False
+
+
+def unsaid(keyword: str, why: str) -> Gather:
+    """A keyword that no grammar can enforce."""
+    return lambda case, value, path, schema: case.weaken(path, keyword, why)
 
 
 _ITEMS = "a grammar cannot know which items another keyword has judged"
@@ -446,7 +448,7 @@ _RULES = (
     Rule("format", named("format", FORMATS)),
     Rule("contentEncoding", named("contentEncoding", ENCODINGS)),
     Rule("contentMediaType", on_media_type),
-    Rule("contentSchema", unsaid=_INSIDE),
+    Rule("contentSchema", unsaid("contentSchema", _INSIDE)),
     # numbers
     Rule("minimum", bound("minimum", True, False)),
     Rule("maximum", bound("maximum", False, False)),
@@ -454,17 +456,17 @@ _RULES = (
     Rule("exclusiveMaximum", bound("exclusiveMaximum", False, True)),
     Rule("multipleOf", on_multiple),
     # arrays
-    Rule("items", on_items, jointly=True),
-    Rule("prefixItems", on_items, jointly=True),
+    Rule("items", on_items),
+    Rule("prefixItems", on_items),
     Rule("minItems", count("minItems", "least_items", True)),
     Rule("maxItems", count("maxItems", "most_items", False)),
     Rule("uniqueItems", on_unique),
     Rule("contains", on_contains),
-    Rule("unevaluatedItems", unsaid=_ITEMS),
+    Rule("unevaluatedItems", unsaid("unevaluatedItems", _ITEMS)),
     # objects
-    Rule("properties", on_members, jointly=True),
-    Rule("patternProperties", on_members, jointly=True),
-    Rule("additionalProperties", on_members, jointly=True),
+    Rule("properties", on_members),
+    Rule("patternProperties", on_members),
+    Rule("additionalProperties", on_members),
     Rule("required", on_required),
     Rule("propertyNames", on_names),
     Rule("minProperties", count("minProperties", "least_members", True)),
@@ -485,9 +487,6 @@ _WANTED = {
 }
 if RULES.keys() != _WANTED:
     raise ImportError(f"keywords with a row or a rule alone: {', '.join(sorted(RULES.keys() ^ _WANTED))}")
-for _rule in _RULES:
-    if not (_rule.gathers or _rule.unsaid):
-        raise ImportError(f"the keyword {_rule.name!r} is neither gathered nor said why it is not")
 
 SPEAKING = frozenset(RULES)
 """The keywords that constrain a value by themselves. A schema without any of them adds nothing to a case."""
