@@ -38,10 +38,8 @@ class _Machine(Protocol):
 
 
 class _Positions:
-    """A regular grammar by Thompson's construction: positions, the moves between them, and those without a character.
-
-    Texts that stand for one another (the words of a pattern, listed values) share their beginnings.
-    """
+    """A regular grammar by Thompson's construction: positions, the moves between them, and those without a
+    character."""
 
     def __init__(self, node: Ir, budget: Budget | None = None) -> None:
         self.budget = budget
@@ -75,7 +73,12 @@ class _Positions:
                 at = self._add(item, at)
             return at
         if isinstance(node, Alt):
-            return self._choice(node.options, at)
+            then = self._new()
+            for option in node.options:
+                begin = self._new()
+                self.empty[at].append(begin)
+                self.empty[self._add(option, begin)].append(then)
+            return then
         if isinstance(node, Rep):
             for _ in range(node.least):
                 at = self._add(node.node, at)
@@ -95,27 +98,6 @@ class _Positions:
         if isinstance(node, Shared):
             return self._add(node.node, at)
         raise TypeError(f"not regular: {type(node).__name__}")
-
-    def _choice(self, options: tuple[Ir, ...], at: int) -> int:
-        then = self._new()
-        words: dict[tuple[int, str], int] = {}
-        root = self._new()
-        self.empty[at].append(root)
-        for option in options:
-            if not isinstance(option, Text):
-                begin = self._new()
-                self.empty[at].append(begin)
-                self.empty[self._add(option, begin)].append(then)
-                continue
-            here = root
-            for char in option.text:
-                key = (here, char)
-                if key not in words:
-                    words[key] = self._new()
-                    self.moves[here].append((((ord(char), ord(char)),), words[key]))
-                here = words[key]
-            self.empty[here].append(then)
-        return then
 
     def closed(self, positions: Iterable[int]) -> frozenset[int]:
         """The positions that are reached without a character. Only those are kept that have a move on a character, and

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from ..budget import Budget
-from ..ir import EMPTY, Alt, Part, Text, charset, complement, literal_text, overlap
-from .dfa import Dfa, State, TooLarge, reached, spend
+from ..ir import EMPTY, LAST, Alt, Part, Text, charset, complement, literal_text, overlap
+from .dfa import Dfa, Edges, State, TooLarge, reached, spend
 
 
 def listed_texts(part: Part) -> list[str] | None:
@@ -29,13 +29,12 @@ def without_texts(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None)
     beside = [0]
     """The state of ``dfa`` at each node of the tree."""
     words: set[int] = set()
-    moves = _Moves(dfa)
     for text in texts:
         at = 0
         for char in text:
             node = tree[at].get(char)
             if node is None:
-                then = moves.after(beside[at], char)
+                then = _after(dfa.edges[beside[at]], char)
                 if then is None:
                     break
                 node = tree[at][char] = len(tree)
@@ -68,19 +67,11 @@ def without_texts(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None)
     return None if same[0] < 0 else reached(states, same[0], limit)
 
 
-class _Moves:
-    """The moves of an automaton by a single character."""
-
-    def __init__(self, dfa: Dfa) -> None:
-        self.dfa = dfa
-        self.known: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
-
-    def after(self, state: int, char: str) -> int | None:
-        if state not in self.known:
-            spans = sorted(
-                (low, high, then) for ranges, then in self.dfa.edges[state] for low, high in ranges
-            )
-            self.known[state] = [low for low, _, _ in spans], [(high, then) for _, high, then in spans]
-        lows, ends = self.known[state]
-        place = bisect_right(lows, ord(char)) - 1
-        return ends[place][1] if place >= 0 and ord(char) <= ends[place][0] else None
+def _after(edges: Edges, char: str) -> int | None:
+    """The state after a character; None if it leads nowhere."""
+    code = ord(char)
+    for ranges, then in edges:
+        place = bisect_right(ranges, (code, LAST)) - 1
+        if place >= 0 and code <= ranges[place][1]:
+            return then
+    return None
