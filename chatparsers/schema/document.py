@@ -46,9 +46,6 @@ _MEANING = tuple(
     for kind in ("object", "array")
 )
 """The keywords by which an author means a type without naming it. The first that is found decides."""
-_USUAL = ("string", "integer", "number", "boolean", "object", "array", None)
-_ALONE = frozenset(row.name for row in KEYWORDS.values() if not row.schemas)
-"""Keywords that hold no schema. Most members of tools have no others."""
 
 
 class Unresolved(Exception):
@@ -123,11 +120,6 @@ def _declared(schema: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(SPELLINGS.get(name, name) for name in names if isinstance(name, str))
 
 
-def _usual(schema: Schema) -> bool:
-    """Whether a schema, as most are, holds no other and has a usual type."""
-    return type(schema) is dict and schema.keys() <= _ALONE and schema.get("type") in _USUAL
-
-
 def respelt(root: Schema) -> Iterator[tuple[str, str]]:
     """The types in a schema document that are spelt as in Python: the path of the schema, and the name."""
     todo: deque[tuple[Schema, str]] = deque([(root, "")])
@@ -138,11 +130,10 @@ def respelt(root: Schema) -> Iterator[tuple[str, str]]:
             continue
         seen.add(id(schema))
         kind = schema.get("type")
-        if kind not in _USUAL:
-            for name in kind if isinstance(kind, (list, tuple)) else (kind,):
-                if isinstance(name, str) and name in SPELLINGS:
-                    yield path, name
-        todo += [(part, path + place) for place, part in _inside(schema) if not _usual(part)]
+        for name in kind if isinstance(kind, (list, tuple)) else (kind,):
+            if isinstance(name, str) and name in SPELLINGS:
+                yield path, name
+        todo += [(part, path + place) for place, part in _inside(schema)]
 
 
 def _inside(schema: Mapping[str, Any]) -> Iterator[tuple[str, Schema]]:
