@@ -21,7 +21,7 @@ from typing import Literal
 Ranges = tuple[tuple[int, int], ...]
 """Code points as sorted, disjoint, inclusive intervals."""
 
-Encoding = Literal["raw", "json", "python"]
+Encoding = Literal["raw", "json"]
 """How the characters of a `Lang` are spelt: verbatim, or as a string literal with its quotes."""
 
 LAST = 0x10FFFF
@@ -128,8 +128,8 @@ class Part(Ir):
 class Lang(Ir):
     """A string of ``least`` to ``most`` characters, for which all of ``parts`` hold.
 
-    Raw text has none of ``stops`` inside. An ``end`` (literals that end with one of the stops) follows the text; the
-    first stop in both together is then the one at the very end. ``nested``: the string is in an object or array,
+    Raw text has none of ``stops`` inside. Its ``end`` (literals that end with one of the stops) follows it; the first
+    stop in both together is then the one at the very end. ``nested``: the string is in an object or array,
     so a comma or a bracket follows, perhaps after white space. ``opened``: the opening quote was written before.
     """
 

@@ -15,29 +15,28 @@ _SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t":
 class Spellings(NamedTuple):
     """The spellings of one character of a set. A character that needs no escape has only itself.
 
-    ``plain``: the characters that spell themselves. ``letters``: those after a backslash. ``controls``: the digits
-    after ``\\u00``, as classes: first digits, and the last ones after each of them. ``high``: whether all characters
-    beyond ASCII are in the set, which may then be spelt by ``\\u``.
+    ``ways``: a text, and the sets of the characters after it. ``high``: whether all characters beyond ASCII are in the
+    set, which may then be spelt by ``\\u``.
     """
 
-    plain: Ranges
-    letters: str
-    controls: list[tuple[Ranges, Ranges]]
+    ways: list[tuple[str, tuple[Ranges, ...]]]
     high: bool
 
 
 def spellings(ranges: Ranges) -> Spellings:
     """How one character of a set is spelt."""
     last = {"0": "", "1": ""}
+    """The second digits of control characters, by the first."""
     for low, high in overlap(ranges, _CONTROLS):
         for code in range(low, high + 1):
             last[f"{code >> 4:x}"] += f"{code & 15:x}"
     first: dict[str, str] = {}
     for digit, digits in last.items():
         first[digits] = first.get(digits, "") + digit
-    controls = [(charset(ones), charset(digits + digits.upper())) for digits, ones in first.items() if digits]
-    letters = "".join(letter for letter, char in _SHORT.items() if overlap(ranges, charset(char)))
-    return Spellings(without(ranges, ESCAPED), letters, controls, HIGH[0] in overlap(ranges, HIGH))
+    letters = charset(letter for letter, char in _SHORT.items() if overlap(ranges, charset(char)))
+    ways: list[tuple[str, tuple[Ranges, ...]]] = [("", (without(ranges, ESCAPED),)), ("\\", (letters,))]
+    ways += [("\\u00", (charset(ones), charset(digits + digits.upper()))) for digits, ones in first.items()]
+    return Spellings([way for way in ways if all(way[1])], HIGH[0] in overlap(ranges, HIGH))
 
 
 _PLANE = 0x10000

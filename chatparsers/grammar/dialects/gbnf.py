@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ...kept import Kept, kept
 from .. import ir
-from ..ir import ANY, CHAIN, LAST, Encoding, Ir, Ranges, charset, complement
+from ..ir import ANY, CHAIN, LAST, Encoding, Ir, Ranges, complement
 from ..regular.automaton import Dfa, TooLarge, build
 from ..regular.listed import listed_texts
 from ..target import PLAIN, Target
@@ -274,15 +274,12 @@ class GbnfWriter(RuleWriter):
             before = replace(node, end=())
             return self.rule("text", " ".join([self.lang(before), *map(self.atom, node.end)]))
         quoted = node.encoding != "raw"
-        if quoted and node.end:
-            inner = replace(node, stops=(), end=())
-            return self.rule("key", " ".join([self.lang(inner), *map(self.atom, node.end)]))
         if not node.parts and not node.stops and not node.end:
             if quoted and not node.least and node.most is None:
                 return self.common("string-rest" if node.opened else "string")
             if quoted:
                 return self.rule("string", _quoted(node) + self.counted(node.least, node.most))
-            if not quoted and not node.least and node.most is None:
+            if not node.least and node.most is None:
                 return self.rule("text", f"{char_class(ANY)}*")
         listed = self.listed(node)
         if listed is not None:
@@ -414,11 +411,8 @@ def _in_string(ranges: Ranges) -> tuple[list[str], bool]:
     """The spellings of one character of a set in a string. If the second is True, those by the number of a character
     beyond ASCII belong to them too."""
     spelt = spellings(ranges)
-    found = [char_class(spelt.plain)] if spelt.plain else []
-    if spelt.letters:
-        found.append('"\\\\" ' + char_class(charset(spelt.letters)))
-    found += [f'"\\\\u00" {char_class(first)} {char_class(last)}' for first, last in spelt.controls]
-    return found, spelt.high
+    found = [[literal(text), *map(char_class, sets)][not text :] for text, sets in spelt.ways]
+    return [" ".join(parts) for parts in found], spelt.high
 
 
 def _quoted(node: ir.Lang) -> str:

@@ -360,18 +360,18 @@ class _Writer(RuleWriter):
         return self.terminal("TEXT", body) + ("?" if nullable else "")
 
     def string(self, node: ir.Lang) -> str:
-        """A string and its end. The quotes are in each of its constraints: llguidance makes most masks inside a string
+        """A string. The quotes are in each of its constraints: llguidance makes most masks inside a string
         ahead, but only for a lexeme that is one as a whole."""
-        quote, end = "" if node.opened else '"', '"' + escape(node.end_text)
+        quote = "" if node.opened else '"'
         count = suffix(node.least, node.most)
         if not node.parts:
-            return f"/{quote}{CHARACTER}{count}{end}/"
+            return f'/{quote}{CHARACTER}{count}"/'
         terms = []
         if count != "*" or not any(part.positive for part in node.parts):
-            terms.append(self.terminal("STRING", f"/{quote}{EXACT}{count}{end}/"))
+            terms.append(self.terminal("STRING", f'/{quote}{EXACT}{count}"/'))
         for part in sorted(node.parts, key=lambda part: not part.positive):  # a terminal begins with no `~`
             inner = regex(part.node, "json", not part.positive)
-            terms.append(f"{'' if part.positive else '~'}/{quote}{inner}{end}/")
+            terms.append(f'{"" if part.positive else "~"}/{quote}{inner}"/')
         return " & ".join(terms)
 
     def terms(self, node: ir.Lang) -> list[str]:

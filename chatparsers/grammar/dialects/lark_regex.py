@@ -67,10 +67,7 @@ def _in_every_way(ranges: Ranges) -> str:
 
 
 def _options(spelt: Spellings, others: list[str]) -> str:
-    options = [char_class(spelt.plain)] if spelt.plain else []
-    if spelt.letters:
-        options.append(r"\\" + char_class(charset(spelt.letters)))
-    options += [rf"\\u00{char_class(first)}{char_class(last)}" for first, last in spelt.controls]
+    options = [escape(text) + "".join(map(char_class, sets)) for text, sets in spelt.ways]
     options += [BEYOND_ASCII] if spelt.high else others
     return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
 

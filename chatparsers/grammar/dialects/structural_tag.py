@@ -64,7 +64,7 @@ class _Writer(XgrammarWriter):
     def closed(self, node: ir.Ir, comma: str) -> str:
         """The right side of a member and the comma after it, if a string at its end can take in the comma; else ""."""
         if isinstance(node, ir.Lang):
-            plain = node.nested and node.unconstrained and not node.end
+            plain = node.nested and node.unconstrained
             return self.rule("string", regex(_STRING + _COMMA) + _BEFORE_NAME) if plain else ""
         if isinstance(node, ir.Shared):
             name = self.closed_names.get(id(node))
@@ -88,8 +88,7 @@ class _Writer(XgrammarWriter):
     def new_lang(self, node: ir.Lang) -> str:
         if node.unconstrained and not node.opened:
             if node.encoding != "raw" and self.regexes:
-                string = self.rule("string", regex(_STRING) + (_INSIDE if node.nested else ""))
-                return self.rule("key", " ".join([string, *map(self.atom, node.end)])) if node.end else string
+                return self.rule("string", regex(_STRING) + (_INSIDE if node.nested else ""))
             by_id = node.end and node.end[-1].text in self.token_ids
             if node.encoding == "raw" and node.stops and not by_id and not _overlapping(node):
                 text = self.rule("text", _without(node.stops))

@@ -296,7 +296,7 @@ class _Walk:
         said = json.loads(f'"{text[begin:end]}"', strict=False)
         if text.startswith('"', end):
             if _holds(node, said):
-                yield from self.sequence((*node.end, EMPTY), end + 1)
+                yield None, end + 1
             return
         if end == len(text):
             rest = _after(node, said)
