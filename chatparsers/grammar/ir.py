@@ -26,9 +26,6 @@ Encoding = Literal["raw", "json"]
 
 LAST = 0x10FFFF
 
-CHAIN = 128
-"""Up to this many, GBNF writes a bounded repeat as a chain of rules."""
-
 
 class Ir:
     """A node."""
@@ -73,13 +70,11 @@ class Alt(Ir):
 
 @dataclass(eq=False, slots=True)
 class Rep(Ir):
-    """``node`` from ``least`` to ``most`` times (None: any number of times). ``large``: the node is large, and written
-    with a count, where small ones are chained."""
+    """``node`` from ``least`` to ``most`` times (None: any number of times)."""
 
     node: Ir
     least: int
     most: int | None
-    large: bool = False
 
 
 @dataclass(eq=False, slots=True)

@@ -15,13 +15,15 @@ from dataclasses import replace
 
 from ...kept import Kept, kept
 from .. import ir
-from ..ir import ANY, CHAIN, LAST, Encoding, Ir, Ranges, complement
+from ..ir import ANY, LAST, Encoding, Ir, Ranges, complement
 from ..regular.automaton import Dfa, TooLarge, build
 from ..regular.listed import listed_texts
 from ..target import PLAIN, Target
 from .escaped import spellings
 from .rules import RuleWriter, suffix
 
+_CHAIN = 128
+"""Up to so many characters of a string, each is a rule."""
 _BLOCK = 64
 """The number of characters in a block of a longer string."""
 _RESERVED = frozenset({"true", "false", "root"})
@@ -200,36 +202,19 @@ class GbnfWriter(RuleWriter):
         least, most = node.least, node.most
         if most == 0:
             return '""'
+        atom = self.atom(node.node)
         if (least, most) == (1, 1):
-            return self.atom(node.node)
-        inner = node.node
-        plain = isinstance(inner, ir.Chars) or (isinstance(inner, ir.Text) and len(inner.text) == 1)
-        small = (most if most is not None else least) <= (64 if plain else 1) or (
-            node.large and most is not None
+            return atom
+        count = least if most is None else most
+        single = isinstance(node.node, ir.Chars) or (
+            isinstance(node.node, ir.Text) and len(node.node.text) == 1
         )
-        if small:
-            atom = self.atom(inner)
-            if not plain and (
-                atom[-1] in "*+?}"
-                or (most is not None and most > 1 and not node.large and re.search(r"[{*+?]", atom))
-            ):
-                atom = self.rule("rep", self.body(inner))
+        if not single and (atom[-1] in "*+?}" or (count > 1 and re.search(r"[{*+?]", atom))):
+            atom = self.rule("rep", self.body(node.node))  # engines limit what is repeated inside a repeat
+        if count <= 1000:
             return atom + suffix(least, most)
-        return self.count(self.atom(inner), least, most)
-
-    def count(self, atom: str, least: int, most: int | None) -> str:
-        """``atom`` between ``least`` and ``most`` times; a chain of rules if ``most`` is small."""
-        if len(atom) > 12 and (" " in atom or not atom.isalnum()):
-            atom = self.rule("rep", atom)
-        total = most if most is not None else least
-        if total > CHAIN:
-            more = f"{atom}*" if most is None else self.up_to(atom, most - least)
-            return self.rule("count", f"{self.times(atom, least)} {more}".strip())
-        last = "" if most is not None else f"{atom}*"
-        for left in range(1, total + 1):
-            after = f"{atom} {last}".rstrip()
-            last = self.rule("rep", after if total - left < least else f'"" | {after}')
-        return last
+        more = f"{atom}*" if most is None else self.up_to(atom, most - least)
+        return self.rule("count", f"{self.times(atom, least)} {more}".strip())
 
     def times(self, atom: str, count: int) -> str:
         """``atom`` exactly so many times. Thousands become a rule, because engines limit the count of one repeat."""
@@ -291,11 +276,11 @@ class GbnfWriter(RuleWriter):
         """The rest of a string of so many characters after its opening quote: a rule for each character.
 
         A rule of one character, repeated, would say it in one line. But at each of its ends xgrammar would try every
-        token at run time: 20 to 50 ms a mask, against 20 µs. Past `CHAIN`, blocks are repeated, so xgrammar tries
+        token at run time: 20 to 50 ms a mask, against 20 µs. Past `_CHAIN`, blocks are repeated, so xgrammar tries
         the tokens only near the end of a block.
         """
         total = most if most is not None else least
-        if total <= CHAIN:
+        if total <= _CHAIN:
             last = '"\\""' if most is not None else self.common("string-rest")
             return self.characters(total, least, last)
         block = self.characters(_BLOCK, _BLOCK, "")

@@ -294,7 +294,7 @@ class TurnReader(ValueReader):
         text = ir.Rep(seq(GAP, alt(*spans)), 0, None)
         if most == 1:
             return seq(text, GAP, alt(last, seq(alt(*calls), GAP)))
-        return seq(text, ir.Rep(seq(GAP, alt(*calls), text), 0, most, large=True), GAP, last)
+        return seq(text, ir.Rep(seq(GAP, alt(*calls), text), 0, most), GAP, last)
 
     def _after(self, parts: list[Ir], begin: str) -> list[Ir]:
         """What follows ``begin`` in each of ``parts`` that begins so."""
