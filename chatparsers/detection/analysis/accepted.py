@@ -140,13 +140,13 @@ class _Matcher:
         return found
 
     def _string(self, node: ir.Lang, at: int) -> set[int]:
-        if not node.parts and node.least == 0 and node.most is None:
-            return self._free_string(node, at)
         dfa = _dfa(node)
         if dfa is None:
             return set()
         if node.encoding == "raw":
-            return {at + count for count in self._accepted(dfa, self.text[at:])}
+            end = "".join(map(self._spelt, node.end))
+            places = (at + count for count in self._accepted(dfa, self.text[at:]))
+            return {place for place in places if self.text.endswith(end, at, place)}
         literal = _STRINGS[node.encoding].match(self.text, at)
         if literal is None:
             return set()
@@ -164,19 +164,6 @@ class _Matcher:
         found = _accepted(dfa, "".join(parts))
         ends = accumulate(map(len, parts), initial=0)
         return {count for count, end in enumerate(ends) if end in found}
-
-    def _free_string(self, node: ir.Lang, at: int) -> set[int]:
-        """As `_string`, for a string whose characters are constrained only by stops."""
-        if node.encoding != "raw":
-            literal = _STRINGS[node.encoding].match(self.text, at)
-            return set() if literal is None else {literal.end()}
-        end_text = "".join(map(self._spelt, node.end))
-        stops = (*node.stops, end_text) if end_text else node.stops
-        stopped = [found + len(stop) for stop in stops if (found := self.text.find(stop, at)) >= 0]
-        first = min(stopped, default=len(self.text) + 1)
-        if not node.end:
-            return set(range(at, first))
-        return {first} if self.text.endswith(end_text, at, first) and stopped else set()
 
 
 def _accepted(dfa: Dfa, text: str) -> set[int]:
