@@ -54,21 +54,19 @@ def explain(chat: Chat, arguments: Namespace) -> int:
     print(f"  confidence: {found.analysis.confidence} ({share})")
     if found.analysis.calls is not None:
         print(f"  several calls in a turn: {'yes' if found.analysis.parallel else 'no'}")
-        print(
-            f"  content that is null beside a call: {'as empty' if found.analysis.null_content else 'not taken'}"
-        )
-    print(f"  preserved tokens: {', '.join(found.analysis.preserved_tokens) or '–'}")
+    print(f"  preserved tokens: {', '.join(found.format.preserved_tokens) or '–'}")
     for line in (*found.analysis.refused, *(f"not proved: {limit}" for limit in found.analysis.limits)):
         print(f"  {line}")
-    width = max((len(marker.use) for marker in found.analysis.markers), default=0)
-    for marker in found.analysis.markers:
-        around = (
-            marker.text[max(marker.at - 24, 0) : marker.at + len(marker.marker) + 24]
-            if marker.at >= 0
-            else ""
-        )
-        shown = f"   in {marker.what}: …{_line(around)}…" if around else ""
-        print(f"  {marker.use:<{width}}  {paint(_line(marker.marker), 'marker')}{paint(shown, 'markup')}")
+    markers = list(found.analysis.markers())
+    width = max((len(use) for use, _ in markers), default=0)
+    for use, marker in markers:
+        texts = {answer.what: answer.opening + answer.wire for answer in found.renderings}
+        shown = next((what for what, text in texts.items() if marker in text), None)
+        around = ""
+        if shown is not None:
+            at = texts[shown].index(marker)
+            around = f"   in {shown}: …{_line(texts[shown][max(at - 24, 0) : at + len(marker) + 24])}…"
+        print(f"  {use:<{width}}  {paint(_line(marker), 'marker')}{paint(around, 'markup')}")
     print(paint("\n· the definition", "label"))
     print(module_source(found, found.analysis.variant, chat.format.stops))
     print(paint("· its grammar for one tool", "label"))

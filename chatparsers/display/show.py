@@ -93,20 +93,19 @@ def _(thing: Detection) -> Picture:
 
 @show.register
 def _(thing: Analysis) -> Picture:
-    calls, thoughts = thing.calls, thing.reasoning
     rows = [
         ("kind", thing.variant),
         ("read back in the proof", f"{thing.confidence:.0%}"),
         ("role header", repr(thing.header)),
-        ("reasoning", _fields(thoughts) if thoughts is not None else "none found"),
-        ("calls", _fields(calls) if calls is not None else "none found"),
+        ("reasoning", "none found" if thing.reasoning is None else "found"),
+        (
+            "calls",
+            "none found" if thing.calls is None else "several a turn" if thing.parallel else "one a turn",
+        ),
         ("the turn ends with", ", ".join(map(repr, thing.stops)) or "nothing"),
     ]
     lists = [
-        (
-            "markers, and the rendering that shows each",
-            tuple(f"{each.use}: {each.marker!r}, in {each.what}" for each in thing.markers),
-        ),
+        ("markers", tuple(f"{use}: {marker!r}" for use, marker in thing.markers())),
         ("not proved", tuple(map(str, thing.limits))),
         ("questions that stayed open", thing.refused),
     ]
@@ -174,16 +173,6 @@ def _(thing: Rollout) -> Picture:
     ]
     rows = (("ids", f"{len(thing.ids):,}"), ("messages", str(len(thing.messages))))
     return Card("a rollout", rows, pictures=tuple(pictures))
-
-
-def _fields(record: Any) -> str:
-    """The fields of a record that say something."""
-    shown = {field.name: getattr(record, field.name) for field in fields(record)}
-    return ", ".join(
-        f"{name.replace('_', ' ')} {value!r}"
-        for name, value in shown.items()
-        if value and isinstance(value, str)
-    )
 
 
 def _fact_text(value: object) -> str:

@@ -11,7 +11,7 @@ from ...errors import ChatParsersError
 from ...templates import Template
 from ...templates.jinja.limits import Limits, account
 from .calls import find_calls
-from .found import Analysis, CallMarkers, ContentMarkers, Marker, Refused, Variant
+from .found import Analysis, CallMarkers, Refused, Variant
 from .generate import to_format
 from .probes import ASKED, Asker, Rendering
 from .proof import prove
@@ -54,7 +54,7 @@ def _analyse(source: str, bos_token: str, eos_token: str, limits: Limits) -> Fou
     renderings: tuple[Rendering, ...] = ()
     for level, analysis in _levels(asker, levels):
         format = to_format(analysis)
-        renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
+        renderings = renderings or asker.answers
         try:
             analysis, proved = prove(asker, analysis, format)
         except (Refused, ChatParsersError) as error:
@@ -62,8 +62,7 @@ def _analyse(source: str, bos_token: str, eos_token: str, limits: Limits) -> Fou
             continue
         levels.append((level, ""))
         return Found(analysis, format, tuple(levels), proved, renderings)
-    renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
-    return Found(None, None, tuple(levels), 0, renderings)
+    return Found(None, None, tuple(levels), 0, renderings or asker.answers)
 
 
 def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, Analysis]]:
@@ -87,13 +86,11 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
     yield "content", replace(base, variant="content", reasoning=None, block="")
 
 
-def _with_calls(
-    asker: Asker, base: Analysis, variant: Variant, calls: CallMarkers, markers: tuple[Marker, ...]
-) -> Analysis:
-    """The analysis with the calls that were found, and with the ``markers`` that only calls show."""
+def _with_calls(asker: Asker, base: Analysis, variant: Variant, calls: CallMarkers) -> Analysis:
+    """The analysis with the calls that were found."""
     calls, stops = _ends(base, calls)
     called = asker.shown("a call", calls=one_call())
-    calls, content = _around(base, calls, called)
+    calls, content = _around(base, calls, called), base.content
     if base.block:
         content = replace(content, also=_beside(asker, base))
     elif content.close:
@@ -106,9 +103,7 @@ def _with_calls(
         variant="channels" if base.block else variant,
         content=content,
         calls=calls,
-        markers=base.markers + markers,
         stops=tuple(stop for stop in stops if not sep or not stop.lstrip().startswith(sep)),
-        null_content=asker.takes_null(one_call()),
     )
 
 
@@ -125,10 +120,8 @@ def _ends(base: Analysis, calls: CallMarkers) -> tuple[CallMarkers, tuple[str, .
     return calls, stops
 
 
-def _around(
-    base: Analysis, calls: CallMarkers, called: Rendering | None
-) -> tuple[CallMarkers, ContentMarkers]:
-    """The calls and the content, with the markers of content that a turn of calls alone writes too."""
+def _around(base: Analysis, calls: CallMarkers, called: Rendering | None) -> CallMarkers:
+    """The calls, with the markers of content that a turn of calls alone writes too."""
     content = base.content
     turn = None if called is None else turn_of(called, base.header)
     if content.lead and turn is not None:
@@ -138,9 +131,7 @@ def _around(
     wrapped = content.open + content.close
     if turn is not None and content.close and wrapped + calls.section[0] + calls.before in turn:
         calls = replace(calls, empty=wrapped)
-    if calls.block and content.open and not content.open.startswith(calls.block):
-        content = replace(content, open=calls.block + content.open)
-    return calls, content
+    return calls
 
 
 def _gap(asker: Asker, close: str, lead: str) -> str:

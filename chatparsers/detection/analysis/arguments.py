@@ -16,7 +16,7 @@ from ...core import Elements, Gemma, Json, Python, Raw
 from ...templates.probe.differences import shared_end, shared_start, units
 from ...values import Syntax
 from .around import minus
-from .found import Arguments, Kind, Refused, Wrap
+from .found import Arguments, Kind, Refused
 from .probes import ASKED, Asker, Rendering
 from .questions import Asked, call_of
 
@@ -36,6 +36,10 @@ _OTHERS: dict[str, Any] = {
 """A value of each JSON type but a string."""
 
 
+_Form = tuple[str, ...]
+"""The text before an argument's name, after it, and after the value, as in `Kind`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Separate:
     """The arguments, and the texts around all of them: between the name and the first one, after the last one, and from
@@ -53,15 +57,14 @@ def separate(asker: Asker, asked: Asked, rest: str) -> Separate:
     before_key, _, tail = rest.partition(key)
     key_after, _, closing = tail.partition(text)
     closing = closing.replace(key, _NAME)
-    if asked.more is None or asked.none is None:
-        raise Refused("calls: the template shows no call with two arguments, or none without any")
+    if asked.more is None:
+        raise Refused("calls: the template shows no call with two arguments")
     wire = asked.more.wire
     if not 0 <= wire.find(text) < wire.find(other):
         raise Refused("calls: two arguments are not written in the order in which they were given")
     between_args = wire[wire.index(text) + len(text) : wire.index(other)].replace(key, _NAME)
     quote, key_after = _quoted(asker, key_after, between_args, closing)
     between_args, closing = between_args[len(quote) :], closing[len(quote) :]
-    empty = asked.none.wire.partition(ASKED.names[0])[2]
     after = _closer(between_args, closing)
     left = between_args[len(after) :]
     if not after.strip() and not quote:
@@ -78,8 +81,6 @@ def separate(asker: Asker, asked: Asked, rest: str) -> Separate:
             raise Refused("calls: two calls are not written as one is")
         between = between[len(after) :].replace(_NAME, key)
     closing = closing[len(after) :].replace(_NAME, key)
-    if not empty.startswith(name_after) and not name_after.startswith(empty[:1] or "\0"):
-        raise Refused("calls: a call without arguments is not written as one with arguments is")
     again, _, after = after.rpartition(_NAME)
     if _NAME in again:
         raise Refused("calls: the text after a value names the argument more than once")
@@ -140,8 +141,7 @@ def _bare_object(
 def _typed(asker: Asker, arguments: Arguments, name_after: str) -> Arguments:
     """How values other than strings are spelt, and whether the markup around them names their type."""
     python, elements = False, ""
-    forms: dict[str, tuple[str, str, str]] = {}
-    wraps: dict[tuple[str, str], list[str]] = {}
+    forms: dict[str, _Form] = {}
     missing: list[str] = []
     for kind, value in _OTHERS.items():
         answer = asker.calling(f"a value: {kind}", calls=[call_of(0, {ASKED.keys[0]: value})])
@@ -149,24 +149,12 @@ def _typed(asker: Asker, arguments: Arguments, name_after: str) -> Arguments:
             continue
         before, _, tail = answer.wire.partition(ASKED.names[0])[2].partition(ASKED.keys[0])
         as_json, as_python = json.dumps(value), str(value)
-        spelt = [
-            (text, at)
-            for text in (as_json, json.dumps(value, separators=(",", ":")), as_python)
-            if (at := _spelt_at(tail, text, arguments)) >= 0
-        ]
+        spellings = (as_json, json.dumps(value, separators=(",", ":")), as_python)
+        spelt = [(text, around) for text in spellings if (around := _around_value(tail, text, arguments))]
         if spelt:
-            text, at = spelt[0]
+            text, around = spelt[0]
             python |= text == as_python != as_json
-            forms[kind] = (before.removeprefix(name_after), tail[:at], "")
-        elif marks := _marks(tail, (as_json, as_python), arguments):
-            opener, close, text = marks
-            if opener.startswith(arguments.key_after.strip()):
-                wraps.setdefault(
-                    (opener.removeprefix(arguments.key_after.strip()).strip(), close), []
-                ).append(kind)
-            else:
-                forms[kind] = (before.removeprefix(name_after), opener, close)
-            python |= text == as_python != as_json
+            forms[kind] = (before.removeprefix(name_after), *around)
         elif kind == "object":
             elements = _prefix(tail, arguments)
         elif kind != "array":
@@ -179,54 +167,48 @@ def _typed(asker: Asker, arguments: Arguments, name_after: str) -> Arguments:
     if elements:
         raise Refused("calls: nested elements hold values that are spelt as in Python, or null")
     if not isinstance(arguments.syntax, Raw):
-        return _kinds(arguments, forms, python, ())
+        return _kinds(arguments, forms, python)
     value = asker.calling("a value with special characters", calls=[call_of(0, {ASKED.keys[0]: SPECIAL})])
     name = asker.calling("a name with special characters", calls=[call_of(0, {SPECIAL_NAME: ASKED.texts[0]})])
-    found = [_wrap(marks, kinds) for marks, kinds in wraps.items()]
-    found += _wrapped_strings(asker, arguments, value)
-    arguments = replace(arguments, escapes=_escapes(name, SPECIAL_NAME), wraps=tuple(found))
-    return _kinds(arguments, forms, python, _escapes(value, SPECIAL))
+    arguments = replace(
+        arguments,
+        syntax=replace(arguments.syntax, escapes=_escapes(value, SPECIAL)),
+        escapes=_escapes(name, SPECIAL_NAME),
+    )
+    return _kinds(arguments, forms, python, *_marked_strings(asker, arguments, value))
 
 
-def _marks(tail: str, spellings: tuple[str, ...], arguments: Arguments) -> tuple[str, str, str] | None:
-    """The text between an argument's name and its value, the mark between the value and the closer, and the value as it
-    is spelt; None if no mark is there."""
-    after = (arguments.again + ASKED.keys[0] if arguments.again else arguments.after).strip()
-    for text in spellings:
-        at = tail.find(text)
-        end = tail.find(after, at + len(text))
-        if at >= 0 and after and end >= 0:
-            close = tail[at + len(text) : end].strip()
-            if close and not re.search(r"\s", close):
-                return tail[:at], close, text
-    return None
+def _around_value(tail: str, text: str, arguments: Arguments) -> tuple[str, ...]:
+    """The text between an argument's name and its value, and the mark between the value and the closer; ``()`` if the
+    value is not spelt as ``text``. ``tail``: the text after the name."""
+    closer = arguments.again + ASKED.keys[0] if arguments.again else ""
+    for after in (closer + arguments.after, (closer + arguments.after).strip()):
+        at = tail.find(text + after)
+        if at >= 0:
+            return tail[:at], ""
+    at, after = tail.find(text), closer.strip() or arguments.after.strip()
+    end = tail.find(after, at + len(text))
+    close = tail[at + len(text) : end].strip() if at >= 0 and after and end >= 0 else ""
+    return (tail[:at], close) if close and not re.search(r"\s", close) else ()
 
 
-def _after_key(opener: str, arguments: Arguments) -> str | None:
-    """The mark between the text after an argument's name and its value; None if there is none, or another text."""
-    known = arguments.key_after.strip()
-    return opener.strip().removeprefix(known).strip() or None if opener.strip().startswith(known) else None
-
-
-def _wrap(marks: tuple[str, str], kinds: list[str]) -> Wrap:
-    every = set(kinds) >= set(_OTHERS) - {"integer"}
-    return Wrap(*marks, ("json",) if every else tuple(kind for kind in kinds if kind != "integer"))
-
-
-def _wrapped_strings(asker: Asker, arguments: Arguments, answer: Rendering | None) -> list[Wrap]:
-    """The marks around strings that hold certain characters."""
-    tail = "" if answer is None else answer.wire.partition(ASKED.names[0])[2].partition(ASKED.keys[0])[2]
-    marks = _marks(tail, (SPECIAL,), arguments)
-    if marks is None:
-        return []
-    opener, close, plain = _after_key(marks[0], arguments), marks[1], ""
+def _marked_strings(asker: Asker, arguments: Arguments, answer: Rendering | None) -> tuple[_Form | None, str]:
+    """How strings with certain characters are written, if between marks; and the expression for all others."""
+    opener, close = _string(answer, SPECIAL, arguments) or ("", "")
+    known, marked = arguments.key_after.strip(), ""
+    if not close or not opener.strip().removeprefix(known) or not opener.strip().startswith(known):
+        return None, ""
     for char in re.findall(r"\W", SPECIAL):
         text = f"moss{char}fern"
         one = asker.calling(f"a value with {char!r}", calls=[call_of(0, {ASKED.keys[0]: text})])
-        tail = "" if one is None else one.wire.partition(ASKED.names[0])[2].partition(ASKED.keys[0])[2]
-        if one is not None and _spelt_at(tail, text, arguments) < 0:
-            plain += re.escape(char)
-    return [Wrap(opener, close, ("string",), f"[^{plain}]")] if plain and opener else []
+        if one is not None and "" not in _string(one, text, arguments)[1:]:
+            marked += re.escape(char)
+    return ((arguments.key_before, opener, close), f"[^{marked}]") if marked else (None, "")
+
+
+def _string(answer: Rendering | None, text: str, arguments: Arguments) -> tuple[str, ...]:
+    wire = "" if answer is None else answer.wire
+    return _around_value(wire.partition(ASKED.names[0])[2].partition(ASKED.keys[0])[2], text, arguments)
 
 
 def _escapes(answer: Rendering | None, asked: str) -> tuple[tuple[str, str], ...]:
@@ -244,41 +226,37 @@ def _escapes(answer: Rendering | None, asked: str) -> tuple[tuple[str, str], ...
     return tuple((char, spelling) for char, spelling in found if spelling != char)
 
 
-def _spelt_at(tail: str, text: str, arguments: Arguments) -> int:
-    """Where a value follows its name, if it is spelt so; -1 if not."""
-    closer = arguments.after
-    if arguments.again:
-        closer = arguments.again + ASKED.keys[0] + closer
-    at = tail.find(text + closer)
-    return at if at >= 0 else tail.find(text + closer.strip())
-
-
 def _kinds(
-    arguments: Arguments,
-    forms: dict[str, tuple[str, str, str]],
-    python: bool,
-    escapes: tuple[tuple[str, str], ...],
+    arguments: Arguments, forms: dict[str, _Form], python: bool, marked: _Form | None = None, chars: str = ""
 ) -> Arguments:
-    """The syntax of the values, with the markers for each type if they are not the same for all."""
+    """The syntax of the values, with the markers for each type if they are not the same for all. ``marked``: those of
+    strings with other characters than ``chars``."""
     raw = arguments.syntax if isinstance(arguments.syntax, Raw) else None
     syntax: Syntax = Python() if python else arguments.syntax
     if raw is not None:
-        syntax = replace(raw, python=python, escapes=escapes)
+        syntax = replace(raw, python=python)
     own = (arguments.key_before, arguments.key_after, "")
-    found = set(forms.values())
-    if found <= {own}:
+    others = {kind: form for kind, form in forms.items() if form != own}
+    if not others and marked is None:
         return replace(arguments, syntax=syntax)
     if raw is None:
         raise Refused("calls: an attribute says of what type a value is, and strings are quoted")
-    if own in found:
+    every = bool(others) and len(others) == len(forms)
+    if not every and any(not close for _, _, close in others.values()):
         raise Refused(
             "calls: an attribute says of what type some values are, and is that of strings for others"
         )
-    if forms.get("integer") == forms.get("number"):
-        forms.pop("integer", None)
-    said = {"json": found.pop()} if len(found) == 1 else forms
-    kinds = [Kind(kind, *form) for kind, form in {"string": own, **said}.items()]
-    return replace(arguments, syntax=syntax, kinds=tuple(kinds))
+    if others.get("integer") == others.get("number"):
+        others.pop("integer", None)
+    if every and len(set(others.values())) == 1:
+        others = {"json": next(iter(others.values()))}
+    typed = [Kind(kind, *form) for kind, form in others.items()]
+    typed += [Kind("string", *marked)] if marked is not None else []
+    plain = Kind("string" if every else None, *own, chars=chars)
+    same = [kind for kind in typed if kind.before == plain.before and kind.after.startswith(plain.after)]
+    plain_last = any(kind.after != plain.after for kind in same)  # a mark may seem to begin a plain value
+    kinds = (*typed, plain) if plain_last else (plain, *typed)
+    return replace(arguments, syntax=syntax, kinds=kinds)
 
 
 # nested elements
@@ -302,14 +280,6 @@ def _prefix(tail: str, arguments: Arguments) -> str:
         raise Refused(
             f"calls: an object is written as {tail[:at]!r:.200}, which is neither JSON nor nested elements"
         )
-    around = (
-        arguments.key_before[-len(begin) :],
-        arguments.key_after,
-        arguments.again,
-        arguments.after[:1],
-    )
-    if around != (begin, ">", close, ">"):
-        raise Refused("calls: an argument stands in other tags than the elements that are nested in it")
     if not prefix:
         raise Refused("calls: values are nested elements, and no marker tells their tags from text")
     return prefix

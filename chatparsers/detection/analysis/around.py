@@ -39,8 +39,6 @@ def divide(
             opening = shared if close else beside
         elif prefill.strip() and beside.strip() and prefill.rstrip().endswith(minus(beside, shared).strip()):
             block, opening = minus(beside, shared).strip(), beside
-        elif shared.strip():
-            opening = shared
     elif opening.strip():
         opening = _without_thought(opening, base)
     lead = opening[: len(opening) - len(opening.lstrip())]
@@ -88,7 +86,4 @@ def _without_thought(opening: str, base: Analysis) -> str:
             text = text[at + len(reasoning.close.strip()) :]
             kept = reasoning.close[len(reasoning.close.rstrip()) :]
             text = text[len(kept) :] if kept and text.startswith(kept) else text
-    content = base.content
-    if content.close and content.close in text:
-        text = text.partition(content.close)[2]
     return text

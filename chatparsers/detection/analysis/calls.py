@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .found import Analysis, CallMarkers, Marker, Variant
+from .found import Analysis, CallMarkers, Variant
 from .json_calls import json_calls
 from .named_calls import named_calls
-from .probes import ADDRESSEE, ASKED, CLOSED, Asker
+from .probes import ASKED, Asker
 from .questions import ask_calls, json_with
 
 
-def find_calls(asker: Asker, base: Analysis) -> tuple[Variant, CallMarkers, tuple[Marker, ...]] | None:
+def find_calls(asker: Asker, base: Analysis) -> tuple[Variant, CallMarkers] | None:
     """How calls are written; None if the template shows no calls. Raises `Refused`, which names the open question."""
     asked = ask_calls(asker)
     if asked is None:
@@ -29,28 +29,4 @@ def find_calls(asker: Asker, base: Analysis) -> tuple[Variant, CallMarkers, tupl
         variant, calls = named_calls(asker, asked, base)
     if not calls.parallel:
         calls = replace(calls, separator="")
-    name, given = ASKED.names[0], calls.arguments
-    text = (asked.one.opening + asked.one.wire).replace(ADDRESSEE, name).replace(CLOSED, name)
-    markers = tuple(
-        Marker(use, marker, asked.one.what, text, text.rfind(marker.strip()))
-        for use, marker in (
-            ("calls, opened by", calls.section[0]),
-            ("a call, begun by", calls.before.replace(ADDRESSEE, name)),
-            ("id, followed by", calls.id_after),
-            ("name, followed by", calls.name_after),
-            ("argument's name, begun by", given.key_before),
-            ("argument's name, followed by", given.key_after),
-            *(
-                (f"value of type {kind.type}, begun by", kind.before + "…" + kind.after)
-                for kind in given.kinds
-            ),
-            ("argument's value, then its name again, begun by", given.again),
-            *((f"in names, {char!r} is spelt", spelling) for char, spelling in given.escapes),
-            *((f"in values, {char!r} is spelt", spelling) for char, spelling in given.value_escapes),
-            ("argument's value, followed by", given.after),
-            ("a call, ended by", calls.after.replace(CLOSED, name)),
-            ("calls, closed by", calls.section[1]),
-        )
-        if marker.strip()
-    )
-    return variant, calls, markers
+    return variant, calls

@@ -1,14 +1,16 @@
-"""The results of an analysis: every marker with the rendering from which it was cut, and the open questions."""
+"""The results of an analysis: every marker, and the open questions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
-from ...core import Json, Raw
+from ...core import Json
 from ...core.shown import Shown
 from ...values import Syntax
 from ..limits import Limit
+from .probes import ADDRESSEE, ASKED, CLOSED
 
 Variant = Literal[
     "json-native",
@@ -33,27 +35,10 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Marker:
-    """A text of the wire: its purpose, and the rendering that shows it at position ``at`` (-1 if it was put together
-    from several renderings). ``what`` is the question, ``text`` the rendering."""
-
-    use: str
-    marker: str
-    what: str
-    text: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
 class ReasoningMarkers:
-    """The markers around reasoning.
+    """The markers around reasoning. ``left_open``: a call may follow reasoning that is not closed. ``bare_close``:
+    without a thought, only the closer is written."""
 
-    ``mode``: ``optional`` (the model opens it), ``forced open`` (the prompt opens it), ``implicit`` (only the closer is
-    written). ``left_open``: a call may follow reasoning that is not closed. ``bare_close``: without a thought, only the
-    closer is written.
-    """
-
-    mode: Literal["optional", "forced open", "implicit"]
     open: str
     close: str
     left_open: bool = False
@@ -73,26 +58,14 @@ class ContentMarkers:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The markers of an argument whose value has this JSON type: ``before`` KEY ``after`` VALUE ``close``. The type
-    ``json`` is any type but a string."""
+    """How an argument is written whose value has this JSON type: ``before`` KEY ``after`` VALUE ``close``. The type
+    ``json`` is any type but a string, None is any. ``chars``: a regular expression for one character of a string that
+    is written so, if strings with other characters are written in another way."""
 
-    type: str
+    type: str | None
     before: str
     after: str
     close: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Wrap:
-    """The marks between which values stand that are not written plainly: ``open`` VALUE ``close``.
-
-    ``types``: the JSON types of these values; ``json`` is any type but a string. ``chars``: a regular expression for
-    one character of a string that is written plainly, if only strings with other characters are between the marks.
-    """
-
-    open: str
-    close: str
-    types: tuple[str, ...]
     chars: str = ""
 
 
@@ -104,7 +77,7 @@ class Arguments:
     Otherwise each argument is ``key_before`` KEY ``key_after`` VALUE ``after``, with ``separator`` between two
     arguments. ``again``: the text between a value and the argument's name, if the closer names the argument once more;
     ``after`` follows that name. ``escapes``: the characters that a name spells in another way, each with its spelling.
-    ``kinds``: the markers for each type, if an attribute names the value's type. ``wraps``: marks around some values.
+    ``kinds``: the markers for each type, if an attribute names the value's type, or if some values are between marks.
     """
 
     syntax: Syntax = field(default_factory=Json)
@@ -116,17 +89,6 @@ class Arguments:
     separator: str = ""
     escapes: tuple[tuple[str, str], ...] = ()
     kinds: tuple[Kind, ...] = ()
-    wraps: tuple[Wrap, ...] = ()
-
-    @property
-    def value_escapes(self) -> tuple[tuple[str, str], ...]:
-        """The characters that a string spells in another way, each with its spelling."""
-        return self.syntax.escapes if isinstance(self.syntax, Raw) else ()
-
-    @property
-    def prints_python(self) -> bool:
-        """Whether raw values other than strings are spelt as Python prints them."""
-        return isinstance(self.syntax, Raw) and self.syntax.python
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +143,10 @@ class Analysis(Shown):
 
     ``variant``: the kind of format in one word. ``header``: the role header that the prompt writes. ``block``: the text
     that opens a further block of the turn, if the prompt opens the first. ``end``: the template's text after an answer,
-    unchanged; ``stops`` end the turn. ``refused``: the
-    questions that stayed open, a line each. ``markers``: each marker with the rendering that shows it. ``confidence``:
-    the share of the turns read back exactly in the proof, from 0 to 1, among those of a template that writes messages
-    of all kinds (reasoning, several calls, text beside them). ``null_content``: whether the template writes a call with
-    the content null as one with empty content; None if it shows no call. ``preserved_tokens``: the markers that a
-    detokenizer must not drop. ``limits``: what the proof does not hold for; all else is proved.
-    ``sep``: a marker that ends messages and also opens calls, so it is no stop.
+    unchanged; ``stops`` end the turn. ``refused``: the questions that stayed open, a line each. ``confidence``: the
+    share of the turns read back exactly in the proof, from 0 to 1, among those of a template that writes messages of
+    all kinds (reasoning, several calls, text beside them). ``limits``: what the proof does not hold for; all else is
+    proved. ``sep``: a marker that ends messages and also opens calls, so it is no stop.
     """
 
     variant: Variant
@@ -198,10 +157,7 @@ class Analysis(Shown):
     block: str = ""
     stops: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
-    markers: tuple[Marker, ...] = ()
     confidence: float = 0.0
-    null_content: bool | None = None
-    preserved_tokens: tuple[str, ...] = ()
     limits: tuple[Limit, ...] = ()
     sep: str = ""
     end: str = ""
@@ -215,3 +171,25 @@ class Analysis(Shown):
     def parallel(self) -> bool:
         """Whether a turn may have several calls."""
         return self.calls is not None and self.calls.parallel
+
+    def markers(self) -> Iterator[tuple[str, str]]:
+        """Each text of the markup, and which it is."""
+        arguments = None if self.calls is None else self.calls.arguments
+        parts = {
+            "reasoning": self.reasoning,
+            "content": self.content,
+            "calls": self.calls,
+            "arguments": arguments,
+        }
+        for part, record in parts.items():
+            for each in fields(record) if record is not None else ():
+                value = getattr(record, each.name)
+                for text in value if isinstance(value, tuple) else (value,):
+                    if isinstance(text, str) and text.strip() and each.name not in _NO_MARKERS:
+                        shown = text.replace(ADDRESSEE, ASKED.names[0]).replace(CLOSED, ASKED.names[0])
+                        yield f"{part}, {each.name.replace('_', ' ')}", shown
+        if self.end.strip():
+            yield "end of turn", self.end.strip()
+
+
+_NO_MARKERS = frozenset({"nested", "id_form"})

@@ -54,11 +54,10 @@ class Definition:
             body = (lead if calls is not None and calls.led else p.reads("", lead)) + body
         if reasoning is None:
             return body
-        always = reasoning.mode == "implicit"
         if reasoning.left_open and reasoning.bare_close and content is None:
             return self._sections(m, reasoning, section)
         opener, closer = _markers(m, reasoning)
-        think = p.think(opener, closer, always=always, optional=reasoning.left_open) + body
+        think = p.think(opener, closer, optional=reasoning.left_open) + body
         return p.reads("", p.optional(m.marker(reasoning.close))) + think if reasoning.bare_close else think
 
     def _sections(self, m: Markup, reasoning: ReasoningMarkers, section: Node | None) -> Node:
@@ -71,7 +70,7 @@ class Definition:
         """A turn of blocks, each with its own header; the prompt has written the beginning of the first."""
         p = m.p
         assert self.reasoning is not None
-        begin = _begin(m, self.block)
+        begin = p.expected(m.literal(self.block))  # it may be missing before the first block
         before, _, after = self.reasoning.close.partition(self.reasoning.close.strip())
         closer = p.trim(before) + m.literal(self.reasoning.close.strip()) + p.trim(after)
         thought = p.span(begin + _opener(m, self.reasoning.open), closer)
@@ -85,11 +84,6 @@ class Definition:
         content = p.span(role + opener, ended, optional=not self.content.close)
         body = p.body(section, reasoning=thought, content=content)
         return p.reads("", p.trim(self.content.open)) + body if bare else body
-
-
-def _begin(m: Markup, block: str) -> Node:
-    """The opener of a block. It may be missing before the first block."""
-    return m.p.expected(m.literal(block))
 
 
 def _opener(m: Markup, text: str) -> Node:

@@ -9,7 +9,7 @@ from typing import Any
 from ...core import Argument, Elements, Json, Node, Python, Raw, Tool
 from ...core.definition.idioms import NAME_CHARS
 from ...templates.probe.differences import is_marker, units
-from .found import Arguments, CallMarkers
+from .found import Arguments, CallMarkers, Kind
 from .markup import Markup
 from .probes import ADDRESSEE, CLOSED
 
@@ -262,45 +262,24 @@ def _raw_argument(m: Markup, calls: CallMarkers, raw: Raw, arg: Argument) -> Nod
     p, given = m.p, calls.arguments
     closer = _closer(m, given, arg)
     begun, name_end = given.key_before.strip(), given.key_after.lstrip()
-    if begun[:1] in ("<", "[") and name_end and not (given.kinds or given.wraps or given.again):
+    if begun[:1] in ("<", "[") and name_end and not (given.kinds or given.again):
         space = given.after[len(given.after.rstrip()) :]
         ends = dict.fromkeys((name_end, "".join(name_end.split()), name_end.split()[0]))
         raw = replace(raw, named=tuple((space + begun, end) for end in ends))  # models leave the closer out
         again = _closer(m, given, arg)  # not the same node, for which the source would have a name
         closer = p.reads(closer, again, p.space() + p.peek(m.literal(begun)))
 
-    def value(key_after: str, type: str | None, close: str = "") -> Node:
-        pad = key_after[len(key_after.rstrip()) :]
-        plain: Node = p.value(arg, replace(raw, type=type, until=close or raw.until)) + close
-        if given.wraps:
-            plain = _wrapped(m, given, raw, arg)
-        return m.lenient(key_after.rstrip()) + p.trim(pad) + plain
+    def value(kind: Kind) -> Node:
+        pad = kind.after[len(kind.after.rstrip()) :]
+        spelt = replace(raw, type=kind.type, until=kind.close or raw.until, chars=kind.chars or raw.chars)
+        return m.lenient(kind.after.rstrip()) + p.trim(pad) + p.value(arg, spelt) + kind.close
 
-    if not given.kinds:
-        return _key(m, given.key_before, calls, arg) + value(given.key_after, None) + closer
-    if {kind.before for kind in given.kinds} == {given.key_before}:
-        values = p.choice(*(value(kind.after, kind.type, kind.close) for kind in given.kinds))
-        return _key(m, given.key_before, calls, arg) + values + closer
-    typed = [
-        _key(m, kind.before, calls, arg) + value(kind.after, kind.type, kind.close) for kind in given.kinds
-    ]
-    return p.choice(*typed) + closer
-
-
-def _wrapped(m: Markup, given: Arguments, raw: Raw, arg: Argument) -> Node:
-    """A value that may be between marks: those of its type, or of a string with characters of its own."""
-    p = m.p
-    options, plain = [], raw
-    for wrap in given.wraps:
-        inside = replace(raw, until=wrap.close)
-        for type in wrap.types:
-            value: Node = p.value(arg, replace(inside, type=type))
-            options.append(p.literal(wrap.open) + value + p.literal(wrap.close))
-        if wrap.chars:
-            plain = replace(plain, chars=wrap.chars)
-        elif wrap.types == ("json",):
-            plain = replace(plain, type="string")
-    return p.choice(*options, p.value(arg, plain))
+    kinds = given.kinds or (Kind(None, given.key_before, given.key_after),)
+    if len({kind.before for kind in kinds}) == 1:
+        values = [value(kind) for kind in kinds]
+        one = p.choice(*values) if given.kinds else values[0]
+        return _key(m, given.key_before, calls, arg) + one + closer
+    return p.choice(*(_key(m, kind.before, calls, arg) + value(kind) for kind in kinds)) + closer
 
 
 def _closer(m: Markup, given: Arguments, arg: Argument) -> Node:

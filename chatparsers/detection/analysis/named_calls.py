@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import replace
 
 from ...core import Elements, Gemma
@@ -13,7 +12,7 @@ from .around import divide
 from .found import Analysis, Arguments, CallMarkers, Refused, Variant
 from .json_calls import form_of_id
 from .probes import ASKED, Asker
-from .questions import DECODER, Asked, Span
+from .questions import Asked, Span, json_spans
 
 
 def named_calls(asker: Asker, asked: Asked, base: Analysis) -> tuple[Variant, CallMarkers]:
@@ -76,12 +75,7 @@ def _between_objects(asked: Asked) -> str | None:
 
 def _object(text: str) -> Span | None:
     """The arguments of the first call as a JSON object, also within other brackets (``<![CDATA[{…}]]>``)."""
-    for found in re.finditer(r"\{", text):
-        with suppress(ValueError, RecursionError):
-            value, end = DECODER.raw_decode(text, found.start())
-            if value == {ASKED.keys[0]: ASKED.texts[0]}:
-                return Span(found.start(), end, value)
-    return None
+    return next((span for span in json_spans(text) if span.value == {ASKED.keys[0]: ASKED.texts[0]}), None)
 
 
 def _identified(asked: Asked, calls: CallMarkers, between: str | None) -> tuple[CallMarkers, str | None]:

@@ -185,16 +185,15 @@ class Asker:
         found = self.ask(what, **question)
         return None if found is None else found.masked(self.closed)
 
-    def takes_null(self, calls: Sequence[Call]) -> bool:
-        """Whether a call with the content null is written as the same call with empty content."""
-        empty = self.ask("a call", calls=calls)
-        null = self._ask("a call, its content null", None, "", tuple(calls), tools_for(calls), None)
-        return empty is not None and null is not None and empty.wire == null.wire
+    @property
+    def answers(self) -> tuple[Rendering, ...]:
+        """All answers so far."""
+        return tuple(answer for answer in self.asked.values() if answer is not None)
 
     def _ask(
         self,
         what: str,
-        content: str | None,
+        content: str,
         reasoning: str,
         calls: tuple[Call, ...],
         tools: list[dict[str, Any]] | None,
@@ -229,7 +228,7 @@ class Asker:
             said = wire[: closed + len(self.after)]
             wire = wire[len(said) :].lstrip()
             opening += said
-        return Rendering(what, content or "", reasoning, calls, tools, thinking, opening, wire)
+        return Rendering(what, content, reasoning, calls, tools, thinking, opening, wire)
 
     def opening(self, thinking: bool | None) -> str | None:
         """The generation prompt after a user's message; None if the template refuses."""
@@ -255,8 +254,8 @@ class Asker:
         """
         found = [text for thinking in (None, True, False) if (text := self.opening(thinking)) is not None]
         header = shared_start(*found) if found else ""
-        for answer in self.asked.values():
-            shared = "" if answer is None else shared_start(header, answer.opening)
+        for answer in self.answers:
+            shared = shared_start(header, answer.opening)
             header = shared if shared.strip() else header
         user = self.user_turn()
         return header if user is None else _like(header, user)

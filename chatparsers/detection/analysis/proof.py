@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ...core import Raw
 from ...core.format import Format
 from ...templates.probe.edges import opening
 from ..limits import Limit
@@ -54,11 +55,10 @@ def prove(asker: Asker, analysis: Analysis, format: Format) -> tuple[Analysis, i
     held_back = {call.name for answer in answers for call in answer.calls} & set(HELD_BACK.names)
     if analysis.calls is not None and not (held_back and any(answer.calls for answer in proved)):
         raise Refused("no call is shown by which it could be proved")
-    everything = _Shown(True, True, True, True, _escaped(analysis))
-    share = len(proved) / (2 * len(list(_questions(ASKED, everything))))
+    every = [needs for needs, _ in _questions(ASKED) if needs != {"calls", "escaped"} or _escaped(analysis)]
+    share = len(proved) / (2 * len(every))
     known = (*analysis.limits, *limits.values())
-    kept = tuple(format.preserved_tokens)
-    return replace(analysis, confidence=round(share, 2), preserved_tokens=kept, limits=known), len(proved)
+    return replace(analysis, confidence=round(share, 2), limits=known), len(proved)
 
 
 def _limits(
@@ -129,63 +129,53 @@ def _type_of(value: object) -> str:
     return "number" if isinstance(value, (int, float)) else "object" if isinstance(value, dict) else "array"
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """The kinds of messages that a template writes. ``escaped``: names of arguments with escaped characters."""
-
-    reasoning: bool
-    calls: bool
-    several: bool
-    beside: bool
-    escaped: bool
-
-
 def _escaped(analysis: Analysis) -> bool:
     return analysis.calls is not None and bool(analysis.calls.arguments.escapes)
 
 
 def _answers(asker: Asker, analysis: Analysis) -> Iterator[Rendering]:
     """The turns of all questions, as far as the template writes all that was asked for."""
-    beside = asker.template.can.content_beside_calls
-    reasoning = analysis.reasoning is not None
-    shown = _Shown(reasoning, analysis.tools, analysis.parallel, beside, _escaped(analysis))
+    shows = {
+        "reasoning": analysis.reasoning is not None,
+        "calls": analysis.tools,
+        "several": analysis.parallel,
+        "beside": asker.template.can.content_beside_calls,
+        "escaped": _escaped(analysis),
+    }
     for words in (ASKED, HELD_BACK):
-        for question in _questions(words, shown):
-            answer = asker.ask(**question)
+        for needs, question in _questions(words):
+            answer = asker.ask(**question) if all(shows[need] for need in needs) else None
             if answer is not None and _expressed(answer, analysis.stops):
                 yield answer
 
 
-def _questions(words: Words, shown: _Shown) -> Iterator[dict[str, Any]]:
+def _questions(words: Words) -> Iterator[tuple[set[str], dict[str, Any]]]:
+    """All questions, each with what the template must show for it: reasoning, calls, several calls, text beside calls,
+    names of arguments with escaped characters."""
     for thinking in (None, True, False):
-        yield {"what": "an answer", "content": words.content, "thinking": thinking}
+        yield set(), {"what": "an answer", "content": words.content, "thinking": thinking}
     one = Call(words.names[0], {words.keys[0]: words.texts[0]}, words.ids[0])
-    yield {"what": "an answer, with tools", "content": words.content, "offered": (one,)}
+    yield set(), {"what": "an answer, with tools", "content": words.content, "offered": (one,)}
     thought = {"reasoning": words.reasoning, "thinking": True}
-    if shown.reasoning:
-        yield {"what": "an answer after reasoning", "content": words.content, **thought}
-        yield {"what": "an answer after reasoning", "content": words.content, **thought, "thinking": None}
-    if not shown.calls:
-        return
+    after = {"what": "an answer after reasoning", "content": words.content, **thought}
+    yield {"reasoning"}, after
+    yield {"reasoning"}, {**after, "thinking": None}
     none = Call(words.names[1], {}, words.ids[1])
     mixed = {words.keys[1]: words.texts[1], words.keys[0]: words.texts[2], words.keys[2]: words.number}
     many = Call(words.names[2], mixed, words.ids[2])
-    yield {"what": "a call", "calls": (one,)}
-    yield {"what": "a call without arguments", "calls": (none,)}
-    yield {"what": "a call with three arguments", "calls": (many,)}
-    yield {"what": "a call with values of all types", "calls": (Call(words.names[0], _VALUES, words.ids[0]),)}
-    if shown.escaped:
-        named = Call(words.names[0], {SPECIAL_NAME: words.texts[0]}, words.ids[0])
-        yield {"what": "a call with special characters in a name", "calls": (named,)}
-    if shown.several:
-        yield {"what": "two calls", "calls": (one, many)}
-        yield {"what": "three calls", "calls": (one, none, many)}
-    if shown.beside:
-        yield {"what": "text beside a call", "content": words.content, "calls": (one,)}
-    if shown.reasoning:
-        yield {"what": "a call after reasoning", "calls": (one,), **thought}
-        if shown.beside:
-            yield {"what": "all three", "content": words.content, "calls": (one,), **thought}
+    typed = Call(words.names[0], _VALUES, words.ids[0])
+    named = Call(words.names[0], {SPECIAL_NAME: words.texts[0]}, words.ids[0])
+    beside = {"content": words.content, "calls": (one,)}
+    yield {"calls"}, {"what": "a call", "calls": (one,)}
+    yield {"calls"}, {"what": "a call without arguments", "calls": (none,)}
+    yield {"calls"}, {"what": "a call with three arguments", "calls": (many,)}
+    yield {"calls"}, {"what": "a call with values of all types", "calls": (typed,)}
+    yield {"calls", "escaped"}, {"what": "a call with special characters in a name", "calls": (named,)}
+    yield {"calls", "several"}, {"what": "two calls", "calls": (one, many)}
+    yield {"calls", "several"}, {"what": "three calls", "calls": (one, none, many)}
+    yield {"calls", "beside"}, {"what": "text beside a call", **beside}
+    yield {"calls", "reasoning"}, {"what": "a call after reasoning", "calls": (one,), **thought}
+    yield {"calls", "beside", "reasoning"}, {"what": "all three", **beside, **thought}
 
 
 _VALUES: dict[str, Any] = {
@@ -263,9 +253,9 @@ def _read(answer: Rendering, analysis: Analysis, format: Format) -> None:
 def _as_python(answer: Rendering, analysis: Analysis) -> bool:
     """Whether the template may have printed an object or array as Python does: the parser mends it, the grammar writes
     JSON."""
+    syntax = None if analysis.calls is None else analysis.calls.arguments.syntax
     values = [value for call in answer.calls for value in call.arguments.values()]
-    python = analysis.calls is not None and analysis.calls.arguments.prints_python
-    return python and any(isinstance(value, (dict, list)) for value in values)
+    return isinstance(syntax, Raw) and syntax.python and any(isinstance(v, (dict, list)) for v in values)
 
 
 def _generated(wire: str, analysis: Analysis) -> set[str]:

@@ -29,10 +29,8 @@ class Asked:
     """The turns with calls from which everything is found. A turn is None if the template does not show it."""
 
     one: Rendering
-    none: Rendering | None
     more: Rendering | None
     two: Rendering | None
-    three: Rendering | None
     beside: Rendering | None
 
 
@@ -45,7 +43,7 @@ def ask_calls(asker: Asker) -> Asked | None:
     if first is None:
         return None
     asker.closed = CLOSED in first.masked().wire
-    several = [call_of(number, {ASKED.keys[0]: ASKED.texts[number]}) for number in range(3)]
+    several = [call_of(number, {ASKED.keys[0]: ASKED.texts[number]}) for number in range(2)]
     both = {ASKED.keys[0]: ASKED.texts[0], ASKED.keys[1]: ASKED.texts[1]}
 
     def shown(what: str, **question: Any) -> Rendering | None:
@@ -59,14 +57,11 @@ def ask_calls(asker: Asker) -> Asked | None:
     one = shown("a call", calls=one_call())
     if one is None:
         raise Refused("calls: the value of an argument is not in the rendering, or not once")
-    none = asker.shown("a call without arguments", calls=[call_of(0, {})])
     beside = asker.template.can.content_beside_calls
     return Asked(
         one,
-        None if none is None else none.masked(asker.closed),
         shown("a call with two arguments", calls=[call_of(0, both)]),
-        shown("two calls", calls=several[:2]),
-        shown("three calls", calls=several),
+        shown("two calls", calls=several),
         shown("text beside a call", content=ASKED.content, calls=one_call()) if beside else None,
     )
 

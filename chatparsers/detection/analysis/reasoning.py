@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ...templates.probe.differences import is_marker, shared_end, shared_start, units
 from ..limits import Limit
-from .found import Analysis, ContentMarkers, Marker, ReasoningMarkers, Refused
+from .found import Analysis, ContentMarkers, ReasoningMarkers, Refused
 from .probes import ASKED, Asker, Call, Rendering
 
 _THINKING = (None, True, False)
@@ -61,14 +61,13 @@ def without_calls(asker: Asker) -> Analysis:
         thoughts, refused = [], ["reasoning: it stands after the answer's text"]
     calling = asker.shown("a call", calls=one_call())
     header = asker.header()
-    seen: list[Marker] = []
     befores = [turn_of(answer, header).partition(ASKED.content)[0] for answer in answers]
     after = answers[0].wire.partition(ASKED.content)[2]
     end = _end(after, calling, asker.user_turn())
     close = after[: len(after) - len(end)].rstrip() if end else ""
     if not close:
         end = after
-    opener, closers, between = _around(thoughts, header, seen)
+    opener, closers, between = _around(thoughts, header)
     openings = ((thinking, asker.opening(thinking)) for thinking in _THINKING)
     prompts = {thinking: text for thinking, text in openings if text is not None}
     usual = prompts.get(None, "").strip()
@@ -79,19 +78,12 @@ def without_calls(asker: Asker) -> Analysis:
     content, block = _content(texts, close, prompts.get(None, ""))
     if thoughts and thoughts[0].content and not content.open:
         content = _beside_reasoning(thoughts[0], end, between, closers) or content
-    if content.open or content.close:
-        seen.append(_marker("content", content.open, answers[0]))
     reasoning = _reasoning(texts, thoughts, content, block, refused)
     if reasoning is not None and block and not content.close:
         # In a turn of blocks, one marker may close each block, also the last one before the end.
         close, _, rest = end.strip().partition(reasoning.close.strip())
         if not close and rest:
             content, end = replace(content, close=reasoning.close.strip()), rest
-    if reasoning is not None and not opener.strip():
-        what = "the generation prompt"
-        seen.append(Marker("reasoning, opened by", reasoning.open, what, prompts.get(True, ""), -1))
-    if end.strip():
-        seen.append(_marker("end of turn", end.strip(), answers[0]))
     limits: list[Limit] = []
     if reasoning is None:  # what is shown of it is read as content
         limits, refused = [Limit("reasoning", line.partition(": ")[2]) for line in refused], []
@@ -102,9 +94,8 @@ def without_calls(asker: Asker) -> Analysis:
         content,
         block=block,
         end=end,
-        stops=stops_of(end, [answer.wire for answer in asker.asked.values() if answer is not None]),
+        stops=stops_of(end, [answer.wire for answer in asker.answers]),
         refused=tuple(refused),
-        markers=tuple(seen),
         limits=tuple(limits),
     )
 
@@ -161,22 +152,15 @@ def _end(after: str, calling: Rendering | None, user: tuple[str, str] | None) ->
     return after
 
 
-def _marker(use: str, marker: str, answer: Rendering) -> Marker:
-    text = answer.opening + answer.wire
-    return Marker(use, marker, answer.what, text, text.find(marker) if marker else -1)
-
-
-def _around(thoughts: list[Rendering], header: str, seen: list[Marker]) -> tuple[str, list[str], str]:
+def _around(thoughts: list[Rendering], header: str) -> tuple[str, list[str], str]:
     """The texts before reasoning; after it, at the end or before a call; and between it and content."""
     opener, closers, between = "", [], ""
     for answer in thoughts:
         before, _, after = turn_of(answer, header).partition(ASKED.reasoning)
         if answer is thoughts[0]:
             opener = before
-            seen.append(_marker("reasoning, opened by", before, answer))
         if answer.content:
             between = after.partition(ASKED.content)[0]
-            seen.append(_marker("reasoning, closed by", between, answer))
         else:
             closers.append(after)
     return opener, closers, between
@@ -232,7 +216,7 @@ def _reasoning(
     texts: _Texts, thoughts: list[Rendering], content: ContentMarkers, block: str, refused: list[str]
 ) -> ReasoningMarkers | None:
     """The markers of reasoning, from the renderings that show it, or from the prompts with thinking on and off."""
-    header, befores, opener, closers, between, tails = texts
+    _, befores, opener, closers, between, tails = texts
     if thoughts:
         close = between
         wrapped = block + content.open
@@ -249,17 +233,9 @@ def _reasoning(
             for answer in thoughts
         )
         if opener.strip():
-            in_prompt = any(opener.strip() in answer.opening[len(header) :] for answer in thoughts)
-            mode: Literal["forced open", "optional"] = "forced open" if in_prompt else "optional"
-            return ReasoningMarkers(mode, opener, close, left_open=left_open, bare_close=bare)
-        guess = _opening_of(close)
-        if not guess:
-            refused.append(f"reasoning: nothing opens it, and {close!r} is not the closing form of a tag")
-            return None
-        if not all(close.strip() in before for before in befores):
-            refused.append(f"reasoning: nothing opens it, and not every answer has {close!r}")
-            return None
-        return ReasoningMarkers("implicit", guess, close)
+            return ReasoningMarkers(opener, close, left_open=left_open, bare_close=bare)
+        refused.append(f"reasoning: nothing opens it, and {close!r} closes it")
+        return None
     return _from_prompts(tails, befores, content, refused)
 
 
@@ -276,13 +252,6 @@ def _closer(opener: str, closers: list[str], texts: list[str], content: ContentM
 
 
 _TAG = re.compile(r"(?P<open>[<\[]\|?)(?P<name>[^<>\[\]/|\s]+)(?P<close>\|?[>\]])")
-_CLOSING = re.compile(r"(?P<open>[<\[]\|?)/(?P<name>[^<>\[\]/|\s]+)(?P<close>\|?[>\]])")
-
-
-def _opening_of(close: str) -> str:
-    """The opening tag for a closing tag; ``""`` if the text is not a closing tag."""
-    found = _CLOSING.fullmatch(close.strip())
-    return f"{found['open']}{found['name']}{found['close']}" if found else ""
 
 
 def _from_prompts(
@@ -297,7 +266,7 @@ def _from_prompts(
             if text.strip().startswith(on.strip()) and len(text.strip()) > len(on.strip()):
                 close = text.strip()[len(on.strip()) :]
                 bare = any(other.strip() == close.strip() for other in (*tails.values(), *befores))
-                return ReasoningMarkers("forced open", on, close, bare_close=bare)
+                return ReasoningMarkers(on, close, bare_close=bare)
     last = units(on.strip())[-1]
     tag = _TAG.fullmatch(last)
     if tag is not None and last == on.strip():
@@ -306,5 +275,5 @@ def _from_prompts(
         refused.append(f"reasoning: no rendering shows what closes {last}: taken to be {close}")
         if on.endswith("\n"):  # who opens with a line break closes with one, and leaves a line free
             close = f"\n{close}\n\n"
-        return ReasoningMarkers("forced open", on, close, bare_close=bare)
+        return ReasoningMarkers(on, close, bare_close=bare)
     return None

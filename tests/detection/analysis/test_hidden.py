@@ -210,8 +210,6 @@ def test_confidence_is_the_share_of_the_proof_that_is_shown(own: Callable[[str],
     assert whole is not None and single is not None and no_calls is not None
     assert (whole.confidence, single.confidence, no_calls.confidence) == (1.0, 0.87, 0.27)
     assert (whole.parallel, single.parallel, single.tools, no_calls.tools) == (True, False, True, False)
-    assert no_calls.null_content is None and single.null_content is True
-    assert whole.preserved_tokens == ("<think>", "</think>", "<tool_call>", "</tool_call>")
 
 
 def test_an_answer_that_is_not_shown(own: Callable[[str], Template]) -> None:
