@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..errors import TemplateError
+from ..kept import Kept
 from .code import Code
 from .jinja.limits import Limits, limited
 from .jinja.traced import tracing
@@ -35,8 +36,7 @@ class Probed:
         self.limits = limits
         self.clock = datetime.combine(datetime.now(), time()).strftime
         self._code = code
-        self._found: dict[bytes, Trace | TemplateError] = {}
-        self._characters = 0
+        self._found: Kept[Trace | TemplateError] = Kept(_KEPT, largest=_KEPT)
 
     @limited
     def trace(
@@ -68,10 +68,8 @@ class Probed:
                 found = self._trace(messages, wants, tools, generate, given, rewrite)
             except TemplateError as error:
                 found = TemplateError(str(error))
-            if self._characters > _KEPT:
-                self._found, self._characters = {}, 0
-            self._found[key] = found
-            self._characters += len(key) + len(found.text if isinstance(found, Trace) else str(found))
+            size = len(found.text if isinstance(found, Trace) else str(found))
+            self._found.add(key, found, len(key) + size)
         if isinstance(found, TemplateError):
             raise TemplateError(str(found))
         return found

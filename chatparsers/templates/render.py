@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.format import Format
 from ..errors import TemplateError
-from ..kept import cached, cached_method
+from ..kept import Kept, cached, cached_method
 from .code import Code
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
@@ -63,7 +63,7 @@ class Template:
         self._probed = Probed(self._code, name, limits)
         self.can = Prober(self._probed, lambda: self.variables)
         """What `probe` tells, each fact found at its first use."""
-        self._tails: dict[bytes, tuple[str, str] | None] = {}
+        self._tails: Kept[tuple[tuple[str, str] | None]] = Kept(64)
 
     def __repr__(self) -> str:
         return f"Template({self.name!r}, {len(self.source)} characters)"
@@ -205,11 +205,11 @@ class Template:
             key = marshal.dumps((role, tools, sorted(variables.items()) if variables else ()), 2)
         except (TypeError, ValueError):  # no plain data
             return self._tail(role, tools, variables)
-        if key not in self._tails:
-            if len(self._tails) >= 64:  # a caller may send ever new variables
-                self._tails.clear()
-            self._tails[key] = self._tail(role, tools, variables)
-        return self._tails[key]
+        known = self._tails.get(key)
+        if known is None:
+            known = (self._tail(role, tools, variables),)
+            self._tails.add(key, known, 1)
+        return known[0]
 
     def _tail(self, role: str, tools: bool, variables: Mapping[str, Any]) -> tuple[str, str] | None:
         history, shown = ending_in(role), TOOLS if tools else None

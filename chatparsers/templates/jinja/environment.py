@@ -16,6 +16,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...kept import kept
 from .limits import current
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def compile_source(source: str) -> jinja2.Template:
     if len(source) > most:
         raise TemplateSyntaxError(f"the template has {len(source):,} characters, more than {most:,}", 1)
     try:
-        return _compiled(source) if len(source) <= _KEPT else environment().from_string(source)
+        return _compiled(source)
     except TemplateSyntaxError:
         raise
     except RecursionError as error:
@@ -65,7 +66,7 @@ def compile_source(source: str) -> jinja2.Template:
         raise TemplateSyntaxError(f"the template cannot be compiled: {error}", 1) from error
 
 
-@lru_cache(maxsize=64)
+@kept(64, _KEPT)
 def _compiled(source: str) -> jinja2.Template:
     return environment().from_string(source)
 

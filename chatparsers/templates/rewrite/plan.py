@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from ...core.format import Format
 from ...errors import ChatParsersError
-from ...kept import cached, cached_method
+from ...kept import Kept, cached, cached_method
 from ..probe.capabilities import PRINTED, shows, shows_call
 from ..probe.edges import opening
 from ..probe.stand_ins import (
@@ -106,8 +106,7 @@ class Planner:
         self._syntax = syntax
         self._tools_as = tools_as
         self._calls_known = calls_known
-        self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
-        self._kinds = 0  # in the outlines of the plans
+        self._plans: Kept[Plan] = Kept(_KEPT, largest=_KEPT)
 
     def plan(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
         """The plan for conversations of this outline, made only of ``allowed`` polyfills."""
@@ -115,11 +114,7 @@ class Planner:
         found = self._plans.get(key)
         if found is None:
             found = self._find(shape, tools, allowed)
-            size = len(shape) + 8 * (1 + len(found.out))
-            self._kinds += size
-            if self._kinds > _KEPT:
-                self._plans, self._kinds = {}, size
-            self._plans[key] = found
+            self._plans.add(key, found, len(shape) + 8 * (1 + len(found.out)))
         return found
 
     def _find(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
