@@ -56,15 +56,14 @@ def stand_in(
     new: Sequence[Mapping[str, Any]],
     *,
     system: bool,
-    generate: bool = True,
 ) -> Delta | None:
-    """The delta between ``answer`` and the answer to ``new``, from a short conversation; None if it shows none."""
+    """The delta between ``answer`` and the answer to ``new``, from a short conversation; None if it shows none.
+    ``system``: whether a system's message begins it."""
     lead: list[Mapping[str, Any]] = [{"role": "system", "content": _QUESTION}] if system else []
     lead += ({"role": "user", "content": _QUESTION}, _like(answer))
     messages, index = [*lead, *new], len(lead) - 1
-    options = {"add_generation_prompt": generate, "continue_final_message": False}
     try:
-        shown = request.traced(messages, since=index, **options)
+        shown = request.traced(messages, since=index)
     except ChatParsersError:
         return None
     trace, around = shown.trace, request.around(shown.turn.polyfills)

@@ -129,10 +129,10 @@ class Line(NamedTuple):
 
     def _verdict(self, new: Messages, kind: HistoryKind, changed: bool) -> Verdict:
         """What becomes of the line if these messages follow. ``kind``: of the history with them."""
-        generate = bool(self.request.options.get("add_generation_prompt", True))
+        generates = self.request.options.get("add_generation_prompt", True)
         system = any(message.get("role") in ("system", "developer") for message in self.messages[:1])
-        delta = stand_in(self.request, self.messages[-1], new, system=system, generate=generate)
-        proved, key = self.request.found, ("step", self.kind, kind, generate)
+        delta = stand_in(self.request, self.messages[-1], new, system=system)
+        proved, key = self.request.found, ("step", self.kind, kind, bool(generates))
         status = proved.get(key)
         if delta is not None and not changed:
             if status == "kept":
