@@ -104,16 +104,17 @@ class Request:
         self.options = dict(options)
         self.tools = read_tools(self.options.get("tools"))
         """The tools, which are read once."""
-        if self.options.get("tools") is not None:
-            self.options["tools"] = self.tools.raw
+        self.options["tools"] = self.tools.raw or None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Request, (self.chat, self.options)
 
     def but(self, **changes: Any) -> Request:
         """The request with other options."""
-        own = {**_UNSAID, **self.options}
-        return self if {**own, **changes} == own else Request(self.chat, {**self.options, **changes})
+        own = self.options
+        if all(own.get(name, _UNSAID.get(name)) == value for name, value in changes.items()):
+            return self
+        return Request(self.chat, {**own, "tools": self.tools, **changes})
 
     def fixed(self) -> Request:
         """The request with the clock and the seed of ids of now, so that its renderings can be compared."""
