@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from ..core.format import Turn
@@ -36,21 +37,11 @@ def answer_runs(message: Message) -> Iterator[Run]:
             yield cut, region.end, _KINDS[region.kind]
 
 
-def token_runs(message: Message, text_of: Callable[[int, int], str]) -> Iterator[Run]:
-    """The same in tokens, of an answer that was read by ids. A token belongs to the region in which it begins.
-
-    ``text_of``: what the tokens between two places spell.
-    """
-    begun = 0
-    for region, named in _with_names(message):
-        # A token over the border is the former region's.
-        first, last = max(region.token_start or 0, begun), region.token_end or 0
-        cut = first
-        while cut < last and len(text_of(first, cut)) < named:
-            cut += 1
-        yield first, cut, Kind.CALL
-        yield cut, last, _KINDS[region.kind]
-        begun = last
+def token_runs(message: Message, texts: Sequence[str]) -> Iterator[Run]:
+    """The same in tokens, of which each spells one of ``texts``. A token belongs to the run in which it begins."""
+    firsts = [*accumulate(map(len, texts), initial=0)][:-1]
+    for start, end, kind in answer_runs(message):
+        yield bisect_left(firsts, start), bisect_left(firsts, end), kind
 
 
 def _with_names(message: Message) -> Iterator[tuple[Region, int]]:

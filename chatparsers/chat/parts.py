@@ -20,7 +20,7 @@ from .places import Places
 from .quoted import quoted_in
 from .request import Request
 from .sample import Kind, Run
-from .spoken import Chunk, Spoken, spelt
+from .spoken import Chunk, Spoken, pieces
 
 Messages = tuple[tuple[int, Mapping[str, Any]], ...]
 
@@ -118,7 +118,7 @@ class Completion:
                 counted += _runs(chunk.counted, at)
             at += len(chunk.ids)
         tokenizer = self.spoken.turn.tokenizer
-        kinds = list(token_runs(self.spoken.message, lambda first, last: spelt(tokenizer, ids[first:last])))
+        kinds = list(token_runs(self.spoken.message, pieces(tokenizer, ids)))
         if not self.bare:
             kinds.append((len(ids) - len(self.spoken.stop), len(ids), int(Kind.STOP)))
         kinds = [(start, min(end, len(ids)), kind) for start, end, kind in kinds]

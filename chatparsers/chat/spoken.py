@@ -121,13 +121,22 @@ class Spoken:
 
 def spelt(tokenizer: Any, ids: Sequence[int]) -> str:
     """The text of ids inside a conversation, with all special tokens."""
+    return "".join(pieces(tokenizer, ids))
+
+
+def pieces(tokenizer: Any, ids: Sequence[int]) -> list[str]:
+    """The text that each id adds; what is left of a cut character is the last one's."""
     vocabulary = Vocabulary.bare(tokenizer)
     detokenizer = Detokenizer(vocabulary)
-    parts: list[str] = []
+    found: list[str] = []
     for id in ids:
         token = vocabulary.added.get(id)
-        parts += (detokenizer.flush(), token.text) if token is not None else (detokenizer.decode(id),)
-    return "".join(parts) + detokenizer.flush()
+        if token is not None and found:
+            found[-1] += detokenizer.flush()
+        found.append(detokenizer.decode(id) if token is None else token.text)
+    if found:
+        found[-1] += detokenizer.flush()
+    return found
 
 
 def _taken(turn: Turn, stream: Stream, ids: Sequence[int]) -> tuple[int, tuple[int, ...]]:

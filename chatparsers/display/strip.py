@@ -252,10 +252,7 @@ def _(reading: Message, *, ids: Sequence[int] = (), turn: Turn | None = None) ->
     texts = spelt(ids, turn.tokenizer) if ids and turn is not None else []
     if turn is not None and texts and "".join(texts) == reading.text:
         said = states(turn, ids, texts)
-        runs = [
-            (start, end, kind, None)
-            for start, end, kind in token_runs(reading, lambda first, after: "".join(texts[first:after]))
-        ]
+        runs = [(start, end, kind, None) for start, end, kind in token_runs(reading, texts)]
         return replace(_of_tokens(ids, texts, runs, said, "character"), notes=notes)
     shown, rest = cut(reading.text)
     known = holds(turn, reading) if turn is not None else []
