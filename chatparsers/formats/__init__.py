@@ -44,7 +44,7 @@ class FormatRef:
     def load(self) -> Format:
         """The format; imports its module. Raises `DefinitionError` if the import fails or the format is not there.
 
-        >>> chatparsers.FormatRef("qwen3", "chatparsers.formats.qwen3:FORMATS").load().name
+        >>> chatparsers.FormatRef("qwen3", "chatparsers.formats.qwen3:FORMAT").load().name
         'qwen3'
         """
         try:

@@ -202,6 +202,16 @@ def keyed_call(
     )
 
 
+def headed_call(p: Builder, call: str = "tool_call") -> Node:
+    """One call: a name and JSON, which nothing closes. ``<tool_call>NAME>{"city": "Oslo"}``"""
+
+    def one(tool: Tool) -> Node:
+        end = p.reads(">", p.space() + ">")
+        return p.space() + p.name(tool) + end + p.space() + p.args(tool)
+
+    return (p.token(f"<{call}>") << p.each_tool(one)) + again(p, p.token(f"</{call}>"), 1)
+
+
 def keyed_value(
     call: str = "tool_call", arg: str = "arg", *suffixes: str, line: str = "", after: str = "", sep: str = ""
 ) -> Raw:
@@ -313,6 +323,20 @@ def _in_line(p: Builder, end: str) -> Node:
     return p.declared() + p.peek(named) + p.peek(line)
 
 
+def sections(p: Builder, answer: str) -> Node:
+    """A turn of sections between tokens: thoughts, calls as an array of JSON with ids, and the answer.
+
+    ``answer``: the name in the tokens around the answer. Models also write the other family's.
+    """
+    number = p.chars("0-9", 1, 4)
+    call = p.json_call(id="tool_call_id", name="tool_name", args="parameters", id_pattern=number)
+    action = p.token("<|START_ACTION|>") << listed(p, call, "\n    ") << p.token("<|END_ACTION|>")
+    names = dict.fromkeys((answer, "RESPONSE", "TEXT"))
+    begin, end = ([p.token(f"<|{side}_{name}|>") for name in names] for side in ("START", "END"))
+    response = p.span(p.reads(begin[0], *begin), p.reads(end[0], *end), optional=True)
+    return p.think("<|START_THINKING|>", "<|END_THINKING|>") + p.body(action, content=response)
+
+
 def again(p: Builder, tag: Node | str, most: int | None = None) -> Node:
     """A tag that models may write again; not generated. ``most``: how often, for a tag before a value. Where no value
     follows, a run is read anew from each of its tags, so without a bound it would cost its square."""
@@ -325,14 +349,30 @@ def _closed(p: Builder, tag: Node | str, *careless: Node | str) -> Node:
     return p.reads(tag, tag + again(p, tag), *careless)
 
 
+def call_id(p: Builder) -> Node:
+    """A call's id in its tag."""
+    return p.token("[CALL_ID]") + p.id(p.chars("a-zA-Z0-9", 9, 9))
+
+
+def bracket_calls(p: Builder, header: Node | str = "") -> Node:
+    """Calls in bracket tags. ``header``: the text that the family writes between a call's name and its arguments."""
+    any_header = p.reads(header, p.optional(call_id(p)))
+
+    def call(tool: Tool) -> Node:
+        return p.name(tool) + any_header + _bracket_args(p) + p.args(tool)
+
+    tag, call_list = p.token("[TOOL_CALLS]"), p.each_tool(call)
+    return p.calls(tag + again(p, tag, 8) << p.reads(call_list, call_list, p.json_calls()))
+
+
 def bracket_start(p: Builder, calls: Node) -> Node:
     """Calls that begin the turn; the parser also reads ``get_weather[TOOL_CALLS]{…}`` of a declared tool there."""
     named = p.name(ANY_TOOL) + p.declared() + p.token("[TOOL_CALLS]")
-    word = p.tag(Tag.CALL, named + bracket_args(p) + p.args(ANY_TOOL))
+    word = p.tag(Tag.CALL, named + _bracket_args(p) + p.args(ANY_TOOL))
     return p.reads(calls, calls, word)
 
 
-def bracket_args(p: Builder) -> Node:
+def _bracket_args(p: Builder) -> Node:
     """The tag before a call's arguments, which models leave out."""
     tag = p.token("[ARGS]")
     return p.reads(tag, tag, p.space() + p.peek("{"))
@@ -368,8 +408,8 @@ _WRAPPERS = ("arguments", "input")
 _SECTIONS = ("function_calls", "tool_calls", "toolcalls", "calls")
 
 
-def marked_body(p: Builder, mark: str, section: str, gap: str = "") -> Node:
-    """Content and invocations in tags that hold a token, ``mark``. Each value says whether it is a string. ``section``: the name of
+def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
+    """Invocations in tags that hold a token, ``mark``. Each value says whether it is a string. ``section``: the name of
     the tag around all calls. ``gap``: the white space after ``mark``.
 
     Models also write all arguments as one object, bare, or as the value of an argument or a member that the tool has not. The token
@@ -422,5 +462,9 @@ def marked_body(p: Builder, mark: str, section: str, gap: str = "") -> Node:
     name = p.reads(section, *_SECTIONS)
     calls, end = p.calls(p.each_tool(invoke), p.space("\n")), p.space("\n") + close + name + ">"
     whole = open + name + ">" + p.space("\n") + calls + end
-    closers = "</" + p.token(mark) + p.space() + p.choice(*_SECTIONS) + ">"  # without an opener
-    return p.body(p.reads(whole, whole, calls + p.optional(end)), lead="\n\n", closers=closers)
+    return p.reads(whole, whole, calls + p.optional(end))
+
+
+def marked_end(p: Builder, mark: str) -> Node:
+    """The closing tag of a `marked_section` that is not open."""
+    return "</" + p.token(mark) + p.space() + p.choice(*_SECTIONS) + ">"

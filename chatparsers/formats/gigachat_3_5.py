@@ -18,11 +18,13 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import marked_body
+from chatparsers.formats._shapes import marked_end, marked_section
 
 
 def build(p: Builder) -> Node:
-    return p.think("<think>", "</think>\n\n") + marked_body(p, "｜GCML｜", "tool_calls")
+    end = marked_end(p, "｜GCML｜")
+    section = marked_section(p, "｜GCML｜", "tool_calls")
+    return p.think("<think>", "</think>\n\n") + p.body(section, lead="\n\n", closers=end)
 
 
 FORMAT = Format(

@@ -1,4 +1,4 @@
-"""Hunyuan V3 (Hy3), V4 (Hy4): names, then tagged keys and values, in tags with a suffix.
+"""Hunyuan V3 (Hy3): names, then tagged keys and values, in tags with a suffix.
 
     <think:opensource>Thoughts.</think:opensource>Text.<tool_calls:opensource>
     <tool_call:opensource>get_weather<tool_sep:opensource>
@@ -8,8 +8,7 @@
     </tool_calls:opensource>
 
 Quirks:
-- Each tag is one special token. Its suffix names the checkpoint: `:opensource` in Hy3, no suffix in its preview.
-- Hy4 writes no `<tool_sep>`, and no line breaks in a call.
+- Each tag is one special token. Its suffix names the checkpoint: `:opensource` in Hy3, no suffix in the preview.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - The prompt opens `<think>`, or closes it at once.
 - Seen in the wild: missing or additional white space, no section markers, no `<tool_sep>`,
@@ -28,7 +27,7 @@ def _tag(p: Builder, name: str) -> Node:
     return p.reads(tag, tag, _tag(p, "end_of_tool_call")) if name == "/tool_call" else tag
 
 
-def _turn(p: Builder, gap: str, separator: Node | str) -> Node:
+def turn(p: Builder, gap: str, separator: Node | str) -> Node:
     """A thought, and calls with tagged keys and values. ``gap``: the white space between the tags of a call.
     ``separator``: what comes after the name."""
     any_separator = p.optional(_tag(p, "tool_sep")) + p.space()
@@ -49,32 +48,16 @@ def _turn(p: Builder, gap: str, separator: Node | str) -> Node:
 
 
 def build(p: Builder) -> Node:
-    return _turn(p, "\n", _tag(p, "tool_sep"))
+    return turn(p, "\n", _tag(p, "tool_sep"))
 
 
-def build_v4(p: Builder) -> Node:
-    return _turn(p, "", "")
-
-
-FORMATS = (
-    Format(
-        name="hunyuan-v3",
-        title="Hunyuan V3 (Hy3)",
-        url="https://huggingface.co/tencent/Hy3",
-        build=build,
-        markers=("<tool_calls", "<tool_sep", "<arg_key"),
-        stops=("<｜hy_eos:opensource｜>", "<｜hy_eos｜>"),
-        aliases=("hy-v3", "hunyuan"),
-        models=("hunyuan-v3", "hy-?3"),
-    ),
-    Format(
-        name="hunyuan-v4",
-        title="Hunyuan V4 (Hy4)",
-        url="https://huggingface.co/tencent/Hy4-preview",
-        build=build_v4,
-        markers=("<tool_calls:", "<arg_key:", "<｜hy_"),
-        stops=("<｜hy_eos:opensource｜>", "<｜hy_end:opensource｜>"),
-        aliases=("hy-v4",),
-        models=("hunyuan-v4", "hy-?4"),
-    ),
+FORMAT = Format(
+    name="hunyuan-v3",
+    title="Hunyuan V3 (Hy3)",
+    url="https://huggingface.co/tencent/Hy3",
+    build=build,
+    markers=("<tool_calls", "<tool_sep", "<arg_key"),
+    stops=("<｜hy_eos:opensource｜>", "<｜hy_eos｜>"),
+    aliases=("hy-v3", "hunyuan"),
+    models=("hunyuan-v3", "hy-?3"),
 )

@@ -59,7 +59,7 @@ FORMAT = Format(
 
 
 def names() -> list[str]:
-    chatparsers.register(qwen3.FORMATS[0], replace=True)
+    chatparsers.register(qwen3.FORMAT, replace=True)
     chatparsers.unregister("qwen3")
     return [info.name for info in chatparsers.list_formats()]
 
