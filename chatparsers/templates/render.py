@@ -188,6 +188,9 @@ class Template:
         known = self.tail(str(last.get("role")), bool(tools), variables)
         if known is not None:
             after, generated = known
+            id = last.get("tool_call_id") if last["role"] == "tool" else None
+            if id and self._standing_id:  # the template may write it after the result
+                after = after.replace(self._standing_id, str(id))
             text = last.get("content")
             if isinstance(text, str) and text and prompt.endswith(after):
                 at = len(prompt) - len(after)
@@ -210,6 +213,12 @@ class Template:
             known = (self._tail(role, tools, variables),)
             self._tails.add(key, known, 1)
         return known[0]
+
+    @cached
+    def _standing_id(self) -> str:
+        """The id of the call whose result ends `ending_in`, as the template reads it; ``""`` if it has none."""
+        *_, result = shape(ending_in("tool"), self._wants_for(ending_in("tool")), self.name)
+        return str(result.get("tool_call_id") or "")
 
     def _tail(self, role: str, tools: bool, variables: Mapping[str, Any]) -> tuple[str, str] | None:
         history, shown = ending_in(role), TOOLS if tools else None

@@ -123,6 +123,26 @@ def _the_wire_text_has(template: Template, scenario: str, thinking: bool | None)
         assert len(whole) - len(prompt) <= len(header)
 
 
+def test_a_result_with_its_id_after_it_is_rendered_once() -> None:
+    template = Template(
+        "{{ strftime_now('%Y') }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+        "{% for c in m.tool_calls or [] %}{{ c.id }}{{ c.function | tojson }}{% endfor %}"
+        "{{ ' of ' + m.tool_call_id if m.role == 'tool' }}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    rendered: list[str] = []
+    same: dict[str, Any] = {"tools": TOOLS, "strftime_now": lambda pattern: rendered.append(pattern) or ""}
+    call = {"id": "call_7", "type": "function", "function": {"name": "ping", "arguments": {}}}
+    messages: list[dict[str, Any]] = [
+        *USER,
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_7", "content": "It is there."},
+    ]
+    text = template.render(messages, add_generation_prompt=True, **same)
+    assert text.endswith("It is there. of call_7<|end|><|assistant|>") and len(rendered) == 1
+    assert template.generation_prompt_of(text, messages, **same) == "<|assistant|>" and len(rendered) == 1
+
+
 FUNCTION_F = "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
 FUNCTION_G = "<|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}<|tool_call_end|>"
 CHATML, LLAMA = "<|im_start|>assistant\n", "<|start_header_id|>assistant<|end_header_id|>\n\n"
