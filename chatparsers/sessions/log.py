@@ -2,7 +2,7 @@
 
 A line is written before the client reads the last byte of its answer. So what a client has whole is in the file, also
 after ``kill -9``: the system keeps what a process has written. (A power cut may take the last seconds.) A line that was
-cut off in the middle is cut away when the file is opened again.
+cut off in the middle is cut away before the next one is added.
 
 A full disk is said before anything is sampled: `Logs.ready` keeps some megabytes aside, which the lines of the answers
 that are running get if the disk is full meanwhile.
@@ -41,11 +41,6 @@ class Logs:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._held = _locked(self.folder / ".lock")
         self.size = sum(path.stat().st_size for path in self.folder.glob(f"*{_ENDING}"))
-
-    @property
-    def writes(self) -> bool:
-        """Whether this process writes."""
-        return self._held is not None
 
     def close(self) -> None:
         """Lets another process write."""
@@ -95,20 +90,11 @@ class Logs:
                 if raw.endswith(b"\n"):
                     yield json.loads(raw)
 
-    def mend(self, id: str) -> None:
-        """Cuts off a last line that is not whole."""
-        path = self._path(id)
-        with path.open("rb+") as file:
-            raw = file.read()
-            whole = raw.rfind(b"\n") + 1
-            if whole < len(raw):
-                file.truncate(whole)
-
     def _append(self, path: Path, raw: bytes) -> None:
         """All of it or nothing."""
-        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            before = os.fstat(file).st_size
+            before = _mended(file)
             try:
                 left = memoryview(raw)
                 while left:
@@ -158,6 +144,19 @@ def _locked(path: Path) -> int:
         os.close(file)
         raise
     return file
+
+
+def _mended(file: int) -> int:
+    """Cuts off a last line that is not whole. Returns the size."""
+    size = os.lseek(file, 0, os.SEEK_END)
+    os.lseek(file, max(size - 1, 0), os.SEEK_SET)
+    if os.read(file, 1) in (b"", b"\n"):
+        return size
+    with os.fdopen(os.dup(file), "rb") as whole:
+        whole.seek(0)
+        size = sum(len(line) for line in whole if line.endswith(b"\n"))
+    os.ftruncate(file, size)
+    return size
 
 
 def _reserve(file: int, size: int) -> None:

@@ -296,8 +296,6 @@ class Sessions:
 
     def _load(self, entry: Entry) -> None:
         """Makes the session again, as its log says."""
-        if self.logs.writes:
-            self.logs.mend(entry.id)
         session = self._new(entry.head)
         lines = [*self.logs.read(entry.id)]
         left = {line["answer"] for line in lines if line["t"] == "undelivered"}

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -36,7 +36,7 @@ from chatparsers.gateway import EngineError, Settings, create_app
 from chatparsers.sessions.log import Logs
 from chatparsers.sessions.samples import unwanted
 from chatparsers.sessions.session import Limits
-from chatparsers.sessions.sessions import Rules
+from chatparsers.sessions.sessions import Rules, Sessions
 from chatparsers.templates.builtins import builtin_source
 
 
@@ -190,6 +190,26 @@ def test_a_restart_goes_on_with_the_same_ids(gateway: Callable[..., Gateway]) ->
     made.restart()
     assert made.talk().client.send(SYSTEM, items).status_code == 409, "it is closed"
     assert rows(made.server, "s") and made.get("/sessions/s").json()["closed"]
+
+
+@pytest.mark.parametrize("cut", ["head", "options"])
+def test_a_line_that_a_kill_cut_off_is_none(cut: str, tmp_path: Path) -> None:
+    """Whatever is written next: a line that it is part of could not be read, and no gateway would start."""
+    path, chat = tmp_path / "one.jsonl", chat_of("qwen3")
+    if cut == "options":
+        with closing(Sessions(chat, str(tmp_path))) as before:
+            before.begin("one")
+    with path.open("ab") as file:
+        file.write(b'{"t":"')
+    with closing(Sessions(chat, str(tmp_path))) as sessions:
+        if cut == "head":
+            sessions.begin("one")
+        sessions.end(sessions.get("one"))
+    with closing(Sessions(chat, str(tmp_path))) as after:
+        found = after.get("one")
+        with after.opened(found):
+            assert found.closed
+    assert [json.loads(line)["t"] for line in path.read_bytes().splitlines()] == ["session", "closed"]
 
 
 def test_of_answers_to_one_request_one_is_taken() -> None:
