@@ -397,8 +397,10 @@ class Store:
     def change(self, owner: str, id: str, data: dict[str, Any]) -> None:
         """Replaces what is kept of a conversation besides its items."""
         with self._writing() as db:
+            text = json.dumps(data)
             db.execute(
-                "UPDATE entries SET data = ? WHERE id = ? AND owner = ?", (json.dumps(data), id, owner)
+                "UPDATE entries SET data = ?, size = size + ? - length(data) WHERE id = ? AND owner = ?",
+                (text, len(text), id, owner),
             )
 
     def add_items(self, owner: str, id: str, items: list[Any]) -> None:
@@ -411,7 +413,15 @@ class Store:
         """Whether a conversation had such an item."""
         with self._writing() as db:
             db.execute("UPDATE entries SET parent = NULL WHERE id = ? AND owner = ?", (id, owner))
-            return db.execute("DELETE FROM items WHERE entry = ? AND id = ?", (id, item)).rowcount > 0
+            found = db.execute(
+                "SELECT number, length(item) FROM items WHERE entry = ? AND id = ?", (id, item)
+            )
+            gone = found.fetchall()
+            db.executemany(
+                "DELETE FROM items WHERE entry = ? AND number = ?", [(id, number) for number, _ in gone]
+            )
+            db.execute("UPDATE entries SET size = size - ? WHERE id = ?", (sum(size for _, size in gone), id))
+            return bool(gone)
 
     def items(self, id: str, most: int) -> list[dict[str, Any]]:
         """The items of a conversation, oldest first. ``most``: bytes. Raises `ApiError` if they are more."""

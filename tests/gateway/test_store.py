@@ -305,6 +305,19 @@ def test_the_bounds_hold(opened: Callable[..., Store]) -> None:
         store.add_items("", "conv", [{"id": "x", "text": "x" * 30_000}])
 
 
+def test_deleted_items_leave_room(opened: Callable[..., Store]) -> None:
+    store = opened("memory", size=20_000)
+    store.begin_conversation("", "conv", {"id": "conv"}, [{"id": "first"}])
+    (before,) = store._read("SELECT size FROM entries")
+    for number in range(9):
+        store.add_items("", "conv", [{"id": "x", "text": "é" * 500}, {"id": "x", "text": ""}])
+        assert store.delete_item("", "conv", "x") and not store.delete_item("", "conv", "x")
+        store.change("", "conv", {"id": "conv", "metadata": {"number": number}})
+    assert store.items("conv", 10**6) == [{"id": "first"}]
+    store.change("", "conv", {"id": "conv"})
+    assert store._read("SELECT size FROM entries") == [before] == store._read("SELECT size FROM owners")
+
+
 def test_what_is_kept_makes_no_room_for_itself(opened: Callable[..., Store]) -> None:
     """A response and its conversation do not fit together: nothing is kept, and it is said."""
     store = opened("memory", size=20_000)
