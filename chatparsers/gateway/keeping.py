@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -204,15 +205,19 @@ class Keep:
         return Following(self._keeping.store, self._asked.owner, self._writer.id, -1, keep_alive)
 
     async def run(self, responding: Responding) -> None:
-        """Runs the response, and keeps it and the frames of its stream."""
+        """Runs the response, and keeps it and the frames of its stream. What fails here ends no other response."""
+        try:
+            await self._run(responding)
+        except Exception as error:
+            traceback.print_exception(error)
+
+    async def _run(self, responding: Responding) -> None:
         frames = _Frames(self._keeping, self._writer.id)
-        scope = anyio.CancelScope()
         try:
             async with anyio.create_task_group() as tasks:
-                scope = tasks.cancel_scope
-                tasks.start_soon(frames.write, scope)
+                tasks.start_soon(frames.write, tasks.cancel_scope)
                 await responding({"type": "http"}, _never, frames.send)
-                scope.cancel()
+                tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 await run_sync(self._ended, frames)

@@ -161,6 +161,31 @@ def test_in_the_background(gateway: Callable[..., Any], tmp_path: Path) -> None:
         assert other.responses.retrieve(failed.id).error.code == "server_error"
 
 
+def test_what_fails_in_the_background_ends_alone(
+    gateway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a thread that the system does not give: the others go on, and the store stays open."""
+    server = gateway()
+    failed: list[str] = []
+
+    def keep(*given: Any, **named: Any) -> None:
+        if not failed:
+            failed.append("keep")
+            raise RuntimeError("can't start new thread")
+        Store.keep(store, *given, **named)
+
+    store = server.app.state.keeping.store
+    monkeypatch.setattr(store, "keep", keep)
+    with httpx2.Client(base_url=f"{server.url}/v1", timeout=20) as client:
+        asked = {"input": "Hi", "background": True}
+        first = client.post("/responses", json=asked).json()["id"]
+        soon(lambda: bool(failed))
+        second = client.post("/responses", json=asked).json()["id"]
+        soon(lambda: client.get(f"/responses/{second}").json()["status"] == "completed")
+        found = client.get(f"/responses/{first}").json()
+        assert found["status"] == "queued", "it is lost some seconds later"
+
+
 def test_each_key_has_its_own(gateway: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("a\nb\n")
     server = gateway(key_file=str(tmp_path / "keys"))
