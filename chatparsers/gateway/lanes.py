@@ -64,17 +64,21 @@ class Lanes:
         Raises `Left` then, and `ApiError` if the work takes too much CPU.
         """
         given = Work(work, left)
-        self._clients[given] = client
         self._fast.put(given)
+        self._clients[given] = client
         self._look_later()
         try:
             return await self._result(given)
         except _Again:
             await self._shares.take(client)
         given = Work(work, left)
+        try:
+            threading.Thread(target=given.run, daemon=True).start()
+        except RuntimeError:  # the system gives no thread
+            self._shares.leave(client)
+            raise
         self._clients[given] = client
         self._goes_on_beside(given)
-        threading.Thread(target=given.run, daemon=True).start()
         return await self._result(given)
 
     async def _result(self, given: Work[T]) -> T:
@@ -213,14 +217,17 @@ class _Lane:
         with self._lock:
             if self._does is not given:
                 return False
+            try:
+                self._serve_anew()
+            except RuntimeError:  # the system gives no thread: this one goes on to serve the lane
+                return False
             self._does = None
-            self._serve_anew()
             return True
 
     def _serve_anew(self) -> None:
+        threading.Thread(target=self._serve, args=(self._number + 1, self._waiting), daemon=True).start()
         self._number += 1
         self._served = True
-        threading.Thread(target=self._serve, args=(self._number, self._waiting), daemon=True).start()
 
     def _serve(self, number: int, waiting: SimpleQueue[Work[Any] | None]) -> None:
         while (given := waiting.get()) is not None:

@@ -298,6 +298,36 @@ def test_long_work_lets_others_pass() -> None:
     anyio.run(both)
 
 
+def test_a_thread_that_cannot_be_started_is_missed_once(monkeypatch: Any) -> None:
+    """A system may be short of threads for a while: what comes later is done."""
+    refused: list[str] = []
+    start = threading.Thread.start
+
+    def starting(thread: threading.Thread) -> None:
+        if refused:
+            raise RuntimeError(refused.pop())
+        start(thread)
+
+    async def asks() -> None:
+        lanes, over = Lanes(20), threading.Event()
+        refused.append("can't start new thread")
+        with pytest.raises(RuntimeError):
+            await lanes.run(lambda: 1)
+        with anyio.fail_after(10):
+            assert await lanes.run(lambda: 2) == 2
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(lanes.run, lambda: over.wait(10))
+                refused.append("can't start new thread")
+                while refused:  # as the long one is to be let go
+                    await anyio.sleep(0.01)
+                assert await lanes.run(lambda: 3) == 3 and not over.is_set()
+                over.set()
+        lanes.close()
+
+    monkeypatch.setattr(threading.Thread, "start", starting)
+    anyio.run(asks)
+
+
 def test_one_client_leaves_others_a_place(monkeypatch: Any) -> None:
     """However much dear work it has, and whoever of its own waits there first."""
 
