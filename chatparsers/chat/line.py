@@ -94,12 +94,26 @@ class Line(NamedTuple):
         """The line with messages after the last answer. Raises the errors of `Chat.prepare`."""
         request, line = self.request.but(**changes), self.answered
         if line is None:
-            return Line.of(request, [*self.messages, *new], self.policy)
+            return Line.of(request, [*self.messages, *new], self.policy)._expanded_as(self)
         before, now = line.request.options, request.options
         changed = any(before.get(name) != now.get(name) for name in now.keys() - ANSWERING)
         pending = [*self.pending, *new]
         found = line._replace(request=request)._step(pending, changed)
+        found = found._expanded_as(self) if self.pending else found
         return found._replace(answered=line, pending=pending)
+
+    def _expanded_as(self, before: Line) -> Line:
+        """The line, where the same segment began: with the ids that ``before`` has in the place of placeholders."""
+        segment = self.segments[-1]
+        if len(self.segments) != len(before.segments):
+            return self
+        held = [(before.messages[one.message], one.part, ids) for one, ids in before.segments[-1].expanded()]
+        for one, place, number in reversed([*segment.placeholders()] if held else []):
+            message = self.messages[one.message]
+            same = next((ids for other, part, ids in held if other is message and part == one.part), None)
+            if same is not None:
+                segment = segment.expand(place, number, same)
+        return self._replace(segments=(*self.segments[:-1], segment))
 
     def _step(self, pending: Messages, changed: bool) -> Line:
         """The line with messages after its answer. ``changed``: with other options than those before it."""

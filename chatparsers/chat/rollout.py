@@ -228,7 +228,7 @@ class Rollout(Shown):
             raise RequestError(f"expand: expected one of Rollout.placeholders, found {placeholder}")
         ((place, number),) = found
         *before, last = self._line.segments
-        self._line = self._line._replace(segments=(*before, last.expanded(place, number, list(ids))))
+        self._line = self._line._replace(segments=(*before, last.expand(place, number, list(ids))))
 
     def fork(self) -> Rollout:
         """An independent copy at this point. It shares what was so far, so it costs little.

@@ -80,7 +80,15 @@ class Segment:
                     yield one._replace(start=one.start + at, end=one.end + at), place, number
             at += len(part.ids)
 
-    def expanded(self, place: int, number: int, ids: Sequence[int]) -> Segment:
+    def expanded(self) -> Iterator[tuple[Placeholder, Sequence[int]]]:
+        """The placeholders that are expanded, by the ids of their parts, and what is there."""
+        for part in self.parts():
+            if isinstance(part, Given):
+                for number in part.expanded:
+                    one = part.placeholders[number]
+                    yield one, part.ids[one.start : one.end]
+
+    def expand(self, place: int, number: int, ids: Sequence[int]) -> Segment:
         """The segment with other ids for a placeholder of the part at a place."""
 
         def changed(at: int, turn: Completion | Step | Given) -> Any:

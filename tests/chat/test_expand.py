@@ -80,6 +80,26 @@ def test_the_engines_ids_are_the_context(chat: chatparsers.Chat) -> None:
         assert chat.tokenizer.decode(words) == "Look: <|image_pad|>wellAnd this?Or this?"
 
 
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_is_added_later_takes_nothing_back(chat: chatparsers.Chat, answered: bool) -> None:
+    rollout = chat.rollout([shown("Look")])
+    expanded(rollout, 5)
+    if answered:
+        say(rollout, "A cat.")
+    wanted = rollout.fork()
+    rollout.append(shown("First", IMAGE))
+    expanded(rollout, 6)
+    rollout.append(shown("Second"))
+    assert [(one.message, one.part) for one in rollout.placeholders] == [(2 + answered, 1)]
+    expanded(rollout, 7)
+    rollout.append({"role": "user", "content": "What is it?"})
+    wanted.append(shown("First", IMAGE), shown("Second"), {"role": "user", "content": "What is it?"})
+    for one, size in zip(reversed(wanted.placeholders), (7, 6, 6, 5), strict=False):
+        start, pad, end = wanted.ids[one.start : one.end]
+        wanted.expand(one, [start, *[pad] * size, end])
+    assert rollout.ids == wanted.ids and not rollout.placeholders and not rollout.breaks
+
+
 def test_only_a_placeholder_is_expanded_and_once(chat: chatparsers.Chat) -> None:
     rollout = chat.rollout([shown("Look")])
     (one,) = rollout.placeholders
