@@ -172,7 +172,9 @@ def write(
     if key is not None:
         # The tree is kept for as long as its identity is in the key.
         size = (
-            _KEY + _bytes(key) + (0 if found is None else getsizeof(found.text) + 200 * len(found.weakened))
+            _KEY
+            + sum(map(getsizeof, key))
+            + (0 if found is None else getsizeof(found.text) + 200 * len(found.weakened))
         )
         _CACHE.add(key, (request.tree, found), size)
     return _warned(found, by_text)
@@ -201,14 +203,7 @@ _KEY = 2_000
 """About the bytes of a key without its texts, and of a grammar without its own."""
 
 
-def _bytes(key: Hashable) -> int:
-    """The bytes of the texts in a key."""
-    if isinstance(key, tuple):
-        return sum(map(_bytes, key))
-    return getsizeof(key) if isinstance(key, (str, bytes)) else 0
-
-
-def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
+def _key(request: Request, turn: Any, options: Hashable) -> tuple[Hashable, ...] | None:
     """A key of the request's content, because every request brings new tool objects; None if the tools are not plain
     JSON."""
     if request.options.schema is not None:
@@ -220,6 +215,5 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
         return None
     ids = tuple(request.marker_ids.items())
     limits = (request.max_calls, request.call_within)
-    asked = (request.options, request.reasoning, limits, turn.named, request.prefix)
-    narrowed = (request.spent, request.call_next)
-    return (id(request.tree), asked, narrowed, tools, given, ids, options)
+    asked = (request.options, request.reasoning, limits, turn.named, request.spent, request.call_next)
+    return (id(request.tree), asked, request.prefix, tools, given, ids, options)
