@@ -32,6 +32,10 @@ _MOST_QUANTIFIERS = 4
 _MOST_COUNTED = 5_000
 _BOUNDS = re.compile(r"\{([0-9]{1,9})(,([0-9]{0,9}))?\}").match
 _GROUP = re.compile(r":|P?<[A-Za-z_]\w*>|(?P<look><?[=!])|(?P<flags>[a-zA-Z^-]+)[:)]").match
+_NUMBER = re.compile(
+    r"x[0-9A-Fa-f]{2}|u\{(?P<braced>[0-9A-Fa-f]+)\}"
+    r"|u(?P<high>[dD][89abAB][0-9A-Fa-f]{2})\\u(?P<low>[dD][c-fC-F][0-9A-Fa-f]{2})|u[0-9A-Fa-f]{4}"
+).match
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
 
 
@@ -184,26 +188,13 @@ class _Reader:
             self.at += 1
             return ord(self.text[self.at - 1]) % 32
         if char in "xu":
-            if char == "u" and self.take("{"):
-                end = self.text.find("}", self.at)
-                digits = self.text[self.at : max(end, self.at)]
-                self.at = end + 1
-            else:
-                length = 2 if char == "x" else 4
-                digits = self.text[self.at : self.at + length]
-                self.at += length
-                if len(digits) < length:
-                    raise self.invalid(f"{length} hexadecimal digits")
-            try:
-                code = int(digits, 16)
-            except ValueError:
-                raise self.invalid("hexadecimal digits") from None
-            if 0xD800 <= code < 0xDC00 and self.text.startswith("\\u", self.at):
-                low = int(self.text[self.at + 2 : self.at + 6] or "0", 16)
-                if 0xDC00 <= low < 0xE000:
-                    self.at += 6
-                    code = 0x10000 + ((code - 0xD800) << 10) + low - 0xDC00
-            return code
+            found = _NUMBER(self.text, self.at - 1)
+            if found is None:
+                raise self.invalid("hexadecimal digits")
+            self.at = found.end()
+            code = int(found["braced"] or found["high"] or found[0][1:], 16)
+            low = int(found["low"] or "0", 16)
+            return 0x10000 + ((code - 0xD800) << 10) + low - 0xDC00 if low else code
         return ord(char)
 
     def char_class(self) -> ir.Ranges:
