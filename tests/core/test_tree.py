@@ -26,7 +26,7 @@ from chatparsers.core.parser.alphabet import Alphabet
 from chatparsers.core.parser.body import outline
 from chatparsers.core.parser.code import BrokenEnds, Code, Place
 from chatparsers.core.parser.machine import Machine
-from chatparsers.grammar.reading import read, triggers
+from chatparsers.grammar.reading import read
 from chatparsers.grammar.syntaxes import _WRITERS
 from chatparsers.schema.tools import Toolset
 from chatparsers.values import Json, Syntax
@@ -39,7 +39,6 @@ READERS = {
     "core/parser/compile.py": compiler._COMPILERS,
     "writer/turn.py": turn._WRITTEN,
     "grammar/reading/read.py": read._READ,
-    "grammar/reading/triggers.py": triggers._PIECES,
 }
 PARSED_ALONE = {n.Peek, n.Not}
 
@@ -174,7 +173,6 @@ def test_another_node_is_refused() -> None:
     other: Any = n.Sequence((3,))  # type: ignore[arg-type]
     readers: list[Callable[[], Any]] = [
         lambda: list(walk(other)),
-        lambda: triggers.parsed_beginnings(other),
         lambda: turn.write(chatparsers.get_format("qwen3"), other, {}, Toolset()),
     ]
     for read_other in readers:

@@ -16,9 +16,10 @@ from itertools import product, takewhile
 from typing import Any
 
 from ...core.definition import nodes as n
-from ...core.definition.nodes import Node, of_every_kind
+from ...core.definition.nodes import Node
+from ...core.definition.nodes.control import Look
+from ...core.definition.nodes.first import Paths
 from ...core.definition.tree import nullable, opens, through, tokens, walk
-from ...errors import DefinitionError
 from ...public import public
 from .. import ir
 from ..ir import ANY, ANYTHING, BLANKS, EMPTY, SPACES, Ir, alt, seq
@@ -182,7 +183,7 @@ def parsed_beginnings(node: Node) -> dict[str, Ir]:
     """
     ways = [
         (first_piece, [piece for piece in others if _letters(piece)])
-        for first_piece, *others in _pieces(node)
+        for first_piece, *others in _Pieces().after(node, _BEGUN)
     ]
     shared = Counter(name for _, others in ways for name in {repr(piece) for piece in others})
     found: dict[str, tuple[Ir, list[Ir]]] = {}
@@ -196,32 +197,50 @@ def parsed_beginnings(node: Node) -> dict[str, Ir]:
     }
 
 
-def _pieces(node: Node) -> list[list[Ir]]:
-    """The ways to begin ``node``: the regular pieces, with any text between two of them."""
-    read = _PIECES.get(type(node))
-    if read is None:
-        raise DefinitionError(f"{type(node).__name__} is no kind of node: use what the builder makes")
-    return read(node)
+_Way = tuple[Ir, ...]
+_BEGUN: list[_Way] = [(EMPTY,)]
+_ANY_TEXT: _Way = (EMPTY, EMPTY)
 
 
-def _pieces_of_sequence(node: n.Sequence) -> list[list[Ir]]:
-    ways: list[list[Ir]] = [[EMPTY]]
-    for item in node.items:
-        after = _pieces(item)
-        ways = [[*way[:-1], seq(way[-1], then[0]), *then[1:]] for way in ways for then in after]
-    return ways
+class _Pieces(Paths[_Way]):
+    """Follows the ways to begin a node as regular pieces, with any text between two of them."""
+
+    def choice(self, node: n.Choice, paths: list[_Way]) -> list[_Way]:
+        ways = [way for option in node.options for way in self.after(option, _BEGUN)]
+        return _joined(paths, ways if any(way[1:] for way in ways) else [(_one_of(ways),)])
+
+    def repeat(self, node: n.Many, paths: list[_Way]) -> list[_Way]:
+        ways = self.after(node.node, _BEGUN)
+        if any(way[1:] for way in ways):
+            return _joined(paths, [_ANY_TEXT])  # between two values any text is one too
+        return _joined(paths, [(ir.Rep(_one_of(ways), node.least, node.most),)])
+
+    def look(self, node: Look, paths: list[_Way]) -> list[_Way]:
+        return paths
+
+    def leaf(self, node: Node, paths: list[_Way]) -> list[_Way]:
+        read = _PIECES.get(type(node))
+        return _joined(paths, [_ANY_TEXT if read is None else (read(node),)])
 
 
-def _pieces_of_choice(node: n.Choice) -> list[list[Ir]]:
-    ways = [way for option in node.options for way in _pieces(option)]
-    return ways if any(len(way) > 1 for way in ways) else [[alt(*(way[0] for way in ways))]]
+def _joined(paths: list[_Way], ways: list[_Way]) -> list[_Way]:
+    return [(*path[:-1], seq(path[-1], begin), *rest) for path in paths for begin, *rest in ways]
 
 
-def _pieces_of_many(node: n.Many) -> list[list[Ir]]:
-    ways = _pieces(node.node)
-    if any(len(way) > 1 for way in ways):
-        return [[EMPTY, EMPTY]]  # between two values any text is one too
-    return [[ir.Rep(alt(*(way[0] for way in ways)), node.least, node.most)]]
+def _one_of(ways: list[_Way]) -> Ir:
+    return alt(*(way[0] for way in ways))
+
+
+_PIECES: Mapping[type[Node], Callable[[Any], Ir]] = {
+    n.Literal: lambda node: ir.Text(node.text),
+    n.Token: lambda node: alt(*map(ir.Text, node.names)),
+    n.Space: lambda node: SPACES,
+    n.AnyChar: lambda node: ir.Chars(ANY),
+    n.Chars: lambda node: ir.Rep(read_regex(f"^[{node.ranges}]$"), node.least, node.most),
+    n.Name: lambda node: ir.Rep(read_regex(f"^{node.chars}$"), 1, None),
+    **dict.fromkeys((*NO_TEXT, n.SameName, n.Think, n.Body), lambda node: EMPTY),
+}
+"""The leaves that are regular; any other is any text."""
 
 
 def _letters(node: Ir) -> bool:
@@ -241,27 +260,6 @@ def holds(node: Ir, texts: tuple[str, ...]) -> bool:
     if isinstance(node, ir.Seq):
         return any(holds(item, texts) for item in node.items)
     return isinstance(node, ir.Rep) and node.least > 0 and holds(node.node, texts)
-
-
-_PIECES: Mapping[type[Node], Callable[[Any], list[list[Ir]]]] = of_every_kind(
-    "grammar/reading/triggers.py",
-    {
-        n.Literal: lambda node: [[ir.Text(node.text)]],
-        n.Token: lambda node: [[alt(*map(ir.Text, node.names))]],
-        n.Space: lambda node: [[SPACES]],
-        n.AnyChar: lambda node: [[ir.Chars(ANY)]],
-        n.Chars: lambda node: [[ir.Rep(read_regex(f"^[{node.ranges}]$"), node.least, node.most)]],
-        n.Name: lambda node: [[ir.Rep(read_regex(f"^{node.chars}$"), 1, None)]],
-        n.Sequence: _pieces_of_sequence,
-        n.Choice: _pieces_of_choice,
-        n.Many: _pieces_of_many,
-        **dict.fromkeys((n.Rule, n.Tagged, n.Atomic, n.Inner), lambda node: _pieces(node.inner(False))),
-        n.Leaf: lambda node: [[EMPTY, EMPTY]],  # any text
-        # no text
-        **dict.fromkeys((*NO_TEXT, n.Peek, n.Not, n.SameName, n.Think, n.Body), lambda node: [[EMPTY]]),
-    },
-)
-"""The pieces of each kind of node."""
 
 
 def distinct(heads: Iterable[Ir]) -> list[Ir]:
