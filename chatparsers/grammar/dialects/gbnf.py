@@ -333,55 +333,15 @@ class GbnfWriter(RuleWriter):
         return self.rule("text", " ".join([one, *map(self.atom, node.end)]))
 
     def automaton(self, dfa: Dfa, encoding: Encoding) -> str:
-        """The rules of an automaton. For a string, they include the closing quote."""
-        quoted = encoding != "raw"
-        incoming = [0] * len(dfa.edges)
-        incoming[0] = 2
-        for edges in dfa.edges:
-            for _, then in edges:
-                incoming[then] += 1
-        names: dict[int, str] = {}
-        hint = "str" if quoted else "text"
-
-        def name(state: int) -> str:
-            if state not in names:
-                names[state] = self.fresh(hint)
-                todo.append(state)
-            return names[state]
-
-        def follow(state: int) -> str:
-            """The part of a rule after an edge into ``state``."""
-            found: list[str] = []
-            while True:
-                edges = dfa.edges[state]
-                if not edges and state in dfa.accepting:
-                    found += ['"\\""'] if quoted else []
-                    break
-                one_way = incoming[state] == 1 and len(edges) == 1 and state not in dfa.accepting
-                parts = self.edge(edges[0][0], encoding) if one_way else []
-                if len(parts) != 1:
-                    found.append(name(state))
-                    break
-                found += parts
-                state = edges[0][1]
-            return " ".join(found)
-
-        todo: list[int] = []
-        first = name(0)
-        for state in todo:
-            options = ['"\\""' if quoted else '""'] if state in dfa.accepting else []
-            loop = ""
+        """The first of the rules of an automaton, one for each state. For a string, they include the closing quote."""
+        end, hint = ("", "text") if encoding == "raw" else ('"\\""', "str")
+        names = {state: self.fresh(hint) for state, edges in enumerate(dfa.edges) if edges or not state}
+        for state, name in names.items():
+            options = [end or '""'] if state in dfa.accepting else []
             for ranges, then in dfa.edges[state]:
-                parts = self.edge(ranges, encoding)
-                if then == state and parts[0].startswith("["):
-                    loop = parts.pop(0) + "*"
-                after = follow(then)
-                options += (f"{part} {after}".rstrip() for part in parts)
-            body = " | ".join(options)
-            if loop:
-                body = f"{loop} ({body})" if len(options) > 1 else f"{loop} {body}"
-            self.out[names[state]] = body
-        return first
+                options += (f"{part} {names.get(then, end)}".rstrip() for part in self.edge(ranges, encoding))
+            self.out[name] = " | ".join(options)
+        return names[0]
 
     def edge(self, ranges: Ranges, encoding: Encoding) -> list[str]:
         """The spellings of one character of a set. In a string, a character that needs no escape has only itself."""
