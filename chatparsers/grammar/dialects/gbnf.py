@@ -23,7 +23,7 @@ from .escaped import spellings
 from .rules import RuleWriter, suffix
 
 _CHAIN = 128
-"""Up to so many characters of a string, each is a rule."""
+"""Up to so many times, what may be one character is a chain of rules: as a count it costs 40 ms a mask."""
 _BLOCK = 64
 """The number of characters in a block of a longer string."""
 _RESERVED = frozenset({"true", "false", "root"})
@@ -199,22 +199,28 @@ class GbnfWriter(RuleWriter):
         return self.lang(node.node) if isinstance(node.node, ir.Lang) else super().new_shared(node)
 
     def repeat(self, node: ir.Rep) -> str:
-        least, most = node.least, node.most
+        least, most, inner = node.least, node.most, node.node
         if most == 0:
             return '""'
-        atom = self.atom(node.node)
+        atom = self.atom(inner)
         if (least, most) == (1, 1):
             return atom
-        count = least if most is None else most
-        single = isinstance(node.node, ir.Chars) or (
-            isinstance(node.node, ir.Text) and len(node.node.text) == 1
-        )
-        if not single and (atom[-1] in "*+?}" or (count > 1 and re.search(r"[{*+?]", atom))):
-            atom = self.rule("rep", self.body(node.node))  # engines limit what is repeated inside a repeat
-        if count <= 1000:
+        total = least if most is None else most
+        single = isinstance(inner, ir.Chars) or (isinstance(inner, ir.Text) and len(inner.text) == 1)
+        if total <= (64 if single else 1000 if isinstance(inner, ir.Seq) else 1):
+            if not single and (atom[-1] in "*+?}" or (total > 1 and re.search(r"[{*+?]", atom))):
+                atom = self.rule("rep", self.body(inner))
             return atom + suffix(least, most)
-        more = f"{atom}*" if most is None else self.up_to(atom, most - least)
-        return self.rule("count", f"{self.times(atom, least)} {more}".strip())
+        if len(atom) > 12 and (" " in atom or not atom.isalnum()):
+            atom = self.rule("rep", atom)
+        if total > _CHAIN:
+            more = f"{atom}*" if most is None else self.up_to(atom, most - least)
+            return self.rule("count", f"{self.times(atom, least)} {more}".strip())
+        last = "" if most is not None else f"{atom}*"
+        for left in range(1, total + 1):
+            after = f"{atom} {last}".rstrip()
+            last = self.rule("rep", after if total - left < least else f'"" | {after}')
+        return last
 
     def times(self, atom: str, count: int) -> str:
         """``atom`` exactly so many times. Thousands become a rule, because engines limit the count of one repeat."""
