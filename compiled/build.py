@@ -93,14 +93,15 @@ def public_lines(name: str, tree: ast.Module) -> dict[str, int]:
     }
 
 
-def prepared(name: str, path: Path, shared: dict[str, int]) -> str:
-    """The module as Cython reads it. ``shared``: the constants of the instructions, which other modules import."""
+def prepared(name: str, path: Path, shared: dict[str, dict[str, int]]) -> str:
+    """The module as Cython reads it. ``shared``: the constants of modules from which others import them."""
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     known = constants(tree)
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("instructions"):
-            known |= {name.name: shared[name.name] for name in node.names if name.name in shared}
+        if isinstance(node, ast.ImportFrom):
+            given = shared.get((node.module or "").rpartition(".")[2], {})
+            known |= {name.name: given[name.name] for name in node.names if name.name in given}
     lines = text.encode().splitlines(keepends=True)
     found: list[tuple[int, int, int, int]] = []
     for node in ast.walk(tree):
@@ -108,7 +109,7 @@ def prepared(name: str, path: Path, shared: dict[str, int]) -> str:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             value = known.get(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "m":
-            value = shared.get(node.attr)
+            value = shared["instructions"].get(node.attr)
         if value is not None:
             found.append((node.lineno - 1, node.col_offset, node.end_col_offset or 0, value))
     for line, start, end, value in sorted(found, reverse=True):
@@ -132,8 +133,10 @@ def prepared(name: str, path: Path, shared: dict[str, int]) -> str:
 def sources() -> list[Extension]:
     """Writes the modules as Cython reads them into `BUILD`."""
     shutil.rmtree(BUILD, ignore_errors=True)
-    instructions = PURE / "core" / "parser" / "instructions.py"
-    shared = constants(ast.parse(instructions.read_text(encoding="utf-8")))
+    shared = {
+        path.stem: constants(ast.parse(path.read_text(encoding="utf-8")))
+        for path in (PURE / "core" / "parser" / "instructions.py", PURE / "values" / "json.py")
+    }
     extensions = []
     for name in NAMES:
         place = Path("chatparsers", *name.split("."))

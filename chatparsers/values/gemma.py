@@ -8,13 +8,12 @@ Models also write the marker for a quotation mark within a string. So it ends th
 value: a comma and the next key or item, a closing bracket, or the end of the call. A string whose second marker is
 missing, as the schema of its argument admits none, ends where the next string begins: before ``, city:<|"|>``.
 
-Strategy: the scanner keeps a state and a stack of open brackets. ``str.find`` finds the end of a string, and its inside
-is escaped in bulk; only the part that may still become the marker is left unconsumed. A `JsonScanner` reads JSON's
-scalars. An unquoted key runs up to the colon, without the white space before it; at most ``_WINDOW`` characters of it
-are left unconsumed. A comma before a closing bracket is left out, so a comma goes out with what follows it. A marker
-may be a single lone surrogate, the character that stands for a special token: nothing here depends on the marker's
-length. Where the model forgot quotes, unquoted.py finds the end of the value; a value without quotes is kept until
-then.
+Strategy: json.py walks through the brackets, commas and colons and reads JSON's scalars. It asks this scanner for keys,
+strings between markers and values without quotes. One search finds the end of a string, and its inside is escaped in
+bulk; only the part that may still become the marker is left unconsumed. An unquoted key runs up to the colon, without
+the white space before it; at most ``_WINDOW`` characters of it are left unconsumed. A marker may be a single lone
+surrogate, the character that stands for a special token: nothing here depends on the marker's length. Where the model
+forgot quotes, unquoted.py finds the end of the value; a value without quotes is kept until then.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .base import Transcoder, escape, white
-from .json import NUMBER, JsonScanner
+from .base import Search, escape, white
+from .json import COLON, GEMMA, KEY, KEY_OR_END, NEXT, NUMBER, VALUE, JsonScanner
 from .unquoted import HELD, MOST, NEAR, StringPatterns, is_scalar, string_patterns
 
 if TYPE_CHECKING:
@@ -49,19 +48,9 @@ _whole_scalar = re.compile(rf"(?:{NUMBER}|true|false|null)(?=[,\]}})])").match
 _key_begins = re.compile(r"[A-Za-z_]\w{0,63}[:=]").match
 _key_begun = re.compile(r"[A-Za-z_]\w{0,63}\Z").match
 
-_CLOSE = {"{": "}", "[": "]", "(": ")"}
-
-# The states: what may come next. _STRING is between markers, _BARE in a key without quotes, _JSON in a JSON scalar,
-# _TEXT in a value without quotes.
-_VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING, _BARE, _JSON, _TEXT = range(10)
-_EXPECTED = {
-    _VALUE: "a value",
-    _ITEM_OR_END: "a value or ']'",
-    _KEY_OR_END: "a key or '}'",
-    _KEY: "a key",
-    _COLON: "':'",
-    _BARE: "':'",
-}
+# The states of its own: between markers, in a key without quotes, in a value without quotes.
+_STRING, _BARE, _TEXT = range(11, 14)
+_ENDS = {_STRING: "the end of a string", _BARE: "':'", _TEXT: "the end of a value"}
 
 
 def gemma_key(name: str, quote: str) -> str:
@@ -71,15 +60,14 @@ def gemma_key(name: str, quote: str) -> str:
     return name if bare else json.dumps(name, ensure_ascii=False)
 
 
-class GemmaScanner(Transcoder):
+class GemmaScanner(JsonScanner):
     """Reads one value in Gemma's syntax. ``quote``: the marker around strings. ``kinds``: as in `JsonScanner`.
     ``closers``: the forms of the marker that ends the call. It also ends a string or a text without quotes; without it,
     these are errors. ``openers``: the forms of the one that begins the next call, which ends them too. ``arguments``:
     those that the tool declares."""
 
     __slots__ = (
-        "ahead", "arguments", "bare", "closers", "comma", "inner", "key", "kinds", "name", "open", "openers",
-        "patterns", "quote", "sign", "stack", "state", "told", "waiting",
+        "ahead", "arguments", "bare", "closers", "name", "open", "openers", "patterns", "quote", "sign", "told",
     )  # fmt: skip
 
     def __init__(
@@ -90,23 +78,15 @@ class GemmaScanner(Transcoder):
         openers: tuple[str, ...] = (),
         arguments: Mapping[str, Argument] = _NO_ARGUMENTS,
     ) -> None:
-        self._reset()
+        JsonScanner.__init__(self, kinds, GEMMA)
         self.quote = quote
         self.closers = closers
         self.openers = openers
         self.patterns = string_patterns(quote, closers, openers)
-        self.kinds = kinds
-        self.state = _VALUE
-        self.stack: list[str] = []
-        self.key = False
-        """True while a key is being read."""
         self.sign = ":"
         """What the model writes after a key."""
         self.bare: list[str] = []
         """The value without quotes that is being read."""
-        self.comma: list[str] = []
-        """The comma at the end of the text so far, and the white space after it."""
-        self.inner: JsonScanner | None = None
         self.arguments = arguments
         self.name = ""
         """The key of the value that is open, if it has no quotes."""
@@ -115,56 +95,74 @@ class GemmaScanner(Transcoder):
         are none, None if they were not yet looked up."""
         self.told = False
         """Whether a marker in a string was reported."""
-        self.waiting = False
-        """True if the scan must stop until more text comes."""
         self.open = False
         """True if the text was cut off: a marker at its end may be part of a string."""
 
-    def scan(self, text: str, start: int, final: bool) -> int:
-        n = len(text)
-        i = start
-        parts: list[str] = []
-        if self.notes:
-            self.notes = []
-        self.marked = -1
-        self.waiting = False
-        while i < n or (final and self.state == _JSON):
-            if self.comma and text[i] not in " \t\r\n":
-                self._after_comma(text, i, parts)
-            state = self.state
-            if state == _STRING:
-                i = self._string(text, i, final, parts)
-            elif (state == _KEY or state == _KEY_OR_END) and (match := _whole_key(text, i)):
-                parts.append(f'"{match[1]}":')
-                i = self._value_begins(text, match, parts)
-            elif state == _NEXT and self.stack[-1] != "[" and (match := _whole_next_key(text, i)):
-                parts.append(f',"{match[1]}":')
-                i = self._value_begins(text, match, parts)
-            elif state == _VALUE and self.stack and (match := _whole_scalar(text, i)):
-                parts.append(match[0])
-                i = match.end()
-                self.state = _NEXT
-            elif state == _JSON:
-                i = self._scalar(text, i, final, parts)
-            elif state == _BARE:
-                i = self._bare(text, i, final, parts)
-            elif state == _TEXT:
-                i = self._text(text, i, final, parts)
-            else:
-                i = self._between(text, i, final, parts)
-            if self.waiting or self.done or self.error:
-                break
-        if final and not self.done and not self.error:
-            parts += self.comma
-            self._fail()
-        self.out = parts[0] if len(parts) == 1 else "".join(parts)
-        self.plain = None
-        if i == n and not self.error:
-            if self.state == _STRING:
-                self.plain = (self.ahead or self._look_ahead()).plain
-            elif self.inner is not None:
-                self.plain = self.inner.plain
+    def begin(self, text: str, i: int, final: bool) -> int:
+        key = self.key
+        if key:
+            if match := _whole_key(text, i):
+                return self._members(text, match)
+            self.name = ""
+        elif self.state == VALUE and self.stack and (match := _whole_scalar(text, i)):
+            self.state = NEXT
+            return match.end()
+        char = text[i]
+        if self.kinds and not self.stack and char not in self.kinds:
+            if char != "(" or not self.closers:
+                return -1
+            self.notes.append((i, "'{'", char))
+            self.put(text, i, i + 1, "{")
+            self.sign = "="
+            self.stack.append("c")
+            self.state = KEY_OR_END
+            return i + 1
+        if text.startswith(self.quote, i):
+            end = i + len(self.quote)
+            self.put(text, i, end, '"')
+            self.state = _STRING
+            self.ahead = None
+            return end
+        if not final and len(text) - i < len(self.quote) and self.quote.startswith(text[i:]):
+            self.waiting = True
+            return i
+        if char in '":,{}[])':
+            return -1
+        if key:
+            self.put(text, i, i, '"')
+            self.state = _BARE
+            return self._bare(text, i, final)
+        scalar = is_scalar(text, i, final) if char in "-0123456789tfnTFN" else False
+        if scalar or not self.closers or not self.stack:
+            return -1
+        if scalar is None:
+            self.waiting = True
+        else:
+            self.notes.append((i, "a value in quotes", char))
+            self.put(text, i, i, '"')
+            self.state = _TEXT
         return i
+
+    def after(self, text: str, i: int, final: bool) -> int:
+        """Reads the next key where the comma before it is missing."""
+        if self.closers and self.stack[-1] != "[":
+            if _key_begins(text, i):
+                self.notes.append((i, "','", text[i]))
+                self.put(text, i, i, ",")
+                self.state, self.key = KEY, True
+                return self.begin(text, i, final)
+            if not final and _key_begun(text, i):
+                self.waiting = True
+                return i
+        return JsonScanner.after(self, text, i, final)
+
+    def missing(self, state: int) -> str:
+        if state == _STRING and self.key:
+            return "the end of a key"
+        return _ENDS.get(state) or JsonScanner.missing(self, state)
+
+    def search(self) -> Search | None:
+        return (self.ahead or self._look_ahead()).plain if self.state == _STRING else None
 
     def cut_off(self) -> None:
         self.open = True
@@ -177,7 +175,7 @@ class GemmaScanner(Transcoder):
             if match[1] is not None:
                 return True
             return match[0] == self.quote and not self.key and self._string_over(text, match.end()) < 0
-        return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
+        return self.state < COLON and len(text) < len(self.quote) and self.quote.startswith(text)
 
     def _look_ahead(self) -> StringPatterns:
         """Sets ``ahead``: with the other arguments if that of the open string is no string."""
@@ -192,63 +190,44 @@ class GemmaScanner(Transcoder):
         self.ahead = ahead
         return ahead
 
-    def _fail(self) -> None:
-        if self.state == _NEXT:
-            self.error = "',' or '}'" if self.stack[-1] == "{" else "',' or ']'"
-        elif self.state == _STRING:
-            self.error = "the end of a key" if self.key else "the end of a string"
-        elif self.state == _TEXT:
-            self.error = "the end of a value"
-        else:
-            self.error = _EXPECTED[self.state]
-
-    def _over(self) -> None:
-        """Ends a key or a value."""
-        if self.key:
-            self.state = _COLON
-        elif self.stack:
-            self.state = _NEXT
-        else:
-            self.done = True
-
-    def _after_comma(self, text: str, i: int, parts: list[str]) -> None:
-        """Puts out the comma before what is at ``i``; not before a closing bracket."""
-        if text[i] == _CLOSE[self.stack[-1]]:
-            self.notes.append((i, _EXPECTED[self.state], text[i]))
-            self.state = _NEXT
-            del self.comma[0]
-        parts += self.comma
-        self.comma.clear()
-
-    def _value_begins(self, text: str, key: re.Match[str], parts: list[str]) -> int:
-        """Reads what is whole after the key: a scalar, or the marker that begins a string."""
-        i = key.end()
-        self.name = key[1]
+    def _members(self, text: str, key: re.Match[str] | None) -> int:
+        """Reads a key and the scalar after it, and the next ones, as long as they are whole; or a key and the marker
+        that begins a string."""
+        i = 0
+        while key is not None:
+            i = key.end()
+            self.name = key[1]
+            if text.startswith(self.quote, i):
+                i += len(self.quote)
+                self.put(text, key.start(1), i, f'"{key[1]}":"')
+                self.state = _STRING
+                self.ahead = None
+                break
+            self.put(text, key.start(1), i, f'"{key[1]}":')
+            self.state = VALUE
+            scalar = _whole_scalar(text, i)
+            if scalar is None:
+                break
+            self.state = NEXT
+            i = scalar.end()
+            key = _whole_next_key(text, i)
         self.key = False
-        if text.startswith(self.quote, i):
-            parts.append('"')
-            self.state = _STRING
-            self.ahead = None
-            return i + len(self.quote)
-        if match := _whole_scalar(text, i):
-            parts.append(match[0])
-            self.state = _NEXT
-            return match.end()
-        self.state = _VALUE
         return i
 
-    def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+    def inside(self, text: str, i: int, final: bool) -> int:
+        if self.state != _STRING:
+            return self._bare(text, i, final) if self.state == _BARE else self._text(text, i, final)
         quote = self.quote
         find = self.patterns.stops.find
         match = find(text, i)
         if match is not None and match[1] is None and match[0] != quote:  # a marker that may end it
             found, certain = self._cut_short(text, i, text.find(quote, i), final and not self.open)
             if found is not None and certain:
-                return self._unquoted(found, text, i, parts, "the end of a string")
+                return self._unquoted(found, text, i, "the end of a string")
             if found is not None:
                 self.waiting = True
                 end = len(text) if final else found.start()
-                parts.append(escape(text[i:end]))
+                self.put(text, i, end, escape(text[i:end]))
                 return end
             while match is not None and match[1] is None and match[0] != quote:
                 match = find(text, match.end())
@@ -256,22 +235,28 @@ class GemmaScanner(Transcoder):
             begin = match.start()
             over = 1 if self.key else self._string_over(text, match.end())
             if over > 0:
-                parts.append(escape(text[i:begin]) + '"')
-                self._over()
-                return match.end()
+                end = match.end()
+                self.put(text, i, end, escape(text[i:begin]) + '"')
+                self.over()
+                if self.state == NEXT and self.stack[-1] != "[" and (key := _whole_next_key(text, end)):
+                    end = self._members(text, key)
+                return end
             ahead = self.ahead or self._look_ahead()
             other = ahead.next(text, max(i, begin - HELD), begin) if ahead is not self.patterns else None
             if other is not None:
                 begin = other.start()
                 if not over:
                     self.notes.append((begin, "the end of a string", ","))
-                    parts.append(escape(text[i:begin]) + '"')
-                    self._over()
+                    self.put(text, i, begin, escape(text[i:begin]) + '"')
+                    self.over()
                     return begin
-            parts.append(escape(text[i:begin]) + ("" if over else '\\"'))
             if over:
+                end = len(text) if final else begin
+                if i < end:
+                    self.put(text, i, end, escape(text[i:begin]))
                 self.waiting = True
-                return len(text) if final else begin
+                return end
+            self.put(text, i, match.end(), escape(text[i:begin]) + '\\"')
             if not self.told:
                 self.marked, self.told = begin, True
             return match.end()
@@ -285,7 +270,8 @@ class GemmaScanner(Transcoder):
                 other = ahead.next_begun(text, max(i, end - HELD), end)
                 end = end if other is None else other.start()
             self.waiting = end < len(text)
-        parts.append(escape(text[i:end] if i or self.waiting else text))
+        if i < end:
+            self.put(text, i, end, escape(text[i:end]))
         return end
 
     def _string_over(self, text: str, end: int) -> int:
@@ -355,34 +341,37 @@ class GemmaScanner(Transcoder):
             closer.startswith(rest) for closer in self.closers
         )
 
-    def _unquoted(self, found: re.Match[str], text: str, i: int, parts: list[str], expected: str) -> int:
+    def _unquoted(self, found: re.Match[str], text: str, i: int, expected: str) -> int:
         """Ends a string or a text without quotes, and all brackets, before the marker that ends the call. Before the
         next call it is an error. ``expected``: for the diagnostic, if it is not there yet."""
         start = found.start()
         close = found["close"]
         start += max(0, len(close.rstrip()) - len(self.stack))  # the other brackets are part of the value
-        self._keep(text, i, start, parts)
+        self._keep(text, i, start, start)
         if found.end() == found.start() + len(close):  # the next call: this one has no end
             self.error = expected or "the end of a value"
             return start
         if expected:
             self.notes.append((start, expected, text[start : start + 1]))
-        parts.extend("]" if bracket == "[" else "}" for bracket in reversed(self.stack))
+        end = found.start() + len(close)
+        self.put(
+            text, start, end, "".join("]" if bracket == "[" else "}" for bracket in reversed(self.stack))
+        )
         self.stack.clear()
         self.done = True
-        return found.start() + len(close)
+        return end
 
-    def _keep(self, text: str, i: int, end: int, parts: list[str]) -> None:
-        """Puts out the rest of the value, which ends at ``end``."""
+    def _keep(self, text: str, i: int, end: int, after: int) -> None:
+        """Passes on the rest of the value, which ends at ``end``, in place of the text up to ``after``."""
         value = text[i:end]
         if self.state == _TEXT:
             value = "".join([*self.bare, value]).strip()
             self.bare.clear()
             if len(value) > 1 and value[0] == value[-1] == "'":
                 value = value[1:-1]
-        parts.append(escape(value) + '"')
+        self.put(text, i, after, escape(value) + '"')
 
-    def _text(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+    def _text(self, text: str, i: int, final: bool) -> int:
         """Reads a value without quotes. It is kept until its end."""
         n = len(text)
         found = self._text_end(
@@ -393,18 +382,19 @@ class GemmaScanner(Transcoder):
             end = max(i, min(end, n - HELD)) if not final else end
             if end > i:
                 self.bare.append(text[i:end])
+                self.put(text, i, end, "")
             self.waiting = True
             return end
         if found["close"] is not None:
-            return self._unquoted(found, text, i, parts, "")
-        end = found.end()
-        self._keep(text, i, end, parts)
+            return self._unquoted(found, text, i, "")
+        end = after = found.end()
         match = white(text, end)
-        after = match.end() if match else end
-        if text.startswith(self.quote, after):  # the second quote of a value that has no first
-            end = after + len(self.quote)
-        self._over()
-        return end
+        quoted = match.end() if match else end
+        if text.startswith(self.quote, quoted):  # the second quote of a value that has no first
+            after = quoted + len(self.quote)
+        self._keep(text, i, end, after)
+        self.over()
+        return after
 
     def _text_end(self, patterns: StringPatterns, text: str, i: int) -> re.Match[str] | None:
         """Where the value without quotes ends, as far as the window shows it."""
@@ -416,172 +406,50 @@ class GemmaScanner(Transcoder):
             return patterns.item(text, i)
         return (patterns.member if len(self.stack) == 1 else patterns.inner)(text, i)
 
-    def _scalar(self, text: str, i: int, final: bool, parts: list[str]) -> int:
-        inner = self.inner
-        if inner is None:
-            inner = self.inner = JsonScanner()
-        end = inner.scan(text, i, final)
-        parts.append(inner.out)
-        self.notes += inner.notes
-        self.error = "the end of a key" if inner.error and self.key else inner.error
-        if inner.done:
-            self.inner = None
-            self._over()
-        elif end < len(text):
-            self.waiting = True
-        return end
-
-    def _bare(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+    def _bare(self, text: str, i: int, final: bool) -> int:
         """Reads a key without quotes, up to its colon."""
         n = len(text)
         match = _key_run(text, i)
         end = match.end() if match else i
         if end > i:
             self.name += text[i:end]
-            parts.append(escape(text[i:end]))
+            self.put(text, i, end, escape(text[i:end]))
             if end == n or text[end] != ":":
                 return end
             i = end
         if text[i] in ",{}":
-            self._fail()
+            self.error = _ENDS[_BARE]
             return i
         if text[i] == "=":
-            return self._equals(text, i, final, parts)
+            return self._equals(text, i, final)
         limit = i + _WINDOW
         match = white(text, i, limit)
         end = match.end() if match else i
         if end == n and end < limit and not final:
             self.waiting = True
         elif end < n and end < limit and text[end] == ":":
-            parts.append(f'"{text[i:end]}:')
-            self.state = _VALUE
+            self.put(text, i, end + 1, f'"{text[i:end]}:')
+            self.state = VALUE
             self.key = False
             return end + 1
         else:
-            parts.append(escape(text[i:end]))
+            self.put(text, i, end, escape(text[i:end]))
             return end
         return i
 
-    def _equals(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+    def _equals(self, text: str, i: int, final: bool) -> int:
         """Reads an equals sign: in place of the colon if a value follows, else part of the key."""
         quote = self.quote
         quoted = text[i + 1 : i + 1 + len(quote)]
         if _assigns(text, i) or quoted == quote:
             self.notes.append((i, "':'", "="))
-            parts.append('":')
+            self.put(text, i, i + 1, '":')
             self.sign = "="
-            self.state = _VALUE
+            self.state = VALUE
             self.key = False
         elif not final and (
             _assigns_begun(text, i) or (len(quoted) < len(quote) and quote.startswith(quoted))
         ):
             self.waiting = True
             return i
-        else:
-            parts.append("=")
-        return i + 1
-
-    def _between(self, text: str, i: int, final: bool, parts: list[str]) -> int:
-        """Reads one token outside strings, keys and scalars, or begins one of these."""
-        char = text[i]
-        state = self.state
-        if char in " \t\r\n":
-            match = white(text, i)
-            end = match.end() if match else i
-            (self.comma if self.comma else parts).append(text[i:end])
-            return end
-        if state == _NEXT or char in "}])":
-            return self._next(text, i, final, parts)
-        if state == _COLON:
-            if char == ":":
-                parts.append(char)
-                self.state = _VALUE
-                return i + 1
-            self._fail()
-            return i
-        self.key = state == _KEY or state == _KEY_OR_END
-        if self.key:
-            self.name = ""
-        if self.kinds and not self.stack and char == "(" and self.closers:
-            self.notes.append((i, "'{'", char))
-            parts.append("{")
-            self.sign = "="
-            self.stack.append(char)
-            self.state = _KEY_OR_END
-            return i + 1
-        if self.kinds and not self.stack and char not in self.kinds:
-            self.error = "an object" if self.kinds == "{" else _EXPECTED[_VALUE]
-        elif text.startswith(self.quote, i):
-            parts.append('"')
-            self.state = _STRING
-            self.ahead = None
-            return i + len(self.quote)
-        elif not final and len(text) - i < len(self.quote) and self.quote.startswith(text[i:]):
-            self.waiting = True
-        elif char == '"':
-            self.state = _JSON
-        elif self.key:
-            if char in ":,{[":
-                self._fail()
-            else:
-                parts.append('"')
-                self.state = _BARE
-                return self._bare(text, i, final, parts)
-        elif char in "{[":
-            parts.append(char)
-            self.stack.append(char)
-            self.state = _KEY_OR_END if char == "{" else _ITEM_OR_END
-            return i + 1
-        elif char in ":,":
-            self._fail()
-        else:
-            self._word(text, i, final, parts)
-        return i
-
-    def _word(self, text: str, i: int, final: bool, parts: list[str]) -> None:
-        """Begins a JSON scalar, or a value without quotes."""
-        scalar: bool | None = text[i] in "-0123456789tfnTFN"
-        if not self.closers or not self.stack:
-            if scalar:
-                self.state = _JSON
-            else:
-                self._fail()
-            return
-        if scalar:
-            scalar = is_scalar(text, i, final)
-        if scalar is None:
-            self.waiting = True
-        elif scalar:
-            self.state = _JSON
-        else:
-            self.state = _TEXT
-            self.notes.append((i, "a value in quotes", text[i : i + 1]))
-            parts.append('"')
-
-    def _next(self, text: str, i: int, final: bool, parts: list[str]) -> int:
-        """Reads the token after a value in brackets, or a closing bracket."""
-        char = text[i]
-        close = _CLOSE[self.stack[-1]] if self.stack else ""
-        if char == close and self.state in (_NEXT, _KEY_OR_END, _ITEM_OR_END):
-            char = "]" if close == "]" else "}"
-            self.stack.pop()
-            self.key = False
-            self._over()
-        elif char == "," and self.state == _NEXT:
-            self.state = _VALUE if close == "]" else _KEY
-            if text[i + 1 : i + 2] in " \t\r\n}])":  # or nothing
-                self.comma.append(char)
-                return i + 1
-        elif self.state == _NEXT and self.closers and close != "]" and _key_begins(text, i):
-            self.notes.append((i, "','", char))
-            self.state = _KEY
-            parts.append(",")
-            return i
-        elif self.state == _NEXT and self.closers and close != "]" and not final and _key_begun(text, i):
-            self.waiting = True
-            return i
-        else:
-            self._fail()
-            return i
-        parts.append(char)
         return i + 1

@@ -1,4 +1,4 @@
-"""JSON values, passed on byte for byte.
+"""JSON values, passed on byte for byte, and the walk through brackets, commas and colons for the syntaxes near JSON.
 
 Strategy: the scanner keeps a state and a stack of open brackets. Inside a string, one regular expression takes
 everything up to the next quote or odd character. Between members, another takes whole flat members at once. So long
@@ -9,6 +9,9 @@ that begins no escape, it respells Python's ``None``, ``True`` and ``False``, it
 ``Infinity``, and it leaves out a comma before a closing bracket. So a comma at the end of a piece is kept until the
 next character has come. Any other text that is not JSON is an error at its place; the text before it has been passed
 on.
+
+Python literals and Gemma's objects are dialects: the same walk, brackets and expectations as data (`BRACKETS`,
+`_RESPELT`, `_VALUES`), and a scanner that is asked for their keys, strings and other scalars (python.py, gemma.py).
 """
 
 from __future__ import annotations
@@ -48,19 +51,31 @@ _FLAT = 256
 """The longest object that is tried as a flat one: a try that fails costs no more than this."""
 _PART = 4096
 
-# the states: what may come next; the first two follow a comma
-_KEY, _ITEM, _VALUE, _ITEM_OR_END, _KEY_OR_END, _COLON, _NEXT, _STRING_VALUE, _STRING_KEY, _NUM = range(10)
+# The states: what may come next. The first two follow a comma. A dialect's own are `OWN_NUMBER` and all after it.
+KEY, ITEM, VALUE, ITEM_OR_END, KEY_OR_END, COLON, NEXT, STRING_VALUE, STRING_KEY, NUMBER_OPEN, OWN_NUMBER = (
+    range(11)
+)
 _EXPECTED = {
-    _VALUE: "a JSON value",
-    _ITEM: "a JSON value",
-    _ITEM_OR_END: "a JSON value or ']'",
-    _KEY_OR_END: "a key or '}'",
-    _KEY: "a key",
-    _COLON: "':'",
-    _STRING_VALUE: "the end of a string",
-    _STRING_KEY: "the end of a key",
-    _NUM: "a JSON number",
+    VALUE: "{value}",
+    ITEM: "{value}",
+    ITEM_OR_END: "{value} or '{close}'",
+    KEY_OR_END: "a key or '}}'",
+    KEY: "a key",
+    COLON: "':'",
+    STRING_VALUE: "the end of a string",
+    STRING_KEY: "the end of a key",
+    NUMBER_OPEN: "a JSON number",
+    OWN_NUMBER: "a number",
 }
+
+JSON, PYTHON, GEMMA = range(3)
+_VALUES = ("a JSON value", "a Python literal", "a value")
+_OBJECT = ("a JSON object", "", "an object")
+BRACKETS = {"{": "}", "[": "]", "(": ")", "q": ")", "p": ")", "s": "}", "c": ")"}
+"""The kinds of brackets, and what closes them. Python's: "(" is a tuple, "q" one that no comma has confirmed yet, "p" a
+value in parentheses, "s" a set. Gemma's: "c" is an object in the parentheses of a call."""
+_RESPELT = {"(": "]", "q": "]", "p": "", "s": "]", "c": "}"}
+"""How JSON closes those that it has not."""
 
 
 def _refuse(constant: str) -> None:
@@ -104,73 +119,94 @@ class JsonScanner(Transcoder):
     """Reads one JSON value. ``kinds``: the characters that it may begin with, such as ``"{"``; "" allows any.
 
     ``comma``: the comma at the end of the text so far, and the white space after it, which are not passed on yet.
+    ``stack``: the open brackets. ``parts``: the output of this scan before ``text[kept]``, where it is not the text.
+
+    The scanner of another syntax (``dialect``) is derived from this one. It is asked at each key and value (`begin`),
+    where neither a comma nor the bracket comes after a value (`after`), and inside what it has begun, in states of its
+    own (`inside`); what it passes on in place of the text it gives to `put`. What it leaves is read as JSON.
     """
 
-    __slots__ = ("comma", "kinds", "number", "stack", "state")
+    __slots__ = ("comma", "dialect", "kept", "key", "kinds", "number", "parts", "stack", "state", "waiting")
 
-    def __init__(self, kinds: str = "") -> None:
+    def __init__(self, kinds: str = "", dialect: int = JSON) -> None:
         self._reset()
         self.kinds = kinds
-        self.state = _VALUE
+        self.dialect = dialect
+        self.state = VALUE
+        self.key = False
+        """Whether what a dialect reads is a key."""
         self.stack: list[str] = []
         self.number: list[str] = []
         self.comma: list[str] = []
+        self.parts: list[str] = []
+        self.kept = 0
+        self.waiting = False
+        """Whether a dialect must see more text."""
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
-        i = kept = start
+        i = self.kept = start
         comma = -1
-        mended: list[str] = []
+        parts = self.parts
         state = self.state
         stack = self.stack
+        own = self.dialect
         if self.notes:
             self.notes = []
-        if not stack and state == _VALUE and (match := _flat(text, i, i + _FLAT)):
+        if own:
+            self.waiting = False
+            self.marked = -1
+        elif not stack and state == VALUE and (match := _flat(text, i, i + _FLAT)):
             self.done = True
             self.out = match[0]
             return match.end()
-        while (i < n or (final and state == _NUM)) and not self.error:
-            if state == _STRING_VALUE or state == _STRING_KEY:
-                match = _run(text, i)
-                i = match.end() if match else i
-                if i == n:
-                    break
-                char = text[i]
-                if char == '"':
-                    i += 1
-                    if state == _STRING_KEY:
-                        state = _COLON
-                    elif stack:
-                        state = _NEXT
-                    else:
+        while (i < n or (final and NUMBER_OPEN <= state <= OWN_NUMBER)) and not self.error:
+            if state >= STRING_VALUE:
+                if state > NUMBER_OPEN:
+                    self.state = state
+                    i = self.inside(text, i, final)
+                    state = self.state
+                    if self.done or self.waiting:
+                        break
+                elif state == NUMBER_OPEN:
+                    match = _number_run(text, i)
+                    end = match.end() if match else i
+                    self.number.append(text[i:end])
+                    i = end
+                    if i == n and not final:
+                        break
+                    if not _number("".join(self.number)):
+                        self.error = _EXPECTED[NUMBER_OPEN]
+                        break
+                    self.number = []
+                    if not stack:
                         self.done = True
                         break
-                elif char == "\\" and not final and n - i < 6 and _escape_begun(text[i:]):
-                    break
+                    state = NEXT
                 else:
-                    if char == "\\":
-                        self.notes.append((i, "an escape", text[i : i + 2]))
+                    match = _run(text, i)
+                    i = match.end() if match else i
+                    if i == n:
+                        break
+                    char = text[i]
+                    if char == '"':
+                        i += 1
+                        if state == STRING_KEY:
+                            state = COLON
+                        elif stack:
+                            state = NEXT
+                        else:
+                            self.done = True
+                            break
+                    elif char == "\\" and not final and n - i < 6 and _escape_begun(text[i:]):
+                        break
                     else:
-                        self.notes.append((i, "an escaped control character", char))
-                    mended += [text[kept:i], escape(char)]
-                    i += 1
-                    kept = i
-                continue
-            if state == _NUM:
-                match = _number_run(text, i)
-                end = match.end() if match else i
-                self.number.append(text[i:end])
-                i = end
-                if i == n and not final:
-                    break
-                if not _number("".join(self.number)):
-                    self.error = _EXPECTED[_NUM]
-                    break
-                self.number = []
-                if not stack:
-                    self.done = True
-                    break
-                state = _NEXT
+                        if char == "\\":
+                            self.notes.append((i, "an escape", text[i : i + 2]))
+                        else:
+                            self.notes.append((i, "an escaped control character", char))
+                        self.put(text, i, i + 1, escape(char))
+                        i += 1
                 continue
             char = text[i]
             if char in " \t\r\n":
@@ -179,113 +215,179 @@ class JsonScanner(Transcoder):
                     match = white(text, i)
                     i = match.end() if match else i
                 continue
-            if state == _NEXT:
-                if char == ",":
+            if state == NEXT:
+                kind = stack[-1]
+                if char == "," and kind != "p":
                     i += 1
-                    state = _KEY if stack[-1] == "{" else _ITEM
-                    if n - i > _BULK:
-                        match = (_members if state == _KEY else _items)(text, i)
+                    state = KEY if kind == "{" else ITEM
+                    if own:
+                        if kind == "q":
+                            stack[-1] = "("
+                        elif kind == "c":
+                            state = KEY
+                    if n - i > _BULK and own != GEMMA:
+                        match = (_members if state == KEY else _items)(text, i)
                         i = match.end() if match else i
                     comma = i - 1
-                elif char == ("}" if stack[-1] == "{" else "]"):
+                elif char == BRACKETS[kind]:
+                    if own and kind in _RESPELT:
+                        if kind == "q":
+                            self.notes.append((i, "','", char))
+                        self.put(text, i, i + 1, _RESPELT[kind])
                     i += 1
                     stack.pop()
                     if not stack:
                         self.done = True
                         break
+                elif own:
+                    self.state = state
+                    i = self.after(text, i, final)
+                    state = self.state
+                    if self.done or self.waiting:
+                        break
                 else:
-                    self.error = "',' or '}'" if stack[-1] == "{" else "',' or ']'"
-            elif state == _COLON:
+                    self.error = self.missing(state)
+            elif state == COLON:
                 if char == ":":
                     i += 1
-                    state = _VALUE
+                    state = VALUE
                 else:
                     self.error = _EXPECTED[state]
-            elif state == _KEY or state == _KEY_OR_END:
-                if char == '"':
-                    i += 1
-                    state = _STRING_KEY
-                elif char == "}":
-                    if state == _KEY:
-                        kept = self._without_comma(text, kept, comma, i, mended)
-                    state = _NEXT  # closes
-                else:
-                    self.error = _EXPECTED[state]
-            elif char == "]" and (state == _ITEM_OR_END or state == _ITEM):
-                if state == _ITEM:
-                    kept = self._without_comma(text, kept, comma, i, mended)
-                state = _NEXT  # closes
-            elif self.kinds and not stack and char not in self.kinds:
-                self.error = "a JSON object" if self.kinds == "{" else _EXPECTED[_VALUE]
-            elif not stack and n - i > _BULK and (end := _whole(text, i)):
-                i = end
-                self.done = True
-                break
-            elif char == '"':
-                i += 1
-                state = _STRING_VALUE
-            elif char == "{" or char == "[":
-                i += 1
-                stack.append(char)
-                state = _KEY_OR_END if char == "{" else _ITEM_OR_END
-                if n - i > _BULK:
-                    match = (_members if char == "{" else _items)(text, i)
-                    if match:
-                        i = match.end()
-                        comma = i - 1
-                        state = _KEY if char == "{" else _ITEM
-            elif char in "0123456789" or (char == "-" and text[i + 1 : i + 2] not in _AFTER_SIGN[final]):
-                state = _NUM
+            elif char in "}])" and state != VALUE and char == BRACKETS[stack[-1]]:
+                if state <= ITEM:
+                    self._without_comma(text, comma, i, state)
+                state = NEXT  # closes
             else:
-                match = _word_run(text, i)
-                end = match.end() if match else i
-                if end == n and not final and end - i <= _LONGEST_WORD:
-                    break
-                word = text[i:end]
-                if word in _MENDED:
-                    self.notes.append((i, f"'{_MENDED[word]}'", word))
-                    mended += [text[kept:i], _MENDED[word]]
-                    kept = end
-                elif word not in _WORDS:
-                    self.error = _EXPECTED[state]
-                    break
-                i = end
-                if not stack:
+                if own:
+                    self.key = state == KEY or state == KEY_OR_END
+                    self.state = state
+                    end = self.begin(text, i, final)
+                    if end >= 0:
+                        i = end
+                        state = self.state
+                        if self.done or self.waiting:
+                            break
+                        continue
+                if state == KEY or state == KEY_OR_END:
+                    if char == '"':
+                        i += 1
+                        state = STRING_KEY
+                    else:
+                        self.error = self.missing(state)
+                elif self.kinds and not stack and char not in self.kinds:
+                    self.error = _OBJECT[self.dialect] if self.kinds == "{" else self.missing(VALUE)
+                elif not stack and not own and n - i > _BULK and (end := _whole(text, i)):
+                    i = end
                     self.done = True
                     break
-                state = _NEXT
+                elif char == '"':
+                    i += 1
+                    state = STRING_VALUE
+                elif char == "{" or char == "[":
+                    i += 1
+                    stack.append(char)
+                    state = KEY_OR_END if char == "{" else ITEM_OR_END
+                    if n - i > _BULK and own != GEMMA:
+                        match = (_members if char == "{" else _items)(text, i)
+                        if match:
+                            i = match.end()
+                            comma = i - 1
+                            state = KEY if char == "{" else ITEM
+                elif char in "0123456789" or (char == "-" and text[i + 1 : i + 2] not in _AFTER_SIGN[final]):
+                    state = NUMBER_OPEN
+                else:
+                    match = _word_run(text, i)
+                    end = match.end() if match else i
+                    if end == n and not final and end - i <= _LONGEST_WORD:
+                        break
+                    word = text[i:end]
+                    if word in _MENDED:
+                        self.notes.append((i, f"'{_MENDED[word]}'", word))
+                        self.put(text, i, end, _MENDED[word])
+                    elif word not in _WORDS:
+                        self.error = self.missing(state)
+                        break
+                    i = end
+                    if not stack:
+                        self.done = True
+                        break
+                    state = NEXT
         self.state = state
-        if final and state == _NUM and not stack and not self.error and _number("".join(self.number)):
-            self.done = True
         if final and not self.done and not self.error:
-            self.error = _EXPECTED.get(state) or ("',' or '}'" if stack[-1] == "{" else "',' or ']'")
-        end, before = i, ""
-        if self.comma and (comma >= 0 or state > _ITEM or final or self.error):
-            before = "".join(self.comma)
+            self.error = self.missing(state)
+        kept = self.kept
+        end = i
+        if self.comma and (comma >= 0 or state > ITEM or final or self.error):
+            parts[:0] = self.comma
             self.comma.clear()
-        if state <= _ITEM and not (final or self.error):
+        if state <= ITEM and not (final or self.error):
             end = max(kept, comma)
             self.comma.append(text[end:i])
-        if mended:
-            mended.append(text[kept:end])
-            self.out = before + "".join(mended)
+        if parts:
+            if kept < end:
+                parts.append(text[kept:end])
+            self.out = parts[0] if len(parts) == 1 else "".join(parts)
+            self.parts = []
         else:
-            self.out = before + (text if kept == 0 and end == n else text[kept:end])
-        self.plain = (
-            _odd if i == n and (state == _STRING_VALUE or state == _STRING_KEY) and not self.error else None
-        )
+            self.out = text if kept == 0 and end == n else text[kept:end]
+        if state < STRING_VALUE or i < n or self.error:
+            self.plain = None
+        elif state > NUMBER_OPEN:
+            self.plain = self.search()
+        else:
+            self.plain = _odd if state < NUMBER_OPEN else None
         return i
 
-    def _without_comma(self, text: str, kept: int, comma: int, end: int, mended: list[str]) -> int:
+    def put(self, text: str, i: int, end: int, out: str) -> None:
+        """Passes on ``out`` in place of text[i:end]."""
+        if self.kept < i:
+            self.parts.append(text[self.kept : i])
+        self.parts.append(out)
+        self.kept = end
+
+    def begin(self, text: str, i: int, final: bool) -> int:
+        """Reads a key or a value, or begins it; -1 leaves it to be read as JSON."""
+        return -1
+
+    def inside(self, text: str, i: int, final: bool) -> int:
+        """Reads more of what the dialect has begun."""
+        return i
+
+    def after(self, text: str, i: int, final: bool) -> int:
+        """Reads what comes after a value in place of a comma or a bracket."""
+        self.error = self.missing(self.state)
+        return i
+
+    def search(self) -> Search | None:
+        """The fast path inside what the dialect has begun."""
+        return None
+
+    def over(self) -> None:
+        """Ends a key or a value of the dialect."""
+        if self.key:
+            self.state = COLON
+        elif self.stack:
+            self.state = NEXT
+        else:
+            self.done = True
+
+    def missing(self, state: int) -> str:
+        """What the text lacks in this state."""
+        close = BRACKETS[self.stack[-1]] if self.stack else ""
+        if state == NEXT:
+            return f"'{close}'" if self.stack[-1] == "p" else f"',' or '{close}'"
+        return _EXPECTED[state].format(value=_VALUES[self.dialect], close=close)
+
+    def _without_comma(self, text: str, comma: int, end: int, state: int) -> None:
         """Leaves out the comma before a closing bracket at ``end``. ``comma``: where it is, -1 if it came before
-        this text. Returns where the text begins that is still to be passed on."""
-        self.notes.append((end, _EXPECTED[_KEY if text[end] == "}" else _ITEM], text[end]))
+        this text."""
+        if self.dialect != PYTHON:
+            self.notes.append((end, self.missing(state), text[end]))
         if comma < 0:
-            mended.append("".join(self.comma)[1:])
+            self.parts.append("".join(self.comma)[1:])
             self.comma.clear()
-            return kept
-        mended.append(text[kept:comma])
-        return comma + 1
+        else:
+            self.put(text, comma, comma + 1, "")
 
 
 class ObjectScanner(JsonScanner):

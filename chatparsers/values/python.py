@@ -1,9 +1,9 @@
 """Python literals, passed on as JSON while they arrive.
 
-Strategy: the scanner keeps a state and a stack of open brackets. Text that is JSON already is passed on byte for byte:
-the text since ``kept`` goes out unchanged, and ``_put`` replaces only the parts that JSON spells otherwise. Inside a
-string, two regular expressions work in bulk: one takes text that is the same in JSON, the other takes text that JSON
-escapes.
+Strategy: json.py walks through the brackets, commas and colons, and asks this scanner for what Python spells otherwise:
+strings, numbers, words, tuples and sets. Text that is JSON already is passed on byte for byte: ``put`` replaces only
+the other parts. Inside a string, two regular expressions work in bulk: one takes text that is the same in JSON, the
+other takes text that JSON escapes.
 
 A value in brackets that is whole in one piece, and differs from JSON only in quotes and words, is respelt in one pass
 (respell.py).
@@ -13,7 +13,6 @@ leaves them unconsumed until they have arrived:
 
 - ``{`` opens a set if no ``:`` follows its first scalar; else, and if the scalar is longer than the window, an object.
 - ``(`` opens a tuple if ``,`` follows its first scalar; else, and if the scalar is longer, a value in parentheses.
-- ``,`` is left out if only white space is between it and the closing bracket.
 - A string goes on if another literal follows its end. (Only inside brackets.)
 - At the top, the quote of an argument's string ends it only before the next argument or the end of the call; in
   brackets, before a comma, a colon or a bracket. Elsewhere it is part of the string, which a model wrote without
@@ -33,9 +32,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from .base import WS, Search, Transcoder, escape, white
+from .base import WS, Search, escape, white
 from .closers import NO_CLOSERS, Closers
-from .json import NUMBER, PYTHON_WORDS, STRING
+from .json import (
+    COLON,
+    ITEM_OR_END,
+    KEY_OR_END,
+    NEXT,
+    NUMBER,
+    OWN_NUMBER,
+    PYTHON,
+    PYTHON_WORDS,
+    STRING,
+    VALUE,
+    JsonScanner,
+)
 from .respell import LONGEST_ESCAPE, SINGLE, requoted, single_inside, whole_value
 
 _Match = Callable[..., "re.Match[str] | None"]
@@ -95,23 +106,9 @@ _NUMBERS = frozenset({"NaN", "Infinity", "nan", "inf"})
 _signed = re.compile(r"-(?:Infinity|inf)").fullmatch
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 
-# The kinds of open brackets: their closers in Python and in JSON. "q" is a tuple that no comma has confirmed
-# yet, "s" a set, "p" a value in parentheses.
-_CLOSE = {"{": ("}", "}"), "[": ("]", "]"), "(": (")", "]"), "q": (")", "]"), "s": ("}", "]"), "p": (")", "")}
-
-# What may come next.
-_VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _NEXT, _STRING, _JOIN, _NUMBER = range(9)
-_EXPECTED = {
-    _VALUE: "a Python literal",
-    _VALUE_OR_END: "a Python literal or '{}'",
-    _KEY: "a key",
-    _KEY_OR_END: "a key or '{}'",
-    _COLON: "':'",
-    _NEXT: "',' or '{}'",
-    _STRING: "the end of a string",
-    _JOIN: "a string",
-    _NUMBER: "a number",
-}
+# The states of its own, and that of a number: inside a string, and where the next literal of a string begins.
+_STRING, _JOIN = 11, 12
+_ENDS = {_STRING: "the end of a string", _JOIN: "a string"}
 
 
 def _mode(quote: str, raw: bool) -> tuple[_Match, _Match, Search, str, bool]:
@@ -139,7 +136,7 @@ _MODES = {
 }
 
 
-class PythonScanner(Transcoder):
+class PythonScanner(JsonScanner):
     """Reads one Python or JSON literal: strings, numbers, ``None``, ``True``, ``False``, lists, tuples, sets, dicts.
 
     A container ends at its closing bracket, a string at its quote, any other value before the first character that
@@ -147,173 +144,79 @@ class PythonScanner(Transcoder):
     ``name=value``. ``closers`` knows what may follow the parenthesis that ends the call.
     """
 
-    __slots__ = (
-        "closers",
-        "kept",
-        "key",
-        "mode",
-        "named",
-        "number",
-        "parts",
-        "stack",
-        "state",
-        "waiting",
-    )
+    __slots__ = ("closers", "mode", "named")
 
     def __init__(self, named: bool = False, closers: Closers = NO_CLOSERS) -> None:
-        self._reset()
+        JsonScanner.__init__(self, "", PYTHON)
         self.named = named
         self.closers = closers
-        self.state = _VALUE
-        self.stack: list[str] = []
-        self.key = False
-        """True while a key is being read."""
         self.mode = ""
         """The prefix and quote of the string being read."""
-        self.number: list[str] = []
-        """The number being read."""
-        # Used within one scan: the output before text[kept], and whether the scan must stop until more text comes.
-        self.parts: list[str] = []
-        self.kept = 0
-        self.waiting = False
 
-    def scan(self, text: str, start: int, final: bool) -> int:
-        n = len(text)
-        if self.notes:
-            self.notes = []
-        if self.mode:
-            same, _, odd, _, _ = _MODES[self.mode]
-            match = same(text, start)
-            if match and match.end() == n and not final:
-                self.out = text[start:] if start else text
-                self.plain = odd
-                return n
-        i = self.kept = start
-        parts = self.parts = []
-        self.waiting = False
-        while i < n or (final and self.state == _NUMBER):
-            if self.mode:
-                i = self._string(text, i, final)
-            elif self.state == _NUMBER:
-                i = self._number(text, i, final)
-            else:
-                i = self._between(text, i, final)
-            if self.waiting or self.done or self.error:
-                break
-        if final and not self.done and not self.error:
-            self._fail()
-        if parts:
-            parts.append(text[self.kept : i])
-            self.out = "".join(parts)
-            self.parts = []
-        else:
-            self.out = text if start == 0 and i == n else text[start:i]
-        self.plain = _MODES[self.mode][2] if self.mode and i == n and not self.error else None
-        return i
-
-    def holds(self, text: str) -> bool:
-        if self.stack or text[0] != self.mode or text[1:2] not in ",) \t\r\n":
-            return False
-        return self._string_over(text, 1) < 0
-
-    def _put(self, text: str, i: int, end: int, out: str) -> None:
-        """Emits ``out`` in place of text[i:end]."""
-        self.parts += [text[self.kept : i], out]
-        self.kept = end
-
-    def _fail(self) -> None:
-        kind = self.stack[-1] if self.stack else ""
-        expected = "'{}'" if kind == "p" and self.state == _NEXT else _EXPECTED[self.state]
-        self.error = expected.format(_CLOSE[kind][0] if kind else "")
-
-    def _over(self) -> None:
-        """Ends a key or a value."""
-        if self.key:
-            self.state = _COLON
-        elif self.stack:
-            self.state = _NEXT
-        else:
-            self.done = True
-
-    def _between(self, text: str, i: int, final: bool) -> int:
-        """Reads one token outside strings and numbers."""
+    def begin(self, text: str, i: int, final: bool) -> int:
         char = text[i]
-        if char in " \t\r\n":
-            match = white(text, i)
-            i = match.end() if match else i
-            if i == len(text):
-                return i
-            char = text[i]
-        state = self.state
-        if state == _VALUE:
-            self.key = False
-        elif state == _NEXT:
-            return self._next(text, i, final)
-        elif state == _COLON:
-            if char != ":":
-                self._fail()
-                return i
-            self.state = _VALUE
-            return i + 1
-        elif state == _VALUE_OR_END or state == _KEY_OR_END:
-            if char == _CLOSE[self.stack[-1]][0]:
-                return self._closed(text, i)
-            self.key = state == _KEY_OR_END
-        elif state == _KEY:
-            self.key = True
         if char == '"' or char == "'":
-            match = _whole_string(text, i) if state != _JOIN else None
-            over = 0 if match is None else 1 if self.stack else self._string_over(text, match.end())
-            if match and (over > 0 or (over and not final)):
-                end = match.end() if over > 0 else match.end() - 1
-                if char == "'":
-                    inside = text[i + 1 : match.end() - 1]
-                    if '"' in inside or "\\'" in inside:
-                        inside = requoted(inside)
-                    self.parts += (text[self.kept : i], '"', inside, '"' if over > 0 else "")
-                    self.kept = end
-                if over < 0:
-                    self.mode, self.state, self.waiting = char, _STRING, True
-                elif not self.key:
-                    self._over()
-                elif text.startswith(": ", end):
-                    self.state = _VALUE
-                    end += 2
-                else:
-                    self.state = _COLON
-                return end
+            match = _whole_string(text, i) if self.state != _JOIN else None
+            if match:
+                end = match.end()
+                over = 1 if self.stack else self._string_over(text, end)
+                if over > 0 or (over and not final):
+                    if over < 0:
+                        end -= 1
+                        self.mode, self.state, self.waiting = char, _STRING, True
+                    elif self.key:
+                        self.state = COLON
+                    elif self.stack:
+                        self.state = NEXT
+                    else:
+                        self.done = True
+                    if char == "'":
+                        inside = text[i + 1 : match.end() - 1]
+                        if '"' in inside or "\\'" in inside:
+                            inside = requoted(inside)
+                        self.put(text, i, end, f'"{inside}"' if over > 0 else f'"{inside}')
+                    return end
             return self._opened_string(text, i, i, final)
         if char in _LETTERS:
             return self._word(text, i, final)
         if char in "-+.0123456789":
             if self.key:
                 self.notes.append((i, "a string as key", char))
-                self._put(text, i, i, '"')
-            self.state = _NUMBER
-            self.number = []
-            return i
+                self.put(text, i, i, '"')
+            self.state = OWN_NUMBER
+            return self._number(text, i, final)
         if char in "[{(" and not self.key:
             if not self.stack and char != "(" and len(text) - i > _BULK:
                 end, out = whole_value(text, i)
                 if end:
-                    self._put(text, i, end, out)
+                    self.put(text, i, end, out)
                     self.done = True
                     return end
-            return self._opened(text, i, final)
-        self._fail()
-        return i
+            if char != "[":
+                return self._opened(text, i, final)
+        return -1
+
+    def search(self) -> Search | None:
+        return _MODES[self.mode][2] if self.mode else None
+
+    def missing(self, state: int) -> str:
+        return _ENDS.get(state) or JsonScanner.missing(self, state)
+
+    def holds(self, text: str) -> bool:
+        if self.stack or text[0] != self.mode or text[1:2] not in ",) \t\r\n":
+            return False
+        return self._string_over(text, 1) < 0
 
     def _opened(self, text: str, i: int, final: bool) -> int:
-        """Reads an opening bracket."""
-        char = text[i]
-        kind = char if char == "[" else self._kind(text, i, final)
+        """Reads an opening brace or parenthesis."""
+        kind = self._kind(text, i, final)
         if not kind:
             self.waiting = True
             return i
         self.stack.append(kind)
-        self.state = _KEY_OR_END if kind == "{" else _VALUE if kind == "p" else _VALUE_OR_END
-        if kind != char or kind == "(":
-            self._put(text, i, i + 1, "" if kind == "p" else "[")
+        self.state = KEY_OR_END if kind == "{" else VALUE if kind == "p" else ITEM_OR_END
+        if kind != "{":
+            self.put(text, i, i + 1, "" if kind == "p" else "[")
         return i + 1
 
     def _kind(self, text: str, i: int, final: bool) -> str:
@@ -338,46 +241,6 @@ class PythonScanner(Transcoder):
                 return "(" if first[1] == "," else "p"
         return "" if n < limit and not final else "{" if brace else "p"
 
-    def _next(self, text: str, i: int, final: bool) -> int:
-        """Reads the token after a value in brackets."""
-        char = text[i]
-        kind = self.stack[-1]
-        close = _CLOSE[kind][0]
-        if char == close:
-            if kind == "q":
-                self.notes.append((i, "','", char))
-            return self._closed(text, i)
-        if char != "," or kind == "p":
-            self._fail()
-            return i
-        n = len(text)
-        limit = i + 1 + _WINDOW
-        end = i + 1
-        if end < n and text[end] == " ":
-            end += 1
-        if end < n and text[end] in " \t\r\n":
-            match = white(text, i + 1, limit)
-            end = match.end() if match else i + 1
-        if end == n and end < limit and not final:
-            self.waiting = True
-            return i
-        if kind == "q":
-            self.stack[-1] = "("
-        if end < limit and text[end : end + 1] == close:
-            self._put(text, i, i + 1, "")
-            return i + 1
-        self.state = _KEY if kind == "{" else _VALUE
-        return end
-
-    def _closed(self, text: str, i: int) -> int:
-        """Reads a closing bracket."""
-        kind = self.stack.pop()
-        if _CLOSE[kind][1] != text[i]:
-            self._put(text, i, i + 1, _CLOSE[kind][1])
-        self.key = False
-        self._over()
-        return i + 1
-
     def _word(self, text: str, i: int, final: bool) -> int:
         match = _word_run(text, i)
         end = match.end() if match else i
@@ -389,7 +252,7 @@ class PythonScanner(Transcoder):
             return self._opened_string(text, i, end, final)
         out = f'"{word}"' if word in _NUMBERS else _WORDS.get(word)
         if out is None or self.state == _JOIN:
-            self._fail()
+            self.error = self.missing(self.state)
             return i
         if self.key:
             self.notes.append((i, "a string as key", word))
@@ -397,8 +260,8 @@ class PythonScanner(Transcoder):
         elif out[0] == '"':
             self.notes.append((i, "a number", word))
         if out != word:
-            self._put(text, i, end, out)
-        self._over()
+            self.put(text, i, end, out)
+        self.over()
         return end
 
     def _number(self, text: str, i: int, final: bool) -> int:
@@ -406,23 +269,24 @@ class PythonScanner(Transcoder):
         end = match.end() if match else i
         over = end < len(text) or final
         if self.number or not over or not _json_number(text, i, end):
-            self._put(text, i, end, "")
+            self.put(text, i, end, "")
             self.number.append(text[i:end])
             if not over:
                 return end
             number = "".join(self.number)
+            self.number = []
             mended = _mend(number)
             if self.key:
                 mended = mended.strip('"')
-            self._put(text, end, end, mended or number)
+            self.put(text, end, end, mended or number)
             if mended and mended != number:
                 self.notes.append((end, mended, number))
             if not mended:
-                self.error = _EXPECTED[_NUMBER]
+                self.error = self.missing(OWN_NUMBER)
                 return end
         if self.key:
-            self._put(text, end, end, '"')
-        self._over()
+            self.put(text, end, end, '"')
+        self.over()
         return end
 
     def _opened_string(self, text: str, i: int, at: int, final: bool) -> int:
@@ -439,13 +303,14 @@ class PythonScanner(Transcoder):
             self.notes.append((i, "a plain string", text[i : at + 1]))
         out = "" if self.state == _JOIN else '"'
         if out != text[i : at + len(quote)]:
-            self._put(text, i, at + len(quote), out)
+            self.put(text, i, at + len(quote), out)
         self.mode = ("r" if "r" in prefix else "") + quote
         self.state = _STRING
         return at + len(quote)
 
-    def _string(self, text: str, i: int, final: bool) -> int:
-        """Reads the inside of a string, up to its end."""
+    def inside(self, text: str, i: int, final: bool) -> int:
+        if self.state != _STRING:
+            return self._number(text, i, final) if self.state == OWN_NUMBER else self.begin(text, i, final)
         n = len(text)
         same, other, _, quote, raw = _MODES[self.mode]
         single = quote == "'" and not raw
@@ -455,7 +320,7 @@ class PythonScanner(Transcoder):
                 end = match.end() if match else i
                 run = text[i:end]
                 if '"' in run or "\\'" in run:
-                    self._put(text, i, end, requoted(run))
+                    self.put(text, i, end, requoted(run))
                 i = end
             else:
                 match = same(text, i)
@@ -484,7 +349,7 @@ class PythonScanner(Transcoder):
                 i = at
                 continue
             elif char == '"' and not raw and len(quote) == 1:
-                self._put(text, i, i + 1, '\\"')
+                self.put(text, i, i + 1, '\\"')
                 i += 1
                 continue
             match = other(text, i)
@@ -497,7 +362,7 @@ class PythonScanner(Transcoder):
                 end = i + 1
                 if char in "\r\n":
                     self.notes.append((i, "an escaped line break", char))
-            self._put(text, i, end, escape(text[i:end]))
+            self.put(text, i, end, escape(text[i:end]))
             i = end
 
     def _escaped(self, text: str, i: int, final: bool) -> int:
@@ -513,10 +378,10 @@ class PythonScanner(Transcoder):
                 if code <= 0x10FFFF:
                     out = f"\\u{code:04x}" if 0xD800 <= code < 0xE000 else escape(chr(code))
             if out is not None:
-                self._put(text, i, match.end(), out)
+                self.put(text, i, match.end(), out)
                 return match.end()
         self.notes.append((i, "an escape", text[i : i + 2]))
-        self._put(text, i, i + 1, "\\\\")
+        self.put(text, i, i + 1, "\\\\")
         return i + 1
 
     def _string_over(self, text: str, after: int) -> int:
@@ -541,7 +406,7 @@ class PythonScanner(Transcoder):
         elif after == len(text) or text[after] not in ",:]})":
             match = _adjacent(text, after, after + _WINDOW)
             if match:
-                self._put(text, i, match.end(), "")
+                self.put(text, i, match.end(), "")
                 self.mode = ""
                 self.state = _JOIN
                 return match.end()
@@ -554,12 +419,12 @@ class PythonScanner(Transcoder):
             return len(text) if final else i
         if not over:
             self.notes.append((i, "an escaped quote", text[i : after + 1]))
-            self._put(text, i, after, escape(text[i:after]))
+            self.put(text, i, after, escape(text[i:after]))
             return after
         if width == 3 or text[i] != '"':
-            self._put(text, i, after, '"')
+            self.put(text, i, after, '"')
         self.mode = ""
-        self._over()
+        self.over()
         return after
 
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from .json import NUMBER
+from .json import BRACKETS, NUMBER
 from .stops import StopFinder, is_token
 
 HELD = 128
@@ -134,7 +134,7 @@ class Following(_Patterns):
 
     def __init__(self, quote: str, closers: tuple[str, ...], open: str) -> None:
         begins = [quote, '"']
-        shut = {"{": "}", "[": "]", "(": ")"}[open]
+        shut = BRACKETS[open]
         name = r"[^\s:,{}\[\]()=<>\"']{1,64}"
         if open == "[":
             begins += ["[", "{", "true", "false", "null", "True", "False", "None"]
