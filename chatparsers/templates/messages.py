@@ -340,7 +340,7 @@ def _content(message: dict[str, Any], wants: Wants) -> None:
     content = "" if content is None else content
     # Even a template that reads lists may show only the first part of an assistant's message.
     joined = wants.content_as == "text" or (wants.content_as == "either" and message["role"] == "assistant")
-    if joined and isinstance(content, list) and all(map(_is_text, content)):
+    if joined and isinstance(content, list) and all(map(is_text, content)):
         # As llama.cpp and vLLM join them.
         content = interleaved("\n", [part if isinstance(part, str) else part["text"] for part in content])
     elif wants.content_as == "parts" and isinstance(content, str) and content:
@@ -352,8 +352,9 @@ def _content(message: dict[str, Any], wants: Wants) -> None:
     message["content"] = content
 
 
-def _is_text(part: object) -> bool:
-    return isinstance(part, str) or (isinstance(part, dict) and isinstance(part.get("text"), str))
+def is_text(part: object) -> bool:
+    """Whether a part of a content is a text."""
+    return isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
 
 
 def _reasoning(message: dict[str, Any], content: Any, wants: Wants) -> Any:

@@ -57,36 +57,26 @@ class Probed:
         shaped = shape(messages if rewrite is None else rewrite(messages), wants, self.name)
         plain = sorted(item for item in given.items() if item[0] != "strftime_now")
         form = wants.flat_tools, wants.no_tools, wants.functions, generate, given["strftime_now"]("%c")
+        asking: Any = shaped, tools, form, plain, None if rewrite is None else messages
         try:
-            asking: Any = shaped, tools, form, plain, None if rewrite is None else messages
-            key = marshal.dumps(asking, 2)
+            key: bytes | None = marshal.dumps(asking, 2)
         except (TypeError, ValueError):  # no plain data
-            return self._trace(messages, wants, tools, generate, given, rewrite)
-        found = self._found.get(key)
+            key = None
+        found = None if key is None else self._found.get(key)
         if found is None:
+            marked = Marked()
+            said: Messages = marked.messages(messages)
             try:
-                found = self._trace(messages, wants, tools, generate, given, rewrite)
+                with tracing():
+                    said = said if rewrite is None else rewrite(said)
+                    shaped = shape(said, wants, self.name)
+                    text = self._code.write(shaped, wants, own_tools(tools), generate, own(given))
+                    found = marked.trace(with_texts(text, said, self.name))
             except TemplateError as error:
                 found = TemplateError(str(error))
-            size = len(found.text if isinstance(found, Trace) else str(found))
-            self._found.add(key, found, len(key) + size)
+            if key is not None:
+                size = len(found.text if isinstance(found, Trace) else str(found))
+                self._found.add(key, found, len(key) + size)
         if isinstance(found, TemplateError):
             raise TemplateError(str(found))
         return found
-
-    def _trace(
-        self,
-        messages: Messages,
-        wants: Wants,
-        tools: Messages | None,
-        generate: bool,
-        variables: Mapping[str, Any],
-        rewrite: Rewrite | None,
-    ) -> Trace:
-        marked = Marked()
-        given: Messages = marked.messages(messages)
-        with tracing():
-            given = given if rewrite is None else rewrite(given)
-            shaped = shape(given, wants, self.name)
-            text = self._code.write(shaped, wants, own_tools(tools), generate, own(variables))
-            return marked.trace(with_texts(text, given, self.name))

@@ -17,7 +17,7 @@ from ...kept import cached_method
 from ..jinja.exact import from_json
 from ..jinja.limits import current
 from ..jinja.traced import concatenated, interleaved, untraced
-from ..messages import BEFORE_CALLS
+from ..messages import BEFORE_CALLS, is_text
 from ..probe.parts import part_kind, short_kind
 from .declared import ToolsAs, declared
 
@@ -115,7 +115,7 @@ def _in_the_result(messages: list[Message], request: _Request) -> list[Message]:
 def _adds(message: Message, request: _Request) -> bool:
     content = message.get("content")
     parts = content if isinstance(content, list) else [content]
-    shown = all(_is_text(part) or request.in_results(part_kind(part) or "") for part in parts)
+    shown = all(is_text(part) or request.in_results(part_kind(part) or "") for part in parts)
     return shown and message.get("role") in ("user", "system", "developer")
 
 
@@ -141,7 +141,7 @@ def _parts_after_results(messages: list[Message], request: _Request) -> list[Mes
                 left.append({"type": "text", "text": f"[{name}: it follows the results]"})
                 waiting += [{"type": "text", "text": f"[{name}]"}, part]
             # Of several texts in a result some templates write only the first.
-            message = {**message, "content": _text(left) if all(map(_is_text, left)) else left}
+            message = {**message, "content": _text(left) if all(map(is_text, left)) else left}
         out.append(message)
     return [*out, {"role": "user", "content": waiting}] if waiting else out
 
@@ -305,7 +305,7 @@ def _text_before_calls(messages: list[Message], request: _Request) -> list[Messa
 
 def _text_marked(message: Message, request: _Request) -> Message:
     content = message["content"]
-    if isinstance(content, list) and not all(map(_is_text, content)):
+    if isinstance(content, list) and not all(map(is_text, content)):
         return message
     calls = [{"function": {"name": _NEEDLE, "arguments": {}}}]
     head, whole = (
@@ -431,7 +431,7 @@ def _text(content: Any) -> str:
 def _join(*contents: Any, between: str = _FOLLOWS) -> Any:
     """Joins contents: to a text, or to a list of parts if one of them holds more than text."""
     given = [content for content in contents if content]
-    if not any(isinstance(content, list) and not all(map(_is_text, content)) for content in given):
+    if not any(isinstance(content, list) and not all(map(is_text, content)) for content in given):
         return interleaved(between, list(map(_text, given)))
     parts: list[Any] = []
     for content in given:
@@ -439,10 +439,6 @@ def _join(*contents: Any, between: str = _FOLLOWS) -> Any:
             parts.append({"type": "text", "text": between})
         parts += content if isinstance(content, list) else [{"type": "text", "text": content}]
     return parts
-
-
-def _is_text(part: object) -> bool:
-    return isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
 
 
 POLYFILLS: dict[str, Callable[[list[Message], _Request], list[Message]]] = {
