@@ -78,7 +78,8 @@ def recover(text: str, tools: Tools) -> Recovered:
             "recover: expected at least one tool, found none: only calls of declared tools count"
         )
     readings, doubts = _readings(text, known)
-    best = [reading for reading in readings if reading.rank == min(readings, key=_rank).rank]
+    least = min((reading.rank for reading in readings), default=None)
+    best = [reading for reading in readings if reading.rank == least]
     if len({reading.meaning for reading in best}) > 1:
         doubts = [f"{reading.turn.format.name} reads {reading.meaning:.200}" for reading in best]
         best = []
@@ -118,10 +119,6 @@ def _readings(text: str, tools: Toolset) -> tuple[list[_Reading], list[str]]:
             left = len("".join(message.content.split()))
             found.append(_Reading(turn, message, (not _writes(turn, message), left)))
     return found, list(doubts)
-
-
-def _rank(reading: _Reading) -> tuple[bool, int]:
-    return reading.rank
 
 
 @lru_cache(maxsize=1024)

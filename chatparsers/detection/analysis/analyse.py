@@ -91,10 +91,12 @@ def _with_calls(asker: Asker, base: Analysis, variant: Variant, calls: CallMarke
     calls, stops = _ends(base, calls)
     called = asker.shown("a call", calls=one_call())
     calls, content = _around(base, calls, called), base.content
-    if base.block:
-        content = replace(content, also=_beside(asker, base))
-    elif content.close:
-        content = replace(content, close=content.close + _gap(asker, content.close, calls.lead))
+    if base.block or content.close:
+        beside = asker.shown("text beside a call", content=ASKED.content, calls=one_call())
+        if beside is not None and base.block:
+            content = replace(content, also=_opener(beside, base))
+        elif beside is not None:
+            content = replace(content, close=content.close + _gap(beside, content.close, calls.lead))
     opener = (calls.section[0] + calls.before).lstrip()
     sep = next((stop for stop in stops if opener.startswith(stop)), "")
     return replace(
@@ -134,19 +136,15 @@ def _around(base: Analysis, calls: CallMarkers, called: Rendering | None) -> Cal
     return calls
 
 
-def _gap(asker: Asker, close: str, lead: str) -> str:
+def _gap(beside: Rendering, close: str, lead: str) -> str:
     """The white space after content that is closed, before the white space that is before every call."""
-    answer = asker.shown("text beside a call", content=ASKED.content, calls=one_call())
-    rest = "" if answer is None else answer.wire.partition(ASKED.content)[2].removeprefix(close)
+    rest = beside.wire.partition(ASKED.content)[2].removeprefix(close)
     space = rest[: len(rest) - len(rest.lstrip())]
     return space.removesuffix(lead) if space != lead else ""
 
 
-def _beside(asker: Asker, base: Analysis) -> str:
+def _opener(beside: Rendering, base: Analysis) -> str:
     """The text that opens content beside a call, if another text opens an answer."""
-    answer = asker.shown("text beside a call", content=ASKED.content, calls=one_call())
-    if answer is None:
-        return ""
-    before = turn_of(answer, base.header).partition(ASKED.content)[0].strip()
+    before = turn_of(beside, base.header).partition(ASKED.content)[0].strip()
     known = (base.content.open.strip(), base.reasoning.open.strip() if base.reasoning else "")
     return "" if before.endswith(known) else before

@@ -171,34 +171,9 @@ class Asker:
         spelt = tuple((call.name, json.dumps(call.arguments), call.id) for call in calls)
         tools = tools_for([*calls, *offered]) or None
         key = (content, reasoning, spelt, bool(tools), thinking, bool(calls and self.after))
-        if key not in self.asked:
-            self.asked[key] = self._ask(what, content, reasoning, tuple(calls), tools, thinking)
-        return self.asked[key]
-
-    def shown(self, what: str, **question: Any) -> Rendering | None:
-        """As `ask`, but also None if a part of the message is missing in the turn."""
-        found = self.ask(what, **question)
-        return found if found is not None and found.shows() else None
-
-    def calling(self, what: str, **question: Any) -> Rendering | None:
-        """As `ask`, each call's name once (`Rendering.masked`)."""
-        found = self.ask(what, **question)
-        return None if found is None else found.masked(self.closed)
-
-    @property
-    def answers(self) -> tuple[Rendering, ...]:
-        """All answers so far."""
-        return tuple(answer for answer in self.asked.values() if answer is not None)
-
-    def _ask(
-        self,
-        what: str,
-        content: str,
-        reasoning: str,
-        calls: tuple[Call, ...],
-        tools: list[dict[str, Any]] | None,
-        thinking: bool | None,
-    ) -> Rendering | None:
+        if key in self.asked:
+            return self.asked[key]
+        self.asked[key] = None
         message: dict[str, Any] = {"role": "assistant", "content": content}
         thought = _THOUGHT if calls and self.after and not reasoning else ""
         if reasoning or thought:
@@ -228,7 +203,24 @@ class Asker:
             said = wire[: closed + len(self.after)]
             wire = wire[len(said) :].lstrip()
             opening += said
-        return Rendering(what, content, reasoning, calls, tools, thinking, opening, wire)
+        found = Rendering(what, content, reasoning, tuple(calls), tools, thinking, opening, wire)
+        self.asked[key] = found
+        return found
+
+    def shown(self, what: str, **question: Any) -> Rendering | None:
+        """As `ask`, but also None if a part of the message is missing in the turn."""
+        found = self.ask(what, **question)
+        return found if found is not None and found.shows() else None
+
+    def calling(self, what: str, **question: Any) -> Rendering | None:
+        """As `ask`, each call's name once (`Rendering.masked`)."""
+        found = self.ask(what, **question)
+        return None if found is None else found.masked(self.closed)
+
+    @property
+    def answers(self) -> tuple[Rendering, ...]:
+        """All answers so far."""
+        return tuple(answer for answer in self.asked.values() if answer is not None)
 
     def opening(self, thinking: bool | None) -> str | None:
         """The generation prompt after a user's message; None if the template refuses."""

@@ -157,8 +157,7 @@ def _around(thoughts: list[Rendering], header: str) -> tuple[str, list[str], str
     opener, closers, between = "", [], ""
     for answer in thoughts:
         before, _, after = turn_of(answer, header).partition(ASKED.reasoning)
-        if answer is thoughts[0]:
-            opener = before
+        opener = before if answer is thoughts[0] else opener
         if answer.content:
             between = after.partition(ASKED.content)[0]
         else:
@@ -192,13 +191,8 @@ def _content(texts: _Texts, close: str, prompt: str) -> tuple[ContentMarkers, st
         rest = between[len(shared_start(between, *closers)) :]
         if rest.strip() and rest.strip() != between.strip():
             return ContentMarkers(rest.lstrip(), close), ""
-    if close and between:
-        # The opener follows every thought: content and an empty thought have it in common.
-        raise Refused(
-            f"content is closed by {close!r}, and its opener cannot be told from the end of reasoning"
-        )
-    if close:
-        raise Refused(f"content is closed by {close!r}, and nothing opens it")
+    if close:  # nothing opens it, or it cannot be told from the end of reasoning
+        raise Refused(f"content is closed by {close!r}, and nothing tells what opens it")
     return ContentMarkers(), ""
 
 
