@@ -13,6 +13,7 @@ import pytest
 
 from chatparsers import detect, load
 from chatparsers.detection.shown import CONTENT_ONLY
+from chatparsers.templates import Template
 from chatparsers.templates.jinja.environment import environment
 
 HERE = Path(__file__).parent
@@ -138,11 +139,13 @@ def check(path: Path, expected: str | None) -> None:
     source = path.read_text(encoding="utf-8")
     found = detect(source)
     assert found.name == expected, found
+    can = Template(source).probe()
     edited = 0
     for first, second in zip(EDITS[::2], EDITS[1::2], strict=True):
         once = first(lex(source))
         other = second(lex(once))
         edited += (once != source) + (other != once)
+        assert Template(other).probe() == can, (first.__name__, second.__name__)
         again = detect(other)
         assert (again.name, again.score) == (found.name, found.score), (
             first.__name__,

@@ -34,6 +34,7 @@ class _Reader:
         self.empty: dict[str, bool] = dict.fromkeys(self.rules, False)
         self.begins: dict[str, set[str]] = {}
         self.loops: list[tuple[str, str]] = []
+        self.named = {"root"}
 
     def run(self) -> list[str]:
         if "root" not in self.rules:
@@ -50,6 +51,7 @@ class _Reader:
             if not settled:
                 self.faults = found
         self.faults += [f"{name}: a repeated part may be empty: {part}" for name, part in self.loops]
+        self.faults += [f"{name}: no rule names it" for name in self.rules if name not in self.named]
         return self.faults + self.left_recursion()
 
     def options(self, rule: str, text: str, at: int) -> tuple[bool, int]:
@@ -74,6 +76,7 @@ class _Reader:
                     return one, at
                 at += 1
             elif kind == "name":
+                self.named.add(found[0])
                 one = self.empty.get(found[0], False)
                 if found[0] not in self.rules:
                     self.faults.append(f"{rule}: no rule {found[0]}")

@@ -29,9 +29,11 @@ RICH = tool(
     },
     ["number"],
 )
+WIDE = tool("wide", {f"m{number}": {"type": "integer"} for number in range(9)}, ["m1", "m4"])
 ASKED: dict[str, dict[str, Any]] = {
     **MODES,
     "rich": {"tools": [*TOOLS, RICH], "tool_choice": "required"},
+    "wide": {"tools": [WIDE], "tool_choice": "required"},
     "rich schema": {"response_format": RICH["function"]["parameters"]},
 }
 
@@ -62,6 +64,7 @@ def test_every_grammar_is_in_the_subset(name: str) -> None:
         "root ::= a_b\na_b ::= [a]",
         'root ::= "a"\n  | "b"',
         "root ::= missing",
+        'root ::= "a"\nb ::= "b"',
         'root ::= root "a" | "b"',
         'root ::= a "b"\na ::= "" | root',
         'root ::= ("" | "x")*',

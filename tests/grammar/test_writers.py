@@ -151,29 +151,6 @@ def test_each_engines_form_of_a_token(dialect: str, engine: str, form: str) -> N
         assert form.format(id) in str(grammar)
 
 
-LITERAL = r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]'
-
-
-@pytest.mark.parametrize("name", TOOL_FORMATS)
-def test_common_core_of_gbnf(name: str) -> None:
-    """And each rule is defined once, and named by another."""
-    wide = tool("wide", {f"m{number}": {"type": "integer"} for number in range(9)}, ["m1", "m4"])
-    text = str(chatparsers.get_format(name).bind(tools=[*TOOLS, wide], tool_choice="required").grammar())
-    rules = [line.partition(" ::= ") for line in text.splitlines()]
-    assert len({rule for rule, _, _ in rules}) == len(rules)
-    named = {
-        word for _, _, body in rules for word in re.findall(r"[a-z][a-z0-9-]*", re.sub(LITERAL, "", body))
-    }
-    assert {rule for rule, _, _ in rules} - named == {"root"}
-    for rule, _, body in rules:
-        assert re.fullmatch(r"[a-z][a-z0-9-]*", rule), rule
-        assert body, rule
-        bare = re.sub(LITERAL, "~", body)
-        assert not re.search(r"[.]|\|\s*\||\|\s*$|^\s*\|", bare), (rule, body)
-        assert all(int(n) <= 2000 for n in re.findall(r"\d+", "".join(re.findall(r"\{[^}]*\}", bare)))), body
-        assert not re.findall(r"\\(?![nrt\"\\\]\[\-uU])", re.sub(r"\\\\", "", body)), body
-
-
 def test_nothing_is_weakened_of_usual_tools() -> None:
     """`test_what_is_weakened_is_said` has what is."""
     for name in TOOL_FORMATS:

@@ -191,6 +191,8 @@ def test_load_uses_it_before_the_analysis(tmp_path: Path) -> None:
     message = turn.parse('Look.\n<do>\n{"name": "get_time", "arguments": {}}\n</do><|im_end|>')
     assert (message.content, [call.name for call in message.tool_calls]) == ("Look.", ["get_time"])
     assert "<|im_end|>" in turn.stops
+    (tmp_path / "response_template.json").write_text(json.dumps(spec))  # a file of its own comes first
+    assert chatparsers.load(model(tmp_path, response_template={})).detection.name == "response-template"
 
 
 def test_load_does_not_trust_it(tmp_path: Path) -> None:
@@ -206,10 +208,3 @@ def test_load_does_not_trust_it(tmp_path: Path) -> None:
         assert any(why in line for line in chat.detection.evidence), chat.detection.evidence
     with pytest.raises(LoadError, match='field "response_template": expected an object, found'):
         chatparsers.load(model(tmp_path, response_template="x"))
-
-
-def test_a_file_of_its_own_comes_first(tmp_path: Path) -> None:
-    spec = changed(templates.JSON, "fields.tool_calls.open_pattern", r"\s*<do>")
-    spec = changed(spec, "fields.tool_calls.close", "</do>")
-    (tmp_path / "response_template.json").write_text(json.dumps(spec))
-    assert chatparsers.load(model(tmp_path, response_template={})).detection.name == "response-template"

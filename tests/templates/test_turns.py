@@ -14,7 +14,6 @@ import chatparsers
 from chatparsers import get_format
 from chatparsers.errors import TemplateError
 from chatparsers.templates import Template
-from chatparsers.templates.jinja.environment import environment
 from chatparsers.templates.probe.roles import role_headers
 from chatparsers.templates.probe.turns import outside_marker, trailer
 from chatparsers.templates.trace import Trace
@@ -421,36 +420,6 @@ def test_switches_of_thinking_are_found(
     template = Template(name) if "{{" in name else load(own_folder / f"{name}.jinja")
     assert [template.thinking_kwargs(thinking) for thinking in (True, False, None)] == [on, off, {}]
     assert template.probe().thinking_default is default
-
-
-def cosmetic(source: str) -> str:
-    """Other quotes, ``~`` for ``+`` beside string literals, more white space: the same template."""
-    tokens = [[kind, text] for _, kind, text in environment().lex(source)]
-    solid = [t for t in tokens if t[0] != "whitespace"]
-    for before, token, after in zip(solid, solid[1:], solid[2:], strict=False):
-        if token == ["operator", "+"] and "string" in (before[0], after[0]):
-            token[1] = "~"
-    for before, token in zip([["data", ""], *tokens], tokens, strict=False):
-        if token[0] == "string" and not set("\"'\\") & set(token[1][1:-1]):
-            token[1] = (
-                ("'" if token[1][0] == '"' else '"') + token[1][1:-1] + ("'" if token[1][0] == '"' else '"')
-            )
-        elif token[0] == "whitespace":
-            token[1] += "\n  "
-        elif token[0] in ("variable_begin", "block_begin"):
-            token[1] += "  "
-            if before[1].endswith("{"):  # the white space between them, which the lexer strips
-                token[1] = "\n" + token[1]
-    return "".join(text for _, text in tokens)
-
-
-def test_cosmetic_edits_change_no_capability(any_template: Path) -> None:
-    template = load(any_template)
-    edited = cosmetic(template.source)
-    assert edited != template.source
-    other = Template(edited, bos_token="<BOS>", eos_token="<EOS>", name="edited")
-    assert other.probe() == template.probe()
-    assert other.assistant_turn(answer("Hello")) == template.assistant_turn(answer("Hello"))
 
 
 def test_what_stands_between_two_messages_is_of_the_first_one() -> None:
