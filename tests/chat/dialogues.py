@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from making import tool
+
 _NAMES = ("get_weather", "find", "clock")
 
 
 def _tool(name: str, **properties: Any) -> dict[str, Any]:
-    schema = {"type": "object", "properties": properties, "required": list(properties)[:1]}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": f"The {name}.", "parameters": schema},
-    }
+    return tool(name, properties, [*properties][:1], description=f"The {name}.")
 
 
 TOOLS = [

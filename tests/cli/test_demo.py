@@ -72,7 +72,11 @@ class _Terminal:
         return True
 
 
-def test_when_there_are_colours_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_there_are_colours_and_pauses(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(demo.time, "sleep", slept.append)
+    assert run("demo", "generic", "--speed", 200).status == 0
+    assert len(slept) > 5 and set(slept) == {1 / 200}
     monkeypatch.setattr(demo.sys, "stdout", _Terminal())
     monkeypatch.setattr(demo.os, "name", "posix")
     for name in ("NO_COLOR", "TERM"):
@@ -84,10 +88,3 @@ def test_when_there_are_colours_and_pauses(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
     assert not demo._colour(False)
-
-
-def test_speed_sets_the_pause(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr(demo.time, "sleep", slept.append)
-    assert run("demo", "generic", "--speed", 200).status == 0
-    assert len(slept) > 5 and set(slept) == {1 / 200}

@@ -14,8 +14,9 @@ def tool(
     required: Iterable[str] | None = None,
     *,
     description: str | None = None,
+    **more: Any,
 ) -> dict[str, Any]:
-    """A tool in OpenAI's form; what is not given is not in it."""
+    """A tool in OpenAI's form; what is not given is not in it. ``more``: further keywords of its schema."""
     parameters: dict[str, Any] = {"type": "object"}
     if properties is not None:
         parameters["properties"] = properties
@@ -24,7 +25,7 @@ def tool(
     function: dict[str, Any] = {"name": name}
     if description is not None:
         function["description"] = description
-    return {"type": "function", "function": {**function, "parameters": parameters}}
+    return {"type": "function", "function": {**function, "parameters": {**parameters, **more}}}
 
 
 def bytewise(*special: str, added: Iterable[str] = ()) -> Tokenizer:

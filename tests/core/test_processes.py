@@ -14,9 +14,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
+from making import tool
 
 import chatparsers
 from chatparsers import plugins as plugins_module
@@ -26,10 +26,6 @@ from chatparsers.schema import tools as tools_module
 OWN = Path(__file__).parents[1] / "templates_own"
 USER = [{"role": "user", "content": "Hello"}]
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
-
-
-def tool(name: str, **more: Any) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, "parameters": {"type": "object", **more}}}
 
 
 def in_child(work: Callable[[], object]) -> int:

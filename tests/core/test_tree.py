@@ -65,7 +65,12 @@ def named(node: Node) -> str:
     return f"{type(node).__name__}: {described(node)}"
 
 
-def test_a_kind_of_node_without_a_fact_cannot_be_defined() -> None:
+def test_a_kind_of_node_or_of_value_without_a_fact_cannot_be_defined() -> None:
+    with pytest.raises(DefinitionError, match=r"^Yaml: .* lacks tokens and closer; write the property$"):
+
+        class Yaml(Syntax):
+            __slots__ = ()
+
     with pytest.raises(DefinitionError, match=r"Words: .* empty\(\), .* is missing; write the method"):
 
         class Words(Leaf):
@@ -193,13 +198,6 @@ def test_who_writes_values_has_a_row_for_each_syntax() -> None:
         DefinitionError, match="here: expected a row for each value syntax, and that of Elements is"
     ):
         values.of_every_syntax("here", dict.fromkeys(syntaxes - {Raw, core.Elements}), Raw)
-
-
-def test_a_value_syntax_without_a_fact_cannot_be_defined() -> None:
-    with pytest.raises(DefinitionError, match=r"^Yaml: .* lacks tokens and closer; write the property$"):
-
-        class Yaml(Syntax):
-            __slots__ = ()
 
 
 def test_a_raw_value_has_an_end() -> None:

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("starlette", reason="the gateway's packages are not installed")
 
 import httpx2
+import making
 from scripted import Llama
 
 from chatparsers import list_formats
@@ -45,11 +46,7 @@ def called(arguments: dict[str, Any], x: str = "x") -> list[dict[str, Any]]:
 
 
 def tool(description: str = "Weather.", **city: Any) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": {"city": {"type": "string", **city}}}
-    return {
-        "type": "function",
-        "function": {"name": "get_weather", "description": description, "parameters": parameters},
-    }
+    return making.tool("get_weather", {"city": {"type": "string", **city}}, description=description)
 
 
 CALLED = called({"city": "Oslo"})

@@ -8,18 +8,15 @@ import random
 import re
 from typing import Any
 
+import making
 from engines import llguidance, xgrammar
 
 import chatparsers
 
 
 def tool(name: str, properties: dict[str, Any], required: list[str], **more: Any) -> dict[str, Any]:
-    """A tool in OpenAI's form."""
-    parameters = {"type": "object", "properties": properties, "required": required, **more}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": f"Does {name}.", "parameters": parameters},
-    }
+    """A tool in OpenAI's form, with a description."""
+    return making.tool(name, properties, required, description=f"Does {name}.", **more)
 
 
 TOOLS = [

@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 import numpy as np
-from making import KINDS
+from making import KINDS, tool
 
 import chatparsers
 from chatparsers.testing.tiny import TinyModel, tiny_model
@@ -21,17 +21,7 @@ RUNS = 20
 MESSAGES = [{"role": "user", "content": "What is the weather in Oslo?"}]
 
 
-def _tool(name: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    parameters = {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
-    return {"type": "function", "function": {"name": name, "parameters": parameters}}
-
-
-TOOLS = [_tool(name, *given) for name, given in KINDS.items()]
+TOOLS = [tool(name, *given, additionalProperties=False) for name, given in KINDS.items()]
 _SCHEMAS = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
 
 

@@ -68,22 +68,29 @@ def test_of_two_copies_of_a_distribution_the_first_counts(module: ModuleType) ->
     assert list(plugins.detect("")) == [("Some_Formats 1", "first")]
 
 
-def test_unreadable_metadata_warns_and_the_rest_load(module: ModuleType) -> None:
-    module.chatparsers_detect = lambda template: template.upper()
-    broken = Made("broken", "[chatparsers]\nthis line has no equals sign\n")
-    with pytest.warns(PluginWarning, match=r"metadata of .*Made.* cannot be read"):
-        plugins = loaded(broken, Made("good", group("it = made_up_formats")))
-    assert list(plugins.detect("a")) == [("good 1", "A")]
+NO_ENTRIES = "[chatparsers]\nthis line has no equals sign\n"
 
 
-def test_a_hook_with_other_parameters_warns_and_leaves_nothing_behind(module: ModuleType) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        pytest.param(Made("odd", NO_ENTRIES), r"metadata of .*Made.* cannot be read", id="metadata"),
+        pytest.param(
+            Made("odd", group("it = made_up_formats:odd")),
+            "plugin odd 1 cannot be loaded: PluginValidationError",
+            id="a hook with other parameters",
+        ),
+    ],
+)
+def test_what_cannot_be_loaded_warns_and_the_rest_load(module: ModuleType, wrong: Made, said: str) -> None:
     def chatparsers_detect(template: str, model: str) -> str:
         return model
 
-    module.chatparsers_detect = chatparsers_detect
-    with pytest.warns(PluginWarning, match="plugin odd 1 cannot be loaded: PluginValidationError"):
-        plugins = loaded(Made("odd", group("it = made_up_formats")))
-    assert list(plugins.detect("")) == []
+    module.odd = SimpleNamespace(chatparsers_detect=chatparsers_detect)
+    module.good = SimpleNamespace(chatparsers_detect=lambda template: template.upper())
+    with pytest.warns(PluginWarning, match=said):
+        plugins = loaded(wrong, Made("good", group("it = made_up_formats:good")))
+    assert list(plugins.detect("a")) == [("good 1", "A")]
 
 
 def test_every_hook_is_called_by_itself(module: ModuleType) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from making import tool
+
 from chatparsers import Chat, load
 
 Message = dict[str, Any]
@@ -30,11 +32,7 @@ _NEEDLE = re.compile(r"zq[a-z]+\d*")
 
 def _tool(name: str, description: str, **arguments: str) -> dict[str, Any]:
     properties = {key: {"type": "string", "description": text} for key, text in arguments.items()}
-    parameters = {"type": "object", "properties": properties, "required": list(arguments)[:1]}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": description, "parameters": parameters},
-    }
+    return tool(name, properties, [*properties][:1], description=description)
 
 
 TOOLS = [
