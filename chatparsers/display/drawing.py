@@ -37,7 +37,7 @@ def drawn_chips(chips: Sequence[tuple[str, Kind, Origin | None]], title: str) ->
     origins = [origin for origin in dict.fromkeys(origin for *_, origin in chips) if origin]
     if origins:
         y += _STEP
-        legend += _origins(origins, y + 34)
+        legend += _row(((ORIGINS[origin], "fed", origin) for origin in origins), y + 34)[0]
     return _drawing([*boxes, *legend], _WIDEST + 26, y + 72, title)
 
 
@@ -90,21 +90,18 @@ def _drawing(parts: Iterable[str], wide: float, high: float, title: str) -> str:
 
 def _legend(kinds: Iterable[Kind], y: float) -> list[str]:
     """The kinds in the drawing, each once."""
-    drawn, x = [], 26.0
     named = {f"{LOOKS[kind].letter} {LOOKS[kind].name}": kind for kind in kinds}
-    for name, kind in named.items():
-        drawn.append(_box(x, y, name, kind))
-        x += _wide(name) + 10
+    drawn, x = _row(((name, kind, None) for name, kind in named.items()), y)
     return [*drawn, _text(x + 6, y + 15, "⏎ is a line break", "dim")]
 
 
-def _origins(origins: Sequence[Origin], y: float) -> list[str]:
-    """How tokens came, each way once."""
+def _row(boxes: Iterable[tuple[str, Kind | str, Origin | None]], y: float) -> tuple[list[str], float]:
+    """Boxes beside each other, and where the next one would be."""
     drawn, x = [], 26.0
-    for origin in origins:
-        drawn.append(_box(x, y, ORIGINS[origin], "fed", origin))
-        x += _wide(ORIGINS[origin]) + 10
-    return drawn
+    for text, look, origin in boxes:
+        drawn.append(_box(x, y, text, look, origin))
+        x += _wide(text) + 10
+    return drawn, x
 
 
 def _boxes(

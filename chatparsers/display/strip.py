@@ -20,7 +20,7 @@ from ..public import public
 from .drawing import drawn_chips
 from .looks import LOOKS, MOST, ORIGINS, coloured, cut, for_html, for_terminal
 from .picture import Picture
-from .tokens import MOST_TOKENS, Token, holds, spelt, states
+from .tokens import MOST_TOKENS, Token, holds, states, texts_of
 
 _LONG, _SEEN = 2_000, 600
 """The middle of a longer text is folded; so many characters before and after it are shown."""
@@ -72,7 +72,7 @@ class Strip(Picture):
         """A line a chip: its letter, its kind, its text; with a loss mask, 1 or 0 before them; of a guide, how it
         came."""
         lines = []
-        told = 0
+        shown = 0
         for chip in self.chips:
             look = LOOKS[chip.kind]
             mask = "" if chip.counted is None else f"{int(chip.counted)} "
@@ -80,9 +80,9 @@ class Strip(Picture):
             lines.append(
                 f"{mask}{look.letter} {look.name:<9} {coloured(for_terminal(chip.text), chip.kind, colour)}"
             )
-            first, told = told, bisect_left(self.notes, chip.span[1], key=itemgetter(0))
-            lines += self._note_lines(first, told)
-        lines += self._note_lines(told, len(self.notes))
+            first, shown = shown, bisect_left(self.notes, chip.span[1], key=itemgetter(0))
+            lines += self._note_lines(first, shown)
+        lines += self._note_lines(shown, len(self.notes))
         return "\n".join([*lines, *([self.rest] if self.rest else [])])
 
     def _note_lines(self, first: int, after: int) -> list[str]:
@@ -115,29 +115,20 @@ class Strip(Picture):
 
     def _table(self) -> str:
         """What the tips say, for those who point at nothing."""
-        rows = "".join(
-            f"<tr><td>{LOOKS[chip.kind].letter}</td><td>{chip.tip}</td><td>{for_html(_begun(chip.text))}</td></tr>"
-            for chip in self.chips[:_ROWS]
-        )
-        left = f"<p>… {len(self.chips) - _ROWS:,} more</p>" if len(self.chips) > _ROWS else ""
-        head = "<tr><th>letter</th><th>part</th><th>begins</th></tr>"
-        return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>{left}"
+        rows = [(LOOKS[chip.kind].letter, chip.tip, for_html(_begun(chip.text))) for chip in self.chips]
+        return _table(("letter", "part", "begins"), rows)
 
     def _tokens(self) -> str:
         """The same of each token, if they are known."""
         tokens = [(token, LOOKS[chip.kind]) for chip in self.chips for token in chip.tokens]
         if not tokens:
             return ""
-        rows = "".join(
-            f"<tr><td>{token.place:,}</td><td>{token.id}</td><td>{for_html(token.text)}</td>"
-            f"<td>{look.letter} {look.name}</td><td>{token.span[0]:,} to {token.span[1]:,}</td>"
-            f"<td>{token.state}</td></tr>"
-            for token, look in tokens[:_ROWS]
-        )
-        left = f"<p>… {len(tokens) - _ROWS:,} more</p>" if len(tokens) > _ROWS else ""
-        head = "".join(f"<th>{name}</th>" for name in ("token", "id", "text", "part", "characters", "state"))
-        table = f'<table class="tokens"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-        scroll = f'<div class="scroll" tabindex="0" role="region" aria-label="the tokens">{table}{left}</div>'
+        rows = []
+        for token, look in tokens:
+            span, part = f"{token.span[0]:,} to {token.span[1]:,}", f"{look.letter} {look.name}"
+            rows.append((f"{token.place:,}", str(token.id), for_html(token.text), part, span, token.state))
+        table = _table(("token", "id", "text", "part", "characters", "state"), rows, ' class="tokens"')
+        scroll = f'<div class="scroll" tabindex="0" role="region" aria-label="the tokens">{table}</div>'
         return f"<details><summary>every token in a table</summary>{scroll}</details>"
 
 
@@ -146,12 +137,12 @@ class _StripWriter:
 
     def __init__(self, notes: Sequence[tuple[int, str]]) -> None:
         self.notes = notes
-        self.told = 0
+        self.marked = 0
 
     def __call__(self, text: str, start: int) -> str:
         """The text that begins at the character ``start``."""
         parts, done = [], 0
-        while self.told < len(self.notes) and (place := self.notes[self.told][0]) < start + len(text):
+        while self.marked < len(self.notes) and (place := self.notes[self.marked][0]) < start + len(text):
             at = max(place - start, done)
             parts += [for_html(text[done:at]), self._mark()]
             done = at
@@ -159,12 +150,20 @@ class _StripWriter:
 
     def rest(self) -> str:
         """The marks of the notes after all text."""
-        return "".join(self._mark() for _ in range(self.told, len(self.notes)))
+        return "".join(self._mark() for _ in range(self.marked, len(self.notes)))
 
     def _mark(self) -> str:
-        self.told += 1
-        said = escape(for_terminal(self.notes[self.told - 1][1]))
-        return f'<span class="at" data-l="!{self.told}" title="{said}"></span>'
+        self.marked += 1
+        said = escape(for_terminal(self.notes[self.marked - 1][1]))
+        return f'<span class="at" data-l="!{self.marked}" title="{said}"></span>'
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], attributes: str = "") -> str:
+    """The first rows as HTML, and how many more there are."""
+    heads = "".join(f"<th>{name}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows[:_ROWS])
+    left = f"<p>… {len(rows) - _ROWS:,} more</p>" if len(rows) > _ROWS else ""
+    return f"<table{attributes}><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{left}"
 
 
 def _token_tip(token: Token, kind: Kind) -> str:
@@ -249,7 +248,7 @@ def strip(reading: Any, **options: Any) -> Strip:
 @strip.register
 def _(reading: Message, *, ids: Sequence[int] = (), turn: Turn | None = None) -> Strip:
     notes = tuple((note.position, str(note)) for note in reading.diagnostics)
-    texts = spelt(ids, turn.tokenizer) if ids and turn is not None else []
+    texts = texts_of(ids, turn.tokenizer) if ids and turn is not None else []
     if turn is not None and texts and "".join(texts) == reading.text:
         said = states(turn, ids, texts)
         runs = [(start, end, kind, None) for start, end, kind in token_runs(reading, texts)]
@@ -282,7 +281,7 @@ def _(
     ids = reading.ids
     if tokenizer is not None and reading.unit == "token":
         said = ["counted by a loss" if counted else "not counted" for counted in reading.loss_mask]
-        return _of_tokens(ids, spelt(ids, tokenizer), runs, said, "token")
+        return _of_tokens(ids, texts_of(ids, tokenizer), runs, said, "token")
     text_of = decode or (_characters if reading.unit == "character" else _numbers)
     chips: list[Chip] = []
     size = 0

@@ -133,12 +133,12 @@ def timeline(turn: Turn, pieces: Iterable[Any], *, most: int = 2_000) -> Timelin
     left = 0
     for piece in pieces:
         events = stream.feed(piece)
-        spelt = (
+        text = (
             piece if isinstance(piece, str) else turn.tokenizer.decode(_ids(piece), skip_special_tokens=False)
         )
-        fed += spelt
+        fed += text
         if len(steps) < most:
-            steps.append(Step(spelt, tuple(events), _held(stream.message, fed), stream.region))
+            steps.append(Step(text, tuple(events), _held(stream.message, fed), stream.region))
         else:
             rest += events
             left += 1

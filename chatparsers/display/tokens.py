@@ -32,7 +32,7 @@ class Token:
     state: str = ""
 
 
-def spelt(ids: Sequence[int], tokenizer: Any) -> list[str]:
+def texts_of(ids: Sequence[int], tokenizer: Any) -> list[str]:
     """What each id spells; the last one also what it leaves open."""
     detokenizer = Detokenizer(Vocabulary.of(tokenizer))
     texts = [detokenizer.decode(id) for id in ids]

@@ -68,44 +68,27 @@ def _alone(kind: type[Node], tells: str, *others: Field) -> Record:
     return Record((Field(tells, TRUE), *others), make, tells)
 
 
-def _given_name(scope: Scope, tag: Tag) -> str | None:
-    """The name that is written there; None where any is read."""
-    given = scope.tool if tag is Tag.NAME else scope.arg
-    return None if given is ANY_TOOL or given is ANY_ARGUMENT else given.name
-
-
-def _written_id(tag: Tag, generate: Node | None) -> Node | None:
-    if tag is not Tag.ID and generate is not None:
+def _written(scope: Scope, tag: Tag, generate: Node | None, spell: Callable[[str], str]) -> Node | None:
+    """What is written as a name: the one that is given, as ``spell`` spells it; of an id, what the document says."""
+    if tag is Tag.ID:
+        return generate
+    if generate is not None:
         raise DefinitionError("expected no key 'write', as the name that is given is written; leave it out")
-    return generate
+    given = scope.tool if tag is Tag.NAME else scope.arg
+    return None if given is ANY_TOOL or given is ANY_ARGUMENT else Literal(spell(given.name))
 
 
 def _name(
-    scope: Scope,
-    tag: Tag,
-    chars: str = NAME_CHARS,
-    escapes: tuple[tuple[str, str], ...] = (),
-    generate: Node | None = None,
+    scope: Scope, tag: Tag, generate: Node | None = None, chars: str = NAME_CHARS, escapes: Any = ()
 ) -> Node:
-    generate = _written_id(tag, generate)
-    if tag is not Tag.ID and (name := _given_name(scope, tag)) is not None:
-        generate = Literal(escaped(name, escapes))
-    return n.Name(tag, chars, generate, escapes)
+    return n.Name(tag, chars, _written(scope, tag, generate, lambda name: escaped(name, escapes)), escapes)
 
 
 def _json_name(scope: Scope, tag: Tag, generate: Node | None = None) -> Node:
-    generate = _written_id(tag, generate)
-    if tag is not Tag.ID and (name := _given_name(scope, tag)) is not None:
-        generate = Literal(json.dumps(name, ensure_ascii=False)[1:-1])
-    return n.JsonName(tag, generate)
+    def inside(name: str) -> str:
+        return json.dumps(name, ensure_ascii=False)[1:-1]
 
-
-def _header(scope: Scope, parsed: Node, generate: Node, chars: str = NAME_CHARS, **given: Any) -> Node:
-    return n.Header(parsed, chars, generate, **given)
-
-
-def _each_arg(scope: Scope, arguments: Any, **given: Any) -> Node:
-    return n.EachArg(scope.tool, arguments, arguments(ANY_ARGUMENT), **given)
+    return n.JsonName(tag, _written(scope, tag, generate, inside))
 
 
 def _stops(scope: Scope, stops: bool) -> Node:
@@ -184,7 +167,7 @@ ROWS: Mapping[type[Node], Record] = of_every_kind(
             _CLASS,
             Field("id", FLAG, "id", False),
             Field("unless", TEXTS, "unless", ()),
-            make=_header,
+            make=lambda scope, chars=NAME_CHARS, **given: n.Header(chars=chars, **given),
         ),
         n.Implied: _row(n.Implied, Field("implied", TEXT, "value"), Field("of", NAMED, "tag")),
         n.Declared: _alone(n.Declared, "declared", Field("lacks", TEXT, "lacks", "")),
@@ -200,7 +183,9 @@ ROWS: Mapping[type[Node], Record] = of_every_kind(
             Field("separator", NODE, "separator", None),
             Field("max", COUNT, "most", None),
             Field("positional", SYNTAX, "positional", None),
-            make=_each_arg,
+            make=lambda scope, arguments, **given: n.EachArg(
+                scope.tool, arguments, arguments(ANY_ARGUMENT), **given
+            ),
         ),
         n.Args: _row(
             n.Args,

@@ -194,24 +194,9 @@ class Guide:
         """
         if type(ids) is not int:
             return self._feed_all(read_ids(ids, _EXPECTED))
-        if self._count >= self._deadline or ids in self._ends:
-            events = self._step(ids)
-            if events is None:
-                raise self._refusal(ids, 0)
-            return events
-        if self._take is not None:  # as in `_step`, without a call
-            try:
-                taken = self._take(ids)
-            except OverflowError:
-                taken = False
-            if not taken:
-                self._restart()
-                raise self._refusal(ids, 0)
-        events = self._read(ids)
-        self._ids.append(ids)
-        self._count += 1
-        if self._stream._plain is not self._plain or self._count >= self._deadline:
-            self._look()
+        events = self._step(ids)
+        if events is None:
+            raise self._refusal(ids, 0)
         return events
 
     def accepts(self, ids: Ids) -> int:
@@ -357,39 +342,32 @@ class Guide:
 
     def _step(self, id: int) -> list[Event] | None:
         """The events of the next id; None if it may not come."""
-        if self.ended:
-            self._ids.append(id)
-            self._count += 1
-            return self._read(id)
-        ends = id in self._ends and self._may_end(id)
-        if not ends and not self._allows(id):
-            return None
+        after = ends = False
+        if self._count >= self._deadline or id in self._ends:
+            after = self.ended
+            if not after and self._forced_id not in (-1, id):
+                return None
+            # At an end the matcher stays as it was: not every engine can go back over it.
+            ends = id in self._ends and (self._matcher is None or self._matcher.may_end())
+        if self._take is not None and not ends and not after:
+            try:
+                taken = self._take(id)
+            except OverflowError:
+                taken = False
+            if not taken:
+                self._restart()
+                return None
         events = self._read(id)
-        if not ends and id in self._ends and self._stream.ended:  # in some formats it is a marker, too
-            ends = True
-            self._restart()
         self._ids.append(id)
         self._count += 1
-        self._look(ends)
-        return events
-
-    def _may_end(self, id: int) -> bool:
-        """Whether an id that may end the turn ends it here. Then the matcher stays as it was: not every engine can go
-        back over the end."""
-        matcher = self._matcher
-        return self._forced_id in (-1, id) and (matcher is None or matcher.may_end())
-
-    def _allows(self, id: int) -> bool:
-        """Whether ``id`` may come. If so, the matcher takes it."""
-        if self._forced_id not in (-1, id):
-            return False
-        try:
-            taken = self._take is None or self._take(id)
-        except OverflowError:
-            taken = False
-        if not taken:
+        if (
+            not ends and not after and id in self._ends and self._stream.ended
+        ):  # in some formats a marker, too
+            ends = True
             self._restart()
-        return taken
+        if not after and (ends or self._stream._plain is not self._plain or self._count >= self._deadline):
+            self._look(ends)
+        return events
 
     def _restart(self) -> None:
         """Makes the matcher as it was before it took or refused the next id."""
@@ -404,7 +382,7 @@ class Guide:
         known, free = self._known, self._forced_id < 0
         if free and known.kind == "reasoning" and self._plan.sections.intersection(self._ids[-1:]):
             self._note(run=self._ids[-1:], forced=self._count - 1)
-        kind = "ended" if ended else self._stands()
+        kind = "ended" if ended else self._kind()
         if kind != known.kind:
             took = self._count - known.begun
             thought = known.thought + (took if known.kind == "reasoning" else 0)
@@ -425,7 +403,7 @@ class Guide:
         """Whether a limit must wait for the end of a character: it has four ids at most."""
         return self._stream._inside_character and not 0 <= self._deadline <= self._count - 3
 
-    def _stands(self) -> StateKind:
+    def _kind(self) -> StateKind:
         """The kind of text that is written."""
         kind, known = self._stream._stands()[0], self._known
         if kind == "reasoning" and known.run and known.forced + len(known.run) >= known.begun:
@@ -530,17 +508,9 @@ class Guide:
         return RequestError(f"feed: expected an id that may come here, found {id} at index {place}: {why}")
 
 
-def open_guide(
-    turn: Guided,
-    engine: EngineName | None = None,
-    *,
-    thinking_tokens: int | None = None,
-    thinking_message: str = "",
-    max_calls: int | None = None,
-    call_within: int | None = None,
-) -> Guide:
-    """`Turn.guide`."""
-    return _begun(Plan.of(turn, engine, thinking_tokens, thinking_message, max_calls, call_within))
+def open_guide(turn: Guided, engine: EngineName | None = None, **limits: Any) -> Guide:
+    """`Turn.guide`. ``limits``: those of `Plan.of`."""
+    return _begun(Plan.of(turn, engine, **limits))
 
 
 def counting(turn: Guided, thinking_tokens: int, due: Due) -> Guide:

@@ -52,10 +52,10 @@ class Plan:
         cls,
         turn: Guided,
         engine: EngineName | None,
-        thinking_tokens: int | None,
-        thinking_message: str,
-        max_calls: int | None,
-        call_within: int | None,
+        thinking_tokens: int | None = None,
+        thinking_message: str = "",
+        max_calls: int | None = None,
+        call_within: int | None = None,
     ) -> Plan:
         """The plan of a turn. Raises `RequestError` if the turn has no tokenizer or no id that ends it, if a limit is
         none, and if the engine is not installed."""

@@ -42,7 +42,7 @@ class Call:
     @property
     def members(self) -> list[tuple[str, str]]:
         """Names and values of the arguments, each value as the message spells it."""
-        return list(_object(self.arguments))
+        return list(_inside(self.arguments))
 
 
 def write(format: Definition, tree: Node, message: Mapping[str, Any], tools: Toolset) -> str:
@@ -276,24 +276,15 @@ def _class(node: n.Chars) -> str:
     return f"[{node.ranges}]{{{node.least},{most}}}"
 
 
-def _object(text: str) -> Iterator[tuple[str, str]]:
-    """The members of a JSON object, each value as ``text`` spells it."""
-    at = _after(text, text.index("{") + 1)
-    while text[at] != "}":
-        key, end = _decoder.raw_decode(text, at)
-        at = _after(text, _after(text, end) + 1)
+def _inside(text: str) -> Iterator[tuple[str, str]]:
+    """The members of a JSON object, or the items of an array with ``""`` for keys, each value as ``text`` spells it."""
+    at, key = _after(text, 1), ""
+    while text[at] not in "}]":
+        if text[0] == "{":
+            key, end = _decoder.raw_decode(text, at)
+            at = _after(text, _after(text, end) + 1)
         _, end = _decoder.raw_decode(text, at)
         yield key, text[at:end]
-        at = _after(text, end)
-        at = _after(text, at + 1) if text[at] == "," else at
-
-
-def _array(text: str) -> Iterator[str]:
-    """The items of a JSON array, each as ``text`` spells it."""
-    at = _after(text, text.index("[") + 1)
-    while text[at] != "]":
-        _, end = _decoder.raw_decode(text, at)
-        yield text[at:end]
         at = _after(text, end)
         at = _after(text, at + 1) if text[at] == "," else at
 
@@ -332,23 +323,32 @@ def _raw(syntax: Raw, value: str) -> str:
 
 
 def _elements(syntax: Elements, value: str) -> str:
-    if value.startswith("{"):
-        named = [(key, item) for key, item in _object(value) if item != "null"]
-    elif value.startswith("["):
-        named = [(syntax.item, item) for item in _array(value)]
-    else:
+    if not value.startswith(("{", "[")):
         return str(json.loads(value)) if value.startswith('"') else value
-    prefix = syntax.prefix
-    return "".join(f"{prefix}<{key}>{_elements(syntax, item)}{prefix}</{key}>" for key, item in named)
+    prefix, is_object = syntax.prefix, value[0] == "{"
+    named = [(key if is_object else syntax.item, item) for key, item in _inside(value)]
+    return "".join(
+        f"{prefix}<{key}>{_elements(syntax, item)}{prefix}</{key}>"
+        for key, item in named
+        if not (is_object and item == "null")
+    )
+
+
+def _nested(value: str, gap: str, key: Callable[[str], str], plain: Callable[[str], str]) -> str:
+    """An object or a list in brackets: ``key`` spells a key, ``plain`` what is neither, ``gap`` comes after signs."""
+    if not value.startswith(("{", "[")):
+        return plain(value)
+    inside = [(name, _nested(item, gap, key, plain)) for name, item in _inside(value)]
+    if value[0] == "[":
+        return "[" + f",{gap}".join(item for _, item in inside) + "]"
+    return "{" + f",{gap}".join(f"{key(name)}:{gap}{item}" for name, item in inside) + "}"
 
 
 def _python(syntax: Python, value: str) -> str:
-    if value.startswith("{"):
-        members = (f"{_quoted(key)}: {_python(syntax, item)}" for key, item in _object(value))
-        return "{" + ", ".join(members) + "}"
-    if value.startswith("["):
-        return "[" + ", ".join(_python(syntax, item) for item in _array(value)) + "]"
-    return _quoted(json.loads(value)) if value.startswith('"') else _PYTHON.get(value, value)
+    def plain(value: str) -> str:
+        return _quoted(json.loads(value)) if value.startswith('"') else _PYTHON.get(value, value)
+
+    return _nested(value, " ", _quoted, plain)
 
 
 def _quoted(text: str) -> str:
@@ -356,13 +356,10 @@ def _quoted(text: str) -> str:
 
 
 def _gemma(syntax: Gemma, value: str) -> str:
-    quote = syntax.quote
-    if value.startswith("{"):
-        members = (f"{gemma_key(key, quote)}:{_gemma(syntax, item)}" for key, item in _object(value))
-        return "{" + ",".join(members) + "}"
-    if value.startswith("["):
-        return "[" + ",".join(_gemma(syntax, item) for item in _array(value)) + "]"
-    return quote + str(json.loads(value)) + quote if value.startswith('"') else value
+    def plain(value: str) -> str:
+        return syntax.quote + str(json.loads(value)) + syntax.quote if value.startswith('"') else value
+
+    return _nested(value, "", lambda key: gemma_key(key, syntax.quote), plain)
 
 
 _VALUES: Mapping[type[Syntax], Callable[[Any, str], str]] = of_every_syntax(
