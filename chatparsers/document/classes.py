@@ -18,9 +18,9 @@ from ..errors import did_you_mean
 from .refusals import refuse
 
 _SETS = {"space": r"\s", "word": r"\w", "digit": r"\d"}
-_NAMES = {spelt: name for name, spelt in _SETS.items()}
+_NAMES = {code: name for name, code in _SETS.items()}
 _LETTERS = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\f": "\f", r"\v": "\v"}
-_SPELT = {char: spelt for spelt, char in _LETTERS.items()}
+_ESCAPED = {char: code for code, char in _LETTERS.items()}
 _MARKED = r"\]^[-"
 """The characters that have a backslash in a class."""
 _item = re.compile(r"(\\.|[^\\])(?:-(\\.|[^\\]))?", re.DOTALL)
@@ -51,12 +51,12 @@ def written(inside: str) -> Any:
     return {"not": items} if others else items
 
 
-def _written(inside: str, spelt: str) -> str:
-    if spelt in _NAMES:
-        return _NAMES[spelt]
-    char = _LETTERS.get(spelt, spelt[-1:])
-    if spelt[0] == "\\" and spelt not in _LETTERS and char.isalnum():
-        what = f"a document cannot say {spelt} in a class of characters"
+def _written(inside: str, item: str) -> str:
+    if item in _NAMES:
+        return _NAMES[item]
+    char = _LETTERS.get(item, item[-1:])
+    if item[0] == "\\" and item not in _LETTERS and char.isalnum():
+        what = f"a document cannot say {item} in a class of characters"
         wrong(f"p.chars({inside!r})", what, r"write characters, ranges, \s, \w and \d")
     return char
 
@@ -86,4 +86,4 @@ def _read(item: Any, at: str) -> str:
 
 def escaped_char(char: str) -> str:
     """A character as it is in a class."""
-    return _SPELT.get(char, "\\" + char if char in _MARKED else char)
+    return _ESCAPED.get(char, "\\" + char if char in _MARKED else char)

@@ -195,7 +195,7 @@ def _read_pairs(scope: Scope, data: Data, at: str) -> tuple[tuple[str, str], ...
     for place, pair in enumerate(data):
         if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)):
             refuse(below(at, place), "a pair of texts", pair)
-    return tuple((before, behind) for before, behind in data)
+    return tuple((char, escaped) for char, escaped in data)
 
 
 PAIRS = Part(

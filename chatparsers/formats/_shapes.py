@@ -56,7 +56,7 @@ def listed(p: Builder, call: Node, indent: str = "") -> Node:
 
 
 def _gap(p: Builder) -> Node:
-    """What models write between calls that stand together."""
+    """What models write between one call and the next."""
     return p.space() + p.optional(",") + p.space()
 
 
@@ -153,7 +153,7 @@ def keyed_call(
     after_name = p.peek(key | closer | "{" | opener + key_text | close)
     begun = p.reads(line, p.space() + after_name) if name_end is None else name_end
     another = opener + p.chars(r"^<>\n") + p.space() + (key | closer)
-    stray = again(p, f"</{arg}_value>")  # a text, as the token stands only in arguments
+    stray = again(p, f"</{arg}_value>")  # a text, as the token is only in arguments
     value_begun = mark(arg + "_value")
     careless_value = p.choice(value_begun, p.peek(p.chars("^<", 1, 1)))
 

@@ -3,7 +3,7 @@
     <start_function_call>call:get_weather{city:<escape>Oslo<escape>,days:2}<end_function_call>
 
 Quirks:
-- Keys have no quotes. Strings stand verbatim between two `<escape>` tokens.
+- Keys have no quotes. Strings are verbatim between two `<escape>` tokens.
 - The model stops at `<start_function_response>`, which the application answers.
 """
 

@@ -5,7 +5,7 @@
     <channel|><|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:2}<tool_call|>
 
 Quirks:
-- Keys have no quotes. Strings stand verbatim between two `<|"|>` tokens, also in objects and lists.
+- Keys have no quotes. Strings are verbatim between two `<|"|>` tokens, also in objects and lists.
 - If thinking is off, the prompt writes an empty thought.
 - The model stops at `<|tool_response>`, which the application answers. The turn of the model goes on after the answer.
 - Seen in the wild: several calls in one block, no `<|tool_call>` before a call, a call inside an open thought, `<|channel>` twice, a thought after the answer, a string without its

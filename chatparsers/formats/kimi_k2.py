@@ -16,9 +16,9 @@ from chatparsers.formats._shapes import again
 def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
         mark, counted = p.optional(p.chars("._", 1, 1)), ":" + p.chars("0-9", 0)
-        spelt = "functions" + mark + p.name(tool) + p.optional(counted | mark + p.chars("0-9"))
+        full = "functions" + mark + p.name(tool) + p.optional(counted | mark + p.chars("0-9"))
         plain = p.name(tool) + p.optional(counted)
-        header = p.header(spelt | plain, "functions." + p.name(tool) + ":" + p.chars("0-9", 1, 4), id=True)
+        header = p.header(full | plain, "functions." + p.name(tool) + ":" + p.chars("0-9", 1, 4), id=True)
         return (
             p.token("<|tool_call_begin|>")
             << header

@@ -5,7 +5,7 @@
 Quirks:
 - The prompt opens the first block: `think`, or `response` if thinking is off. The response comes before the calls, also if it is
   empty.
-- The type attribute is a JSON type. A string stands verbatim, any other value is JSON. The attribute beats the tool's schema.
+- The type attribute is a JSON type. A string is verbatim, any other value is JSON. The attribute beats the tool's schema.
 - In names, `"` is `&quot;` and `&` is `&amp;`. Values are verbatim.
 - The application may write the arguments as one block `json`, and the model learned to read it.
 - Seen in the wild: a thought that is not closed before the response begins, no type attribute.

@@ -24,7 +24,7 @@ def build(p: Builder, nobody: str = "self") -> Node:
     role = begin + "assistant"
     wrapper, closer = "<atem:function_calls>", "</atem:function_calls>"
     text = p.until(wrapper, "<|eom|>", "<|eot|>", "<|start|>")
-    told = p.optional(p.space() + p.negate(wrapper) + p.tag(Tag.STRAY, text))
+    aside = p.optional(p.space() + p.negate(wrapper) + p.tag(Tag.STRAY, text))
 
     def block(*to: str) -> Node:
         named = p.optional(role) + p.space() + "to=" + p.choice(*to)
@@ -41,7 +41,7 @@ def build(p: Builder, nobody: str = "self") -> Node:
     def call(tool: Tool) -> Node:
         people = p.choice("self", "user", "commentary", "developer") + message
         to = p.space(" ") + "to=" + p.reads("", p.negate(people)) + addressee(p, tool)
-        return p.expected(role) + to + message + p.reads("", told) + p.space() + wrapper + called(tool)
+        return p.expected(role) + to + message + p.reads("", aside) + p.space() + wrapper + called(tool)
 
     def fumbled(tool: Tool) -> Node:
         name = p.chars('^"<') + message + p.chars('^"<')

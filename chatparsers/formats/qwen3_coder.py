@@ -11,7 +11,7 @@
 
 Quirks:
 - One newline on each side of a value is no part of it. Strings are raw text, objects and arrays are JSON, and other
-  values stand as Python prints them (`True`, `None`).
+  values are as Python prints them (`True`, `None`).
 - Seen in the wild: no `<tool_call>`, no `</parameter>` before the next parameter, closing tags twice, `</parameter=name>`,
   tags without `>`, a call inside open reasoning.
 """

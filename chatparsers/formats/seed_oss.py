@@ -10,7 +10,7 @@
     </seed:tool_call>
 
 Quirks:
-- Strings stand verbatim between the tags. Other values stand as Python prints them (`True`, `{'a': 1}`).
+- Strings are verbatim between the tags. Other values are as Python prints them (`True`, `{'a': 1}`).
 - `<seed:cot_budget_reflect>…</seed:cot_budget_reflect>` may be inside the reasoning and is a part of it.
 - Several calls are several tag pairs, with a newline between them.
 """

@@ -45,7 +45,7 @@ class Llguidance:
         made.check()
         return made
 
-    def spelt(self, id: int) -> bytes:
+    def bytes_of(self, id: int) -> bytes:
         """The bytes of an id; none if it stands for no text."""
         piece = "" if id in self.vocabulary.added else self.vocabulary.pieces[id]
         return piece.encode() if isinstance(piece, str) else piece
@@ -57,7 +57,7 @@ class Llguidance:
             if special:
                 found += run
             else:
-                text = b"".join(map(self.spelt, run)).decode("utf-8", "ignore")
+                text = b"".join(map(self.bytes_of, run)).decode("utf-8", "ignore")
                 found += self.vocabulary.ids_of(text)
         return found
 
@@ -142,7 +142,7 @@ class LlguidanceMatcher:
         ids = self._allowed()
         if len(ids) == 1:
             return -1 if ids[0] in self._engine.ends else ids[0]
-        texts = {self._engine.spelt(id): id for id in ids}
+        texts = {self._engine.bytes_of(id): id for id in ids}
         begin = min(texts, key=len, default=b"")
         return texts[begin] if begin and all(text.startswith(begin) for text in texts) else -1
 
@@ -150,10 +150,10 @@ class LlguidanceMatcher:
         """Whether an id that begins with the last of ``ids`` may come in its place, so that the model must choose."""
         for id in ids[:-1]:
             self.take(id)
-        allowed, begin = self._allowed(), self._engine.spelt(ids[-1])
+        allowed, begin = self._allowed(), self._engine.bytes_of(ids[-1])
         self.rollback(len(ids) - 1)
         return bool(begin) and any(
-            id != ids[-1] and self._engine.spelt(id).startswith(begin) for id in allowed
+            id != ids[-1] and self._engine.bytes_of(id).startswith(begin) for id in allowed
         )
 
     def check(self) -> None:

@@ -91,8 +91,8 @@ def endings(turn: Guided, kind: str, text: str, message: tuple[int, ...] = ()) -
         if text.endswith(closer[:size])
     }
     for begin, rests in (((), begun), (message, found)):
-        spelt = [_ids(vocabulary, rest, marks) for rest in rests]
-        yield from ([*begin, *ids] for ids in sorted(spelt, key=len))
+        ways = [_ids(vocabulary, rest, marks) for rest in rests]
+        yield from ([*begin, *ids] for ids in sorted(ways, key=len))
 
 
 def without_texts(message: Message) -> str:

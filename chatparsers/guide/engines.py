@@ -1,4 +1,4 @@
-"""The engines that say which ids a grammar allows: llguidance and xgrammar, behind one interface.
+"""The engines that say which ids a grammar allows: llguidance and xgrammar, with one interface.
 
 An engine is prepared once for each tokenizer, as long as that lives. A grammar is compiled once while its text is among
 the last ones asked for; each answer has its own `Matcher`, a copy of the fresh one.

@@ -246,9 +246,9 @@ def texts(parts: Parts, place: str) -> tuple[str, ...]:
         if len(options[-1]) > _MOST_TEXTS:
             break
     size = 1
-    for spelt in options:
-        size *= len(spelt)
+    for choice in options:
+        size *= len(choice)
     if size > _MOST_TEXTS:
         refuse(place, f"the pattern stands for more than {_MOST_TEXTS} literals", "list the literals")
-    found = {"".join(spelt) for spelt in product(*options)}
+    found = {"".join(choice) for choice in product(*options)}
     return tuple(sorted(filter(None, found), key=lambda text: (-len(text), text)))

@@ -325,8 +325,8 @@ class _TemplateWriter:
         for key, (kind, value) in _TYPED.items():
             text = self.text((_NAME, {key: value}))
             _, found, rest = text.partition(opened + key)
-            spelt = next((text for text in (json.dumps(value), str(value)) if text in rest), "")
-            between, found_value, closed = rest.partition(spelt) if spelt else (rest, "", "")
+            written = next((text for text in (json.dumps(value), str(value)) if text in rest), "")
+            between, found_value, closed = rest.partition(written) if written else (rest, "", "")
             if not (found and found_value) or not closed.endswith(end):
                 unlike.append(kind)
                 continue

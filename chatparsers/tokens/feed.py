@@ -279,18 +279,18 @@ def _tables(
     added = vocabulary.added
     alphabet = Alphabet(single, also_text, [text for text, id in single.items() if added[id].special])
     special: dict[int, tuple[int, str]] = {}
-    spelt: dict[str, str] = {}
+    of_char: dict[str, str] = {}
     for text, character in alphabet.chars.items():
         end = END_IN_VALUE if text in texts else END
         special[single[text]] = (end if text in stops or single[text] in ends else NOT_AN_END, character)
-        spelt[character] = text
+        of_char[character] = text
     code = FIRST_HIDDEN
     for id, token in vocabulary.added.items():
         if id not in special and (token.special or id in ends) and code <= LAST_HIDDEN:
             special[id] = (END if id in ends else NOT_AN_END, chr(code))
-            spelt[chr(code)] = token.text
+            of_char[chr(code)] = token.text
             code += 1
-    return _TextsById(vocabulary.pieces, special), alphabet, TokenTexts(spelt, skip)
+    return _TextsById(vocabulary.pieces, special), alphabet, TokenTexts(of_char, skip)
 
 
 def id_start(
@@ -362,11 +362,11 @@ def text_of(tokenizer: Any, ids: Iterable[int], markers: Mapping[str, int]) -> s
     for marked, run in groupby(ids, known.__contains__):
         if not marked:
             parts.append(decoder.decode_all(run))
-            spelt = next((marker for marker in markers if marker in parts[-1]), None)
-            if spelt is not None:
+            marker = next((marker for marker in markers if marker in parts[-1]), None)
+            if marker is not None:
                 raise RequestError(
-                    f"rest: expected ids of which a text tells, found {spelt!r} in ordinary tokens: go on by ids, with "
-                    "turn.guide().feed(ids)"
+                    f"rest: expected ids of which a text tells, found {marker!r} in ordinary tokens: go on by ids, "
+                    "with turn.guide().feed(ids)"
                 )
         else:
             parts += [decoder.flush(), *map(vocabulary.text_of, run)]

@@ -89,7 +89,7 @@ def _by_merges(metadata: Metadata, tokens: list[str], kind: str) -> Tokenizer:
             words.append(pre_tokenizers.Split(Regex(f"[{re.escape(''.join(missing))}]"), "removed"))
         tokenizer.decoder = decoders.ByteLevel()
     else:
-        tokenizer = _spelt(metadata, tokens, _merges(metadata))
+        tokenizer = _of_characters(metadata, tokens, _merges(metadata))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(words)
     flag = metadata.flag(VOCABULARY + "add_bos_token")
     _add_edges(tokenizer, metadata, kind, bos=pre.add_bos if flag is None or kind == "gemma4" else flag)
@@ -101,7 +101,7 @@ def _by_scores(metadata: Metadata, tokens: list[str]) -> Tokenizer:
     from tokenizers import normalizers
 
     scores = metadata.numbers(VOCABULARY + "scores") or [0.0] * len(tokens)
-    tokenizer = _spelt(metadata, tokens, _merges_by_score(tokens, scores))
+    tokenizer = _of_characters(metadata, tokens, _merges_by_score(tokens, scores))
     if metadata.flag(VOCABULARY + "add_space_prefix") is not False:
         tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), tokenizer.normalizer])
     _add_edges(tokenizer, metadata, "llama", bos=metadata.flag(VOCABULARY + "add_bos_token") is not False)
@@ -119,7 +119,7 @@ def _pre_tokenizer(metadata: Metadata, kind: str) -> PreTokenizer:
     return PRE_TOKENIZERS["gpt-2" if unknown is not None else name]
 
 
-def _spelt(metadata: Metadata, tokens: list[str], merges: list[tuple[str, str]]) -> Tokenizer:
+def _of_characters(metadata: Metadata, tokens: list[str], merges: list[tuple[str, str]]) -> Tokenizer:
     """Tokens that spell characters, a space as ``▁``, and other characters byte by byte."""
     from tokenizers import Tokenizer, decoders, models, normalizers
 

@@ -57,10 +57,10 @@ def _markers_in_bytes(vocabulary: Vocabulary) -> re.Pattern[bytes] | None:
 def may_spell(tokenizer: Any, data: Any) -> bool:
     """Whether a text in plain data may spell an added token of ``tokenizer``, which may be None: all texts are searched
     at once, in the bytes of a dump. Other data may."""
-    spelt = None if tokenizer is None else _markers_in_bytes(Vocabulary.bare(tokenizer))
-    if spelt is None:
+    pattern = None if tokenizer is None else _markers_in_bytes(Vocabulary.bare(tokenizer))
+    if pattern is None:
         return False
     try:
-        return spelt.search(marshal.dumps(data)) is not None
+        return pattern.search(marshal.dumps(data)) is not None
     except ValueError:
         return True

@@ -83,7 +83,7 @@ def as_text(
     spans: Sequence[tuple[int, int]],
     quoted: Sequence[tuple[int, int]],
 ) -> tuple[list[int], Spans]:
-    """The ids of ``text`` and their spans, in which the added tokens at ``quoted`` spans are spelt by others."""
+    """The ids of ``text`` and their spans, in which the added tokens at ``quoted`` spans are encoded as text."""
     ids, spans = list(ids), list(spans)
     added = Vocabulary.bare(tokenizer).added
     for start, end in sorted(quoted, reverse=True):

@@ -116,7 +116,7 @@ def _writes_twice(format: Definition) -> bool:
 
 
 def _misleading(name: str, names: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """Arguments whose value goes on as if the longer ``name`` stood in place of theirs."""
+    """Arguments whose value goes on as if the longer ``name`` were theirs."""
     for shorter in names:
         rest = name[len(shorter) :]
         if rest and name.startswith(shorter):
