@@ -73,7 +73,7 @@ class _Any:
 
     __slots__ = ()
     named: ClassVar[str]
-    instead: ClassVar[str]
+    hint: ClassVar[str]
     """What a definition does in place of reading a field."""
 
     def __init__(self) -> None:
@@ -81,9 +81,7 @@ class _Any:
 
     def __getattr__(self, name: str) -> Any:
         if name in type(self).__dataclass_fields__:  # type: ignore[attr-defined]
-            raise DefinitionError(
-                f"{self.named} has no {name}: the parser reads one tree for all. {self.instead} first"
-            )
+            raise DefinitionError(f"{self.named} has no {name}: {self.hint}")
         raise AttributeError(name)
 
     def __repr__(self) -> str:
@@ -98,18 +96,18 @@ class _Any:
 class _AnyTool(_Any, Tool):
     __slots__ = ()
     named = "ANY_TOOL"
-    instead = (
-        "Pass the tool on to p.name(), p.args() and p.each_arg(); where one tool is written in another way, ask "
-        "`tool is ANY_TOOL`"
+    hint = (
+        "the parser reads one tree for all tools. Pass the tool on to p.name(), p.args() and p.each_arg(); where one "
+        "tool is written in another way, ask `tool is ANY_TOOL` first"
     )
 
 
 class _AnyArgument(_Any, Argument):
     __slots__ = ()
     named = "ANY_ARGUMENT"
-    instead = (
-        "Pass the argument on to p.arg_name() and p.value(); where one is written in another way, ask "
-        "`arg is ANY_ARGUMENT`"
+    hint = (
+        "the parser reads one tree for all arguments. Pass the argument on to p.arg_name() and p.value(); where one is "
+        "written in another way, ask `arg is ANY_ARGUMENT` first"
     )
 
 
