@@ -86,7 +86,10 @@ class Reader(CallReader, TurnReader):
         separator = self.read(node.separator, at)
         # A model that has written white space between calls must not be forced to write another call.
         end = opt(separator) if isinstance(separator, ir.Text) and separator.text.isspace() else EMPTY
-        more = ir.Rep(seq(separator, item), 0, None if most is None else most - 1)
+        another = seq(separator, item)
+        if another is item:
+            another = ir.Seq((item,))  # GBNF counts sequences
+        more = ir.Rep(another, 0, None if most is None else most - 1)
         return seq(item, more, end)
 
     def rule(self, node: n.Rule | n.Ref, at: At) -> Ir:
