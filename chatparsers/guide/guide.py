@@ -194,9 +194,24 @@ class Guide:
         """
         if type(ids) is not int:
             return self._feed_all(read_ids(ids, _EXPECTED))
-        events = self._step(ids)
-        if events is None:
-            raise self._refusal(ids, 0)
+        if self._count >= self._deadline or ids in self._ends:
+            events = self._step(ids)
+            if events is None:
+                raise self._refusal(ids, 0)
+            return events
+        if self._take is not None:  # as in `_step`, without a call
+            try:
+                taken = self._take(ids)
+            except OverflowError:
+                taken = False
+            if not taken:
+                self._restart()
+                raise self._refusal(ids, 0)
+        events = self._read(ids)
+        self._ids.append(ids)
+        self._count += 1
+        if self._stream._plain is not self._plain or self._count >= self._deadline:
+            self._look()
         return events
 
     def accepts(self, ids: Ids) -> int:
