@@ -188,7 +188,7 @@ class Template:
         known = self.tail(str(last.get("role")), bool(tools), variables)
         if known is not None:
             after, generated = known
-            id = last.get("tool_call_id") if last["role"] == "tool" else None
+            id = last.get("tool_call_id") if last.get("role") == "tool" else None
             if id and self._standing_id:  # the template may write it after the result
                 after = after.replace(self._standing_id, str(id))
             text = last.get("content")

@@ -153,6 +153,9 @@ def test_a_trace_is_the_rendering(every_template: Path | str) -> None:
         ),
         *(
             "{{ t.split(',') | join(';') }}",
+            "{{ t.split(',') | join('<b>' | safe) }}",
+            "{{ t.split(',') | join(1) }}",
+            "{{ t.expandtabs(4) }}",
             "{{ t.split() }}",
             "{{ t.rsplit(',', 1)[0] }}",
             "{{ t.splitlines() }}",
@@ -208,7 +211,7 @@ def test_a_trace_is_the_rendering(every_template: Path | str) -> None:
     ],
 )
 def test_every_operation_gives_the_same_text_and_moves_the_runs(source: str) -> None:
-    for text in (' a,b"<c>\n é', "a", ", ,"):
+    for text in (' a,b"<c>\n é', "a", ", ,", "a\tb"):
         template = environment().from_string(source)
         with account(DEFAULT, "test"):
             plain = template.render(t=text)

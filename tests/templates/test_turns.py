@@ -142,6 +142,15 @@ def test_a_result_with_its_id_after_it_is_rendered_once() -> None:
     assert template.generation_prompt_of(text, messages, **same) == "<|assistant|>" and len(rendered) == 1
 
 
+def test_a_prompt_without_messages_ends_as_any() -> None:
+    template = Template(
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    text = template.render([], add_generation_prompt=True)
+    assert template.generation_prompt_of(text, []) == "<|assistant|>"
+
+
 FUNCTION_F = "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
 FUNCTION_G = "<|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}<|tool_call_end|>"
 CHATML, LLAMA = "<|im_start|>assistant\n", "<|start_header_id|>assistant<|end_header_id|>\n\n"

@@ -177,7 +177,8 @@ def _join(context: Context, value: Any, d: Any = "", attribute: Any = None) -> A
     if attribute is not None:
         items = list(map(jinja_filters.make_attrgetter(context.environment, attribute), items))
     _joined(meter, d, items)
-    return meter.made(_plain("join")(context, items, meter.lifted(d, *items)))
+    between = d if context.eval_ctx.autoescape else str(d)
+    return meter.made(_plain("join")(context, items, meter.lifted(between, *items)))
 
 
 def _joined(meter: Meter, between: Any, items: list[Any]) -> None:
@@ -378,9 +379,7 @@ class _EscapedFields(_Fields, SandboxedEscapeFormatter):
 # Methods
 
 
-REFUSED = frozenset(
-    {"encode", "expandtabs", "from_bytes", "fromhex", "fromkeys", "maketrans", "to_bytes", "translate"}
-)
+REFUSED = frozenset({"encode", "from_bytes", "fromhex", "fromkeys", "maketrans", "to_bytes", "translate"})
 """The methods that no template may call: they make bytes or tables, for which nothing here has a price."""
 
 
@@ -447,6 +446,9 @@ def _text_method(
         return meter.made(meter.lifted(owner, *items).join(items, *args[1:], **kwargs))
     elif name == "replace":
         _replaced(meter, owner, *args, **kwargs)
+    elif name == "expandtabs":
+        wide = kwargs.get("tabsize", first)
+        meter.afford(length + owner.count("\t") * (max(wide, 0) if isinstance(wide, int) else 8))
     else:
         meter.afford(4 * length)
         meter.spend((length >> 3) + meter.size(args))
