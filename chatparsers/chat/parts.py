@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..core.format import Turn
@@ -148,5 +149,5 @@ def given(
     if has_parts(message for _, message in messages):
         found = find_placeholders(trace, messages, request)
         more["placeholders"] = tuple(in_tokens(spans, found))
-    packed = array("I", [at for span in spans for at in span])
+    packed = array("I", chain.from_iterable(spans))
     return Given(array("q", ids), text, packed, messages, words=tuple(traced_runs(trace, known)), **more)

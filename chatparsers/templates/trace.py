@@ -127,21 +127,21 @@ class Marked:
     def _text(self, text: Any, source: Source) -> Any:
         if not isinstance(text, str) or not text or (self._wanted is not None and not self._wanted(text)):
             return text
-        number = self._numbers.setdefault(source, len(self.sources))
-        first = 0
-        if number == len(self.sources):
+        number, first, size = self._numbers.get(source), 0, len(text)
+        if number is None:
+            number = self._numbers[source] = len(self.sources)
             self.sources.append(source)
             self.texts.append(str.__str__(text))
         elif (first := self.texts[number].find(text)) < 0:
             first = len(self.texts[number])
             self.texts[number] += text
-        return traced(text, ((0, len(text), number, first, first + len(text)),))
+        return traced(text, ((0, size, number, first, first + size),))
 
     def trace(self, prompt: str) -> Trace:
         """What a rendering of the marked messages tells."""
         text = "".join((prompt, ""))
-        spans = (
-            (
+        spans = [
+            TraceSpan(
                 start,
                 end,
                 *self.sources[number],
@@ -150,8 +150,8 @@ class Marked:
                 last - first == end - start and text.startswith(self.texts[number][first:last], start),
             )
             for start, end, number, first, last in merged(prompt)
-        )
-        return Trace(text, tuple(map(TraceSpan._make, spans)))
+        ]
+        return Trace(text, tuple(spans))
 
 
 @public

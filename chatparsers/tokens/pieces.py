@@ -115,7 +115,9 @@ def _after(encoded: Any, size: int) -> tuple[list[int], Spans]:
     """The ids after the first characters, and their spans from there on."""
     spans: Spans = encoded.offsets
     first = next((place for place, (_, end) in enumerate(spans) if end > size), len(spans))
-    moved = [(start - size if start > size else 0, end - size) for start, end in spans[first:]]
+    moved = [(start - size, end - size) for start, end in spans[first:]]
+    if moved and moved[0][0] < 0:  # it begins before
+        moved[0] = 0, moved[0][1]
     return encoded.ids[first:], moved
 
 

@@ -132,15 +132,6 @@ class Meter:
                 f"{self.limits.growth} more for each character of the conversation)"
             )
 
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """In the block, this is the current account."""
-        token = _current.set(self)
-        try:
-            yield
-        finally:
-            _current.reset(token)
-
     # What a traced rendering does otherwise: see `traced`
 
     def carried(self, result: Any, *given: object) -> Any:
@@ -498,14 +489,26 @@ def digits() -> int:
 _current: ContextVar[Meter | None] = ContextVar("chatparsers.templates.jinja.limits", default=None)
 
 
-def hand_over(old: Meter, new: Meter) -> None:
-    """Gives to ``new`` what is left of the account ``old``."""
-    new.left, new.lent, new.known, new._given = old.left, old.lent, old.known, old._given
-
-
 def current() -> Meter:
     """The account of the current call. A fresh one if a template's function is called outside a rendering."""
     return _current.get() or Meter(DEFAULT)
+
+
+@contextmanager
+def used(account: Meter, old: Meter) -> Iterator[None]:
+    """In the block, ``account`` goes on in the place of the account ``old``."""
+    _hand_over(old, account)
+    token = _current.set(account)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        _hand_over(account, old)
+
+
+def _hand_over(old: Meter, new: Meter) -> None:
+    """Gives to ``new`` what is left of the account ``old``."""
+    new.left, new.lent, new.known, new._given = old.left, old.lent, old.known, old._given
 
 
 @contextmanager

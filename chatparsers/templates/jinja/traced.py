@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import wraps
 from itertools import accumulate, pairwise
 from typing import Any, SupportsIndex
 
 from .exact import to_json
-from .limits import Meter, current, hand_over
+from .limits import Meter, current, used
 
 Run = tuple[int, int, int, int, int]
 """From, to; the number of the source; the first of its characters that it shows, and the place after the last. Where
@@ -342,10 +342,6 @@ class Tracing(Meter):
     traces = True
     together = staticmethod(concatenated)
 
-    def __init__(self, meter: Meter) -> None:
-        super().__init__(meter.limits)
-        hand_over(meter, self)
-
     def size(self, value: object) -> int:
         return len(value) if type(value) is Traced else super().size(value)
 
@@ -402,16 +398,10 @@ class Tracing(Meter):
         return traced(result, tuple(runs))
 
 
-@contextmanager
-def tracing() -> Iterator[None]:
+def tracing() -> AbstractContextManager[None]:
     """In the block, renderings carry the runs of the traced texts that they are given."""
     meter = current()
-    account = Tracing(meter)
-    with account.used():
-        try:
-            yield
-        finally:
-            hand_over(account, meter)
+    return used(Tracing(meter.limits), meter)
 
 
 def merged(text: str) -> list[Run]:
