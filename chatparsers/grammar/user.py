@@ -29,7 +29,7 @@ _LINE_END = rf"(?:\r?\n|\Z){_GAP}"
 _NAME = r"[A-Za-z0-9_.-]+"
 _TOKEN = r"!?<[^>\n]+>"
 _CHAR = r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^xuU0-9])|[^\\]"
-_COUNT = r"[*+?]|\{[ \t]*[0-9]+[ \t]*(?:,[ \t]*[0-9]*[ \t]*)?\}"
+_COUNT = r"[*+?]|\{[ \t]*[0-9]{1,9}[ \t]*(?:,[ \t]*[0-9]{0,9}[ \t]*)?\}"
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class _Reader:
         begin, count = self.at, self.take(_COUNT)
         if count is None:
             if self.peek() == "{":
-                raise self.expected("a count: {m}, {m,} or {m,n}")
+                raise self.expected("a count of up to nine digits: {m}, {m,} or {m,n}")
             return node
         if count in "*+?":
             return ir.Rep(node, int(count == "+"), 1 if count == "?" else None)
@@ -210,7 +210,14 @@ class _Reader:
             raise self.expected("an escape")
         if len(found) == 1:
             return ord(found)
-        return int(found[2:], 16) if found[1] in "xuU" else _CONTROLS.get(found[1], ord(found[1]))
+        if found[1] not in "xuU":
+            return _CONTROLS.get(found[1], ord(found[1]))
+        code = int(found[2:], 16)
+        if code > ir.LAST:
+            raise self.wrong(
+                f"{found} is no character: the last one is \\U{ir.LAST:08X}", self.at - len(found)
+            )
+        return code
 
     def char_class(self, begin: int) -> ir.Ir:
         negated = self.take(r"\^") is not None
