@@ -169,6 +169,18 @@ def test_the_characters_of_a_class_are_one_move(size: int) -> None:
         assert MAX_WORK - budget.work < 4 * size + 20 * states
 
 
+@pytest.mark.parametrize("pattern", ["^({})*$", "({})"])
+def test_words_share_their_beginnings(pattern: str) -> None:
+    """The work grows with the words, not with the places that all of them have at once."""
+    words = [f"customer_{number};" for number in range(2_000)]
+    budget = Budget()
+    found = build(ir.Lang((ir.Part(read_regex(pattern.format("|".join(words)))),)), 20_000, budget)
+    assert found is not None and MAX_WORK - budget.work < 10 * sum(map(len, words))
+    for text in (words[0], words[-1] + words[7]):
+        assert takes(found, text)
+        assert not takes(found, text.replace("c", "C"))
+
+
 @pytest.mark.parametrize(
     "pattern",
     [

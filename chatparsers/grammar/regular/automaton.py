@@ -38,8 +38,10 @@ class _Machine(Protocol):
 
 
 class _Positions:
-    """A regular grammar by Thompson's construction: positions, the moves between them, and those without a
-    character."""
+    """A regular grammar by Thompson's construction: positions, the moves between them, and those without a character.
+
+    Texts that stand for one another share their beginnings: a thousand words would else be a thousand places at once.
+    """
 
     def __init__(self, node: Ir, budget: Budget | None = None) -> None:
         self.budget = budget
@@ -73,12 +75,7 @@ class _Positions:
                 at = self._add(item, at)
             return at
         if isinstance(node, Alt):
-            then = self._new()
-            for option in node.options:
-                begin = self._new()
-                self.empty[at].append(begin)
-                self.empty[self._add(option, begin)].append(then)
-            return then
+            return self._choice(node.options, at)
         if isinstance(node, Rep):
             for _ in range(node.least):
                 at = self._add(node.node, at)
@@ -98,6 +95,24 @@ class _Positions:
         if isinstance(node, Shared):
             return self._add(node.node, at)
         raise TypeError(f"not regular: {type(node).__name__}")
+
+    def _choice(self, options: tuple[Ir, ...], at: int) -> int:
+        then, words = self._new(), self._new()
+        self.empty[at].append(words)
+        after: dict[tuple[int, str], int] = {}
+        for option in options:
+            if isinstance(option, Text):
+                end = words
+                for char in option.text:
+                    begin, end = end, after.get((end, char), -1)
+                    if end < 0:
+                        end = after[begin, char] = self._add(Text(char), begin)
+            else:
+                begin = self._new()
+                self.empty[at].append(begin)
+                end = self._add(option, begin)
+            self.empty[end].append(then)
+        return then
 
     def closed(self, positions: Iterable[int]) -> frozenset[int]:
         """The positions that are reached without a character. Only those are kept that have a move on a character, and
