@@ -181,6 +181,9 @@ class Kept(Generic[_V]):
         if held:
             self.clear()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kept, (self.most, self.largest, self.fresh)  # a copy is empty
+
     def __len__(self) -> int:
         return len(self._values)
 

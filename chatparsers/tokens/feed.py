@@ -330,7 +330,13 @@ def _ends(
 
 
 _ENDS = ("eos_token", "eos_token_id")
-_encode = json.JSONEncoder(default=repr).encode
+
+
+def _plain(value: object) -> Any:
+    return dict(value) if isinstance(value, Mapping) else repr(value)
+
+
+_encode = json.JSONEncoder(default=_plain, skipkeys=True).encode
 
 
 @forgotten_with_tokenizers(64)

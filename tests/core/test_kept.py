@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -35,6 +36,19 @@ def test_what_nobody_asks_for_makes_place_first() -> None:
     assert [number for number in range(30) if cache.get(number) is not None] == [0, 10, 20, 28, 29]
     cache.add("large", 30, 400)  # the newest stays, whatever its size
     assert (cache.get("large"), cache.get(29), cache.size) == (30, 29, 900)
+
+
+def test_a_copy_is_empty() -> None:
+    cache: Kept[int] = Kept(1_000, 400, fresh=250)
+    cache.add("one", 1, 100)
+    for copied in (deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+        assert (len(copied), copied.most, copied.largest, copied.fresh) == (0, 1_000, 400, 250)
+    chat = chatparsers.load(template="qwen3")
+    said = [{"role": "user", "content": "Hi"}]
+    chat.prepare(said)
+    renderer = chat.renderer()
+    for again in (deepcopy(renderer), pickle.loads(pickle.dumps(renderer))):
+        assert again.rewrite(said) == renderer.rewrite(said)
 
 
 def test_threads_share_one() -> None:

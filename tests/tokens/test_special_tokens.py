@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from chatparsers.tokens import SpecialTokens
+from chatparsers.tokens.feed import stop_ids
 from chatparsers.tokens.markers import marker_pattern
 
 
@@ -96,6 +98,11 @@ def test_the_ids_that_end_a_turn(byte_level: Tokenizer) -> None:
     special = SpecialTokens.from_tokenizer(byte_level, {"eos_token_id": newline})
     assert [(token.id, token.text) for token in special.eos] == [(newline, "\n")]
     assert special.is_special(newline) and not special.should_stream(newline)
+
+
+@pytest.mark.parametrize("name", [MappingProxyType({"content": TEXT}), {"content": TEXT, (1, 2): None}])
+def test_an_end_may_be_named_by_any_mapping(byte_level: Tokenizer, name: Any) -> None:
+    assert stop_ids(byte_level, (), {"eos_token": name}, ()) == {id_of(byte_level, TEXT)}
 
 
 def test_real_tokenizers_name_their_ends(real: Tokenizer) -> None:
