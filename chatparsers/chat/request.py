@@ -17,6 +17,7 @@ from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from os import urandom
+from types import NoneType
 from typing import Any, Protocol, TypeVar, cast
 
 from ..core.format import Format, Turn
@@ -110,9 +111,13 @@ class Request:
         return Request, (self.chat, self.options)
 
     def but(self, **changes: Any) -> Request:
-        """The request with other options."""
+        """The request with other options. Only flags and texts are compared: a caller may have changed other data, and
+        ``1`` is no ``True`` in a prompt."""
         own = self.options
-        if all(own.get(name, _UNSAID.get(name)) == value for name, value in changes.items()):
+        if all(
+            isinstance(value, (bool, str, NoneType)) and own.get(name, _UNSAID.get(name)) == value
+            for name, value in changes.items()
+        ):
             return self
         return Request(self.chat, {**own, "tools": self.tools, **changes})
 

@@ -579,6 +579,23 @@ def test_other_tools_begin_a_segment() -> None:
     assert [sample.counted for sample in made.samples()] == [4, 5]
 
 
+@pytest.mark.parametrize("name", ["said again", "as a number"])
+def test_variables_that_are_equal_to_those_before_may_yet_be_others(name: str) -> None:
+    chat = chatparsers.load(
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}{{ level }}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}",
+        tokenizer=bytewise("<|user|>", "<|assistant|>", "<|end|>"),
+        format="content-only",
+    )
+    level: dict[str, Any] = {"level": True}
+    made = chat.rollout([ASK], template_kwargs=level)
+    made.sampled(chat.tokenizer.encode("No.<|end|>").ids)
+    if name == "said again":
+        level["level"] = 1
+    made.append(NEXT, template_kwargs=level if name == "said again" else {"level": 1})
+    assert made.text.endswith("And now?<|end|>1<|assistant|>")
+
+
 def test_forks_copies_and_pickles() -> None:
     made = rollout("qwen3")
     say(made, "qwen3", "No.<|im_end|>")
