@@ -125,7 +125,7 @@ def _automaton(node: ir.Lang) -> Dfa:
             found = build(replace(node, stops=stops), 20_000)
         if found is None:
             raise TooLarge
-        _AUTOMATA.add(key, found, 2 * len(key) + 200 * sum(map(len, found.edges)))
+        _AUTOMATA.add(key, found, 2 * len(key) + found.bytes)
     return found
 
 

@@ -11,18 +11,20 @@ Invariants: the transitions of a state are disjoint. Every state of a `Dfa` lead
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias
 
+from ...kept import Kept
 from ..budget import Budget
-from ..ir import ANY, ANYTHING, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Shared, Text
+from ..ir import ANY, ANYTHING, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Shared, Text, children
 from .classes import Classes, sets_of
 from .counted import counted, layers_of, lengths, needed
 from .dfa import Dfa, TooLarge, spend
 from .listed import listed_texts, without_texts
 
-__all__ = ["Dfa", "Matcher", "TooLarge", "build", "size_of"]
+__all__ = ["Dfa", "Matcher", "TooLarge", "build", "bytes_of", "size_of"]
 
 _MOST_POSITIONS = 60_000
 
@@ -119,13 +121,13 @@ class _Positions:
         the last."""
         seen = set(positions)
         todo = list(seen)
-        while todo:
-            for then in self.empty[todo.pop()]:
+        for place in todo:
+            for then in self.empty[place]:
                 if then not in seen:
                     seen.add(then)
                     todo.append(then)
-        spend(self.budget, len(seen))
-        return frozenset(place for place in seen if self.moves[place] or place == self.last)
+        spend(self.budget, len(todo))
+        return frozenset([place for place in todo if self.moves[place] or place == self.last])
 
     def always(self) -> frozenset[int]:
         """The positions from which every text is in the grammar."""
@@ -267,16 +269,9 @@ def size_of(lang: Lang, limit: int, budget: Budget | None = None) -> int:
     whole, texts = _apart(lang)
     spend(budget, sum(map(len, texts)))
     limited = lang.least or lang.most is not None
-    found = _ANY_TEXT
-    if whole.parts or whole.stops or whole.end:
-        table, accepting, classes = _explored(whole, limit, budget)
-        if not accepting:
-            return 0
-        if not (texts or limited):
-            return len(table)
-        made = _finish(table, accepting, classes)
-        assert made is not None
-        found = made
+    found = _build(whole, limit, budget)
+    if found is None:
+        return 0
     size = len(found.edges) + (1 + sum(map(len, texts)) if texts else 0)
     sure = not texts or lengths(found)[1] is None
     least, most = needed(found, *_lengths(lang)) if limited else (0, None)
@@ -312,12 +307,35 @@ def _lengths(lang: Lang) -> tuple[int, int | None]:
 
 
 _ANY_TEXT = Dfa(frozenset([0]), (((ANY, 0),),))
+_KEPT: Kept[tuple[Lang, int, int, Dfa | None]] = Kept(8_000_000)
+"""Automata, each with its language, whose nodes are kept for as long as their identities are in the key, with the limit
+that it was made within, and with the work to make it."""
+
+
+def bytes_of(lang: Lang) -> int:
+    """About the bytes of a language and its nodes."""
+    nodes = [part.node for part in lang.parts]
+    for node in nodes:
+        nodes += children(node)
+    return 300 * (8 + len(nodes))
 
 
 def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
+    """The automaton of a language without counts. Writing a schema's string asks twice: how large it is, and for it."""
     if not (lang.parts or lang.stops or lang.end):
         return _ANY_TEXT
-    return _finish(*_explored(lang, limit, budget))
+    parts = tuple([(id(part.node), part.positive, part.divisor, part.begun) for part in lang.parts])
+    key = parts, lang.stops, lang.end_text
+    known = _KEPT.get(key)
+    if known is not None and known[1] <= limit:
+        spend(budget, known[2])
+        return known[3]
+    budget = budget or Budget(work=sys.maxsize)
+    before = budget.work
+    found = _finish(*_explored(lang, limit, budget))
+    size = bytes_of(lang) + (found.bytes if found else 0)
+    _KEPT.add(key, (lang, limit, before - budget.work, found), size)
+    return found
 
 
 def _explored(lang: Lang, limit: int, budget: Budget | None) -> tuple[list[list[int]], set[int], Classes]:
@@ -388,7 +406,8 @@ def _finish(table: list[list[int]], accepting: set[int], classes: Classes) -> Df
                 todo.append(state)
     if 0 not in live:
         return None
-    table = [[then if then in live else -1 for then in row] for row in table]
+    if len(live) < len(table):
+        table = [[then if then in live else -1 for then in row] for row in table]
     group = _merged(table, live, accepting)
     order: dict[int, int] = {}
     chosen: list[int] = []

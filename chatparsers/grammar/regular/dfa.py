@@ -27,6 +27,12 @@ class Dfa:
     accepting: frozenset[int]
     edges: tuple[Edges, ...]
 
+    @property
+    def bytes(self) -> int:
+        """About the memory that it takes. Several moves may share a set of characters."""
+        spans = {id(ranges): len(ranges) for edges in self.edges for ranges, _ in edges}
+        return 200 * (sum(map(len, self.edges)) + sum(spans.values()))
+
 
 def reached(states: Sequence[State], start: int, limit: int) -> Dfa:
     """The automaton of the states that are reached from one of them. Raises `TooLarge` if they are more than

@@ -20,7 +20,7 @@ from ...kept import Kept
 from ...schema.keywords import KEYWORDS, NOTES
 from ..budget import Budget
 from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, children
-from ..regular.automaton import TooLarge, size_of
+from ..regular.automaton import TooLarge, bytes_of, size_of
 from ..steps import Steps, run
 from ..target import Target
 from .cases import Case, Located, Weakened
@@ -29,15 +29,6 @@ _MOST_STATES = 3_000
 _SIZES: Kept[tuple[Lang, int | None, int]] = Kept(8_000_000)
 """How many states the automata of languages have, and the work to make them. The nodes of the constraints are kept for
 as long as their identities are in the keys."""
-_NODE = 300
-"""About the bytes of a node."""
-
-
-def _nodes(lang: Lang) -> int:
-    todo = [part.node for part in lang.parts]
-    for node in todo:
-        todo += children(node)
-    return len(todo)
 
 
 @dataclass(slots=True)
@@ -89,7 +80,7 @@ class Output:
                 size = None
             # Listed names are new in each request, and what the budget forbids is allowed in the next one.
             if self.budget.work >= 0 and all(part.positive and not part.divisor for part in lang.parts):
-                _SIZES.add(key, (lang, size, before - self.budget.work), _NODE * (8 + _nodes(lang)))
+                _SIZES.add(key, (lang, size, before - self.budget.work), bytes_of(lang))
         self.budget.size -= 24 * (size or 0)
         return size
 
