@@ -228,6 +228,13 @@ def test_every_operation_gives_the_same_text_and_moves_the_runs(source: str) -> 
         assert whole or not plain.strip() or any(word in source for word in ("length", "[t]", "t.x")), source
 
 
+@pytest.mark.parametrize("source", ["{{ ['zz', t] | max }}", "{{ [t, 'A'] | min }}"])
+def test_an_item_that_is_no_word_of_a_message_has_no_runs(source: str) -> None:
+    with account(DEFAULT, "test"), tracing():
+        shown = environment().from_string(source).render(t=traced("b", ((0, 1, 0, 0, 1),)))
+    assert str(shown) in ("zz", "A") and not runs_of(shown)
+
+
 def test_words_that_are_shown_twice_are_covered() -> None:
     spans = [TraceSpan(0, 4, 0, "content", 0, 0, 4, True), TraceSpan(9, 10, 0, "content", 0, 1, 2, True)]
     assert covered("abcd", spans) and not covered("abcde", spans)

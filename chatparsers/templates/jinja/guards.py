@@ -47,14 +47,14 @@ def _plain(name: str) -> Callable[..., Any]:
 
 def _paid(name: str, pay: Callable[..., Any]) -> _Guard:
     """jinja2's filter. ``pay`` takes the account and what the filter takes, and returns the value that it gets."""
-    call = _plain(name)
+    call, spells = _plain(name), pay is not _ordered  # which returns an item as it is
 
     @pass_context
     def guard(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
         meter = current()
         value = pay(meter, value, *args, **kwargs)
         result = call(context, value, *args, **kwargs)
-        return meter.made(meter.carried(result, value) if meter.traces else result)
+        return meter.made(meter.carried(result, value) if meter.traces and spells else result)
 
     return guard
 
