@@ -153,9 +153,10 @@ class Machine(MachineState):
                 end = steps.read(self, text, i)
                 if end > 0:
                     i, ip = end, self.ip
-                elif end < 0:
+                elif end < 0 and not (len(stack) > self.floor and self._undecided()):
                     break
                 else:
+                    self.rest = ""  # what may be taken back is read one by one: it may be certain before the text ends
                     ip = ins[2]
             elif op == VALUE:
                 value = self.value
