@@ -23,8 +23,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .base import Search, escape, white
-from .json import COLON, GEMMA, KEY, KEY_OR_END, NEXT, NUMBER, VALUE, JsonScanner
+from .base import escape, white
+from .json import COLON, GEMMA, KEY, KEY_OR_END, NEXT, NUMBER, VALUE, Fast, JsonScanner
 from .unquoted import HELD, MOST, NEAR, StringPatterns, is_scalar, string_patterns
 
 if TYPE_CHECKING:
@@ -161,8 +161,8 @@ class GemmaScanner(JsonScanner):
             return "the end of a key"
         return _ENDS.get(state) or JsonScanner.missing(self, state)
 
-    def search(self) -> Search | None:
-        return (self.ahead or self._look_ahead()).plain if self.state == _STRING else None
+    def search(self) -> Fast:
+        return None, (self.ahead or self._look_ahead()).plain if self.state == _STRING else None
 
     def cut_off(self) -> None:
         self.open = True

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import re
 
-from .base import WS, Search, Transcoder, escape, white
+from .base import WS, Match, Search, Transcoder, escape, white
 
 # Regular expressions for text that is JSON already.
 STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
@@ -28,6 +28,9 @@ SCALAR = rf'(?:"{STRING}"|{NUMBER}|true|false|null)'
 
 _run = re.compile(STRING).match
 _odd: Search = re.compile(r'["\\\x00-\x1f]').search
+Fast = tuple[Match | None, Search | None]
+SLOW: Fast = None, None
+_FAST: Fast = _run, _odd
 _number = re.compile(NUMBER).fullmatch
 _number_run = re.compile(r"[-+.0-9eE]*").match
 _word_run = re.compile(r"-?[A-Za-z_]*").match
@@ -126,7 +129,9 @@ class JsonScanner(Transcoder):
     own (`inside`); what it passes on in place of the text it gives to `put`. What it leaves is read as JSON.
     """
 
-    __slots__ = ("comma", "dialect", "kept", "key", "kinds", "number", "parts", "stack", "state", "waiting")
+    __slots__ = (
+        "comma", "dialect", "fast", "kept", "key", "kinds", "number", "parts", "stack", "state", "waiting",
+    )  # fmt: skip
 
     def __init__(self, kinds: str = "", dialect: int = JSON) -> None:
         self._reset()
@@ -142,17 +147,26 @@ class JsonScanner(Transcoder):
         self.kept = 0
         self.waiting = False
         """Whether a dialect must see more text."""
+        self.fast: Fast = SLOW
+        """What matches text that goes on with the open string and is the same in JSON, and ``plain`` after it."""
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
+        if self.notes:
+            self.notes = []
+        same, plain = self.fast
+        if same is not None and not final:
+            match = same(text, start)
+            if match is not None and match.end() == n:
+                self.out = text[start:] if start else text
+                self.plain = plain
+                return n
         i = self.kept = start
         comma = -1
         parts = self.parts
         state = self.state
         stack = self.stack
         own = self.dialect
-        if self.notes:
-            self.notes = []
         if own:
             self.waiting = False
             self.marked = -1
@@ -330,12 +344,11 @@ class JsonScanner(Transcoder):
             self.parts = []
         else:
             self.out = text if kept == 0 and end == n else text[kept:end]
-        if state < STRING_VALUE or i < n or self.error:
-            self.plain = None
-        elif state > NUMBER_OPEN:
-            self.plain = self.search()
+        if state < STRING_VALUE or state == NUMBER_OPEN or self.error:
+            self.fast = SLOW
         else:
-            self.plain = _odd if state < NUMBER_OPEN else None
+            self.fast = _FAST if state < NUMBER_OPEN else self.search()
+        self.plain = self.fast[1] if i == n else None
         return i
 
     def put(self, text: str, i: int, end: int, out: str) -> None:
@@ -358,9 +371,9 @@ class JsonScanner(Transcoder):
         self.error = self.missing(self.state)
         return i
 
-    def search(self) -> Search | None:
-        """The fast path inside what the dialect has begun."""
-        return None
+    def search(self) -> Fast:
+        """``fast`` inside what the dialect has begun."""
+        return SLOW
 
     def over(self) -> None:
         """Ends a key or a value of the dialect."""

@@ -30,9 +30,8 @@ a note. Anything else is an error at its place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from .base import WS, Search, escape, white
+from .base import WS, Match, Search, escape, white
 from .closers import NO_CLOSERS, Closers
 from .json import (
     COLON,
@@ -43,13 +42,13 @@ from .json import (
     OWN_NUMBER,
     PYTHON,
     PYTHON_WORDS,
+    SLOW,
     STRING,
     VALUE,
+    Fast,
     JsonScanner,
 )
 from .respell import LONGEST_ESCAPE, SINGLE, requoted, single_inside, whole_value
-
-_Match = Callable[..., "re.Match[str] | None"]
 
 _WINDOW = 256
 _BULK = 64
@@ -111,7 +110,7 @@ _STRING, _JOIN = 11, 12
 _ENDS = {_STRING: "the end of a string", _JOIN: "a string"}
 
 
-def _mode(quote: str, raw: bool) -> tuple[_Match, _Match, Search, str, bool]:
+def _mode(quote: str, raw: bool) -> tuple[Match, Match, Search, str, bool]:
     """How to read a string: text that is the same in JSON, text to escape, the first odd character; quote; raw."""
     q = quote[0]
     ordinary = rf'[^{q}"\\\x00-\x1f]*'
@@ -196,8 +195,11 @@ class PythonScanner(JsonScanner):
                 return self._opened(text, i, final)
         return -1
 
-    def search(self) -> Search | None:
-        return _MODES[self.mode][2] if self.mode else None
+    def search(self) -> Fast:
+        if not self.mode:
+            return SLOW
+        same, _, odd, _, _ = _MODES[self.mode]
+        return same, odd
 
     def missing(self, state: int) -> str:
         return _ENDS.get(state) or JsonScanner.missing(self, state)

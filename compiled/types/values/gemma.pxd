@@ -13,7 +13,7 @@ cdef class GemmaScanner(JsonScanner):
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
     cdef Py_ssize_t after(self, str text, Py_ssize_t i, bint final) except? -1
     cdef str missing(self, int state)
-    cdef object search(self)
+    cdef tuple search(self)
     cdef _look_ahead(self)
     cdef Py_ssize_t _string_over(self, str text, Py_ssize_t end) except? -2
     @cython.locals(i=Py_ssize_t)

@@ -10,13 +10,14 @@ cdef class JsonScanner(Transcoder):
     cdef public bint key, waiting
     cdef public int dialect, state
     cdef public Py_ssize_t kept
+    cdef public tuple fast
     @cython.locals(n=Py_ssize_t, i=Py_ssize_t, kept=Py_ssize_t, comma=Py_ssize_t, parts=list, state=int, own=int, stack=list, end=Py_ssize_t, char=Py_UCS4, kind=str, word=str)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
     cdef put(self, str text, Py_ssize_t i, Py_ssize_t end, str out)
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
     cdef Py_ssize_t inside(self, str text, Py_ssize_t i, bint final) except? -1
     cdef Py_ssize_t after(self, str text, Py_ssize_t i, bint final) except? -1
-    cdef object search(self)
+    cdef tuple search(self)
     cdef over(self)
     cdef str missing(self, int state)
     cdef _without_comma(self, str text, Py_ssize_t comma, Py_ssize_t end, int state)

@@ -11,7 +11,7 @@ cdef class PythonScanner(JsonScanner):
     @cython.locals(char=Py_UCS4, end=Py_ssize_t, inside=str)
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
     cdef str missing(self, int state)
-    cdef object search(self)
+    cdef tuple search(self)
     @cython.locals(kind=str)
     cdef Py_ssize_t _opened(self, str text, Py_ssize_t i, bint final) except? -1
     @cython.locals(n=Py_ssize_t, limit=Py_ssize_t, brace=bint, after=Py_ssize_t, char=Py_UCS4)
