@@ -14,7 +14,6 @@ from ..kept import Kept, cached, cached_method
 from .code import Code
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
-from .jinja.traced import untraced
 from .messages import (
     MARK,
     SHAPED,
@@ -192,10 +191,11 @@ class Template:
             id = last.get("tool_call_id") if last.get("role") == "tool" else None
             if id and self._standing_id:  # the template may write it after the result
                 after = after.replace(self._standing_id, str(id))
-            prompt, text = untraced(prompt), last.get("content")
+            text = last.get("content")
             if isinstance(text, str) and text and prompt.endswith(after):
+                prompt, text = str.__str__(prompt), str.__str__(text)  # pieces of them need no runs
                 at = len(prompt) - len(after)
-                if prompt[max(at - 256, 0) : at].rstrip().endswith(untraced(text)[-256:].strip()[-64:]):
+                if prompt[max(at - 256, 0) : at].rstrip().endswith(text[-256:].strip()[-64:]):
                     return generated
         return self.generation_prompt(messages, tools=tools, **variables)
 
