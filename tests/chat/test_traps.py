@@ -163,7 +163,8 @@ def test_ids_that_are_not_canonical_stay() -> None:
     data["model"]["merges"] = [["H", "e"]]
     tokenizer = Tokenizer.from_str(json.dumps(data))
     assert isinstance(tokenizer.model, models.BPE)
-    made = chatparsers.load(OWN / "qwen3.jinja", tokenizer=tokenizer).rollout([ASK])
+    chat = chatparsers.load(OWN / "qwen3.jinja", tokenizer=tokenizer)
+    made, held = chat.rollout([ASK]), chat.conversation([ASK])
     with pytest.raises(
         RequestError, match=r"append: expected messages, found list: write append\(\*messages\)"
     ):
@@ -171,10 +172,15 @@ def test_ids_that_are_not_canonical_stay() -> None:
     canonical = tokenizer.encode("Hello", add_special_tokens=False).ids
     letters = [tokenizer.encode(letter, add_special_tokens=False).ids[0] for letter in "Hello"]
     assert len(canonical) == 4 and len(letters) == 5
-    given = made.ids
-    made.sampled([*letters, tokenizer.token_to_id("<|im_end|>")])
+    sampled = [*letters, tokenizer.token_to_id("<|im_end|>")]
+    kept = [*made.ids, *sampled]
+    made.sampled(sampled)
     made.append(NEXT)
-    assert made.ids[: len(given) + 6] == [*given, *letters, tokenizer.token_to_id("<|im_end|>")]
+    assert made.ids[: len(kept)] == kept
+    grown = held.append({"role": "assistant", "content": "Hello"}, NEXT, wrote=sampled)
+    assert not grown.rewritten and grown.kept_ids == len(kept)
+    held.append({"role": "user", "content": "More"})
+    assert held.ids[: len(kept)] == kept
 
 
 DROPPING = [

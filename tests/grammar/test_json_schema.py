@@ -14,8 +14,10 @@ import jsonschema
 import pytest
 from engines import FULL
 from grammar_report import record
+from samples import tool
 from schema_suite import Score, canonical, compiled, judges, official
 
+from chatparsers import get_format
 from chatparsers.errors import SchemaError
 from chatparsers.grammar.arrange import FREE, FREE_REQUIRED
 
@@ -283,6 +285,10 @@ def test_invalid_schema(schema: Any, path: str) -> None:
     with pytest.raises(SchemaError) as raised:
         compiled(schema)
     assert raised.value.path == path
+    for name in ("hermes-2-pro", "qwen3-coder"):
+        with pytest.raises(SchemaError) as raised:
+            get_format(name).bind(tools=[tool("f", {"a": schema}, [])]).grammar()
+        assert raised.value.path == f"$.tools.f.parameters.properties.a{path[1:]}"
 
 
 def test_strings_of_any_characters_may_escape_them() -> None:
