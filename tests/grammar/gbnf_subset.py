@@ -1,7 +1,8 @@
 """The part of GBNF that llama.cpp has documented and parsed since the end of 2024, as a checker of a grammar's text.
 
 The compiled parsers of five releases from 2024 to 2026 read all grammars that keep to it (docs/grammar.md). Left out:
-``\\-``, ``\\^`` and ``\\/``, a count past 2,000, left recursion, and a repeated part that may be empty.
+``\\-``, ``\\^`` and ``\\/``, a count past 2,000, also multiplied by the groups and counts in what is counted, left
+recursion, and a repeated part that may be empty.
 References to tokens (``<[id]>``) are newer (2026).
 """
 
@@ -17,6 +18,8 @@ _ATOM = re.compile(
 )
 _REPEAT = re.compile(r"[*+?]|\{(?P<least>[0-9]+)(?P<open>,(?P<most>[0-9]*))?\}")
 _MOST = 1_999
+_RULES = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|(\()|\{(?:[0-9]+,)?([0-9]+)')
+"""What llama.cpp makes rules of: a group, and a count."""
 
 
 class _Reader:
@@ -87,7 +90,9 @@ class _Reader:
             if repeat := _REPEAT.match(text, at):
                 at = repeat.end()
                 counts = [int(count) for count in (repeat["least"], repeat["most"]) if count]
-                if max(counts, default=0) > _MOST:
+                inside = _RULES.finditer(text, begun, repeat.start())
+                made = sum(int(rule[2] or 1) for rule in inside if rule.lastindex)
+                if max(counts, default=0) * max(1, made) > _MOST:
                     self.faults.append(f"{rule}: a count past {_MOST}: {repeat[0]}")
                 if one and repeat[0] != "?":
                     self.loops.append((rule, text[begun:at][:60]))

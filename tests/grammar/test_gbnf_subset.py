@@ -30,10 +30,12 @@ RICH = tool(
     ["number"],
 )
 WIDE = tool("wide", {f"m{number}": {"type": "integer"} for number in range(9)}, ["m1", "m4"])
+MANY_ITEMS = tool("many", {"a": {"type": "array", "items": {"type": "boolean"}, "maxItems": 1001}}, ["a"])
 ASKED: dict[str, dict[str, Any]] = {
     **MODES,
     "rich": {"tools": [*TOOLS, RICH], "tool_choice": "required"},
     "wide": {"tools": [WIDE], "tool_choice": "required"},
+    "many items": {"tools": [MANY_ITEMS], "tool_choice": "required"},
     "rich schema": {"response_format": RICH["function"]["parameters"]},
 }
 
@@ -59,6 +61,8 @@ def test_every_grammar_is_in_the_subset(name: str) -> None:
         r'root ::= "\/"',
         r'root ::= "\x41"',
         "root ::= [a]{0,2000}",
+        'root ::= ("," ("a" | "b")){0,1000}',
+        'root ::= ("a"{500} "b"){4}',
         "root ::= <[5]>",
         "root ::= Token(5)",
         "root ::= a_b\na_b ::= [a]",

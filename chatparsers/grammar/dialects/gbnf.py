@@ -208,7 +208,8 @@ class GbnfWriter(RuleWriter):
         total = least if most is None else most
         single = isinstance(inner, ir.Chars) or (isinstance(inner, ir.Text) and len(inner.text) == 1)
         if total <= (64 if single else 1000 if isinstance(inner, ir.Seq) else 1):
-            if not single and (atom[-1] in "*+?}" or (total > 1 and re.search(r"[{*+?]", atom))):
+            # llama.cpp takes no count that is past 2,000 when multiplied by the groups and counts in what is counted.
+            if not single and (atom[-1] in "*+?}" or (total > 1 and re.search(r"[{*+?]|.\(", atom))):
                 atom = self.rule("rep", self.body(inner))
             return atom + suffix(least, most)
         if len(atom) > 12 and (" " in atom or not atom.isalnum()):
