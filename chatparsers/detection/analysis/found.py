@@ -37,12 +37,13 @@ class Refused(Exception):
 @dataclass(frozen=True, slots=True)
 class ReasoningMarkers:
     """The markers around reasoning. ``left_open``: a call may follow reasoning that is not closed. ``bare_close``:
-    without a thought, only the closer is written."""
+    without a thought, only the closer is written. ``always``: nothing opens it, and every answer has the closer."""
 
     open: str
     close: str
     left_open: bool = False
     bare_close: bool = False
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class Definition:
         if reasoning.left_open and reasoning.bare_close and content is None:
             return self._sections(m, reasoning, section)
         opener, closer = _markers(m, reasoning)
-        think = p.think(opener, closer, optional=reasoning.left_open) + body
+        think = p.think(opener, closer, always=reasoning.always, optional=reasoning.left_open) + body
         return p.reads("", p.optional(m.marker(reasoning.close))) + think if reasoning.bare_close else think
 
     def _sections(self, m: Markup, reasoning: ReasoningMarkers, section: Node | None) -> Node:

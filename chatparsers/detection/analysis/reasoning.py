@@ -1,10 +1,10 @@
 """Phase one: the markers around reasoning and content, and the end of the turn.
 
 Everything is found in the texts before and after words that were asked for. The opener of reasoning is the text between
-the role's header and the reasoning, whether the prompt or the model writes it. The closer is the text between reasoning
-and content, or the text that the prompt writes after the opener if thinking is off, or the text that the template
-writes for an empty thought. Content has markers of its own if a part of the turn's end follows only content, and not
-a call or a user's message.
+the role's header and the reasoning, whether the prompt or the model writes it. If there is none, and every answer has
+the closer, it is the tag that the closer closes. The closer is the text between reasoning and content, or the text that
+the prompt writes after the opener if thinking is off, or the text that the template writes for an empty thought.
+Content has markers of its own if a part of the turn's end follows only content, and not a call or a user's message.
 """
 
 from __future__ import annotations
@@ -228,6 +228,10 @@ def _reasoning(
         )
         if opener.strip():
             return ReasoningMarkers(opener, close, left_open=left_open, bare_close=bare)
+        core = close.strip()
+        guess = re.sub(r"^([<\[]\|?)/", r"\1", core)  # a model may still write the opener
+        if guess != core and all(core in before for before in befores):
+            return ReasoningMarkers(guess, close, always=True)
         refused.append(f"reasoning: nothing opens it, and {close!r} closes it")
         return None
     return _from_prompts(tails, befores, content, refused)

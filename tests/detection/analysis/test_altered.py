@@ -18,6 +18,7 @@ from chatparsers.detection.shown import CALL, HISTORY
 from chatparsers.errors import ChatParsersError
 from chatparsers.templates import Template
 from chatparsers.templates.probe.stand_ins import ARGUMENTS, TOOLS
+from chatparsers.testing import check_stream
 from chatparsers.testing.scenarios import scenarios
 
 from ...needle.test_matrix import FAMILIES
@@ -255,6 +256,32 @@ def test_calls_that_are_shown_only_behind_reasoning(call: str, opened: bool) -> 
         {"role": "user", "content": "So?"},
     ]
     assert str(ARGUMENTS["thing"]) in chat.prepare(past, tools=TOOLS).prompt
+
+
+def test_a_thought_that_only_its_closer_marks() -> None:
+    """The prompt opens none, and the closer alone stands before each answer without a thought."""
+    source = (
+        "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}<|{{ m.role }}|>"
+        "{% if m.role == 'assistant' %}{{ m.reasoning_content or '' }}</think>{% endif %}{{ m.content }}"
+        "{% for c in m.tool_calls or [] %}<do>$CALL$</do>{% endfor %}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    found = analyse(Template(source.replace("$CALL$", OBJECT)))
+    assert found.format is not None and found.analysis is not None, found.levels
+    assert (found.analysis.confidence, found.analysis.limits) == (1.0, ())
+    turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
+    call = '<do>{"name": "f", "arguments": {"a": 1}}</do>'
+    for opener, thought, answer in (
+        ("", "Hm.", "I look."),
+        ("", "", "I look."),
+        ("", "Hm.", ""),
+        ("<think>", "Hm.", ""),
+    ):
+        text = f"{opener}{thought}</think>{answer}{call}<|end|>"
+        message = check_stream(turn, text, list(text))
+        assert (message.reasoning, message.content, message.complete) == (thought, answer, True), text
+        assert [call.arguments for call in message.tool_calls] == ['{"a": 1}'] and not message.diagnostics
+    assert "always=True" in module_source(found, "closed", ["<|end|>"])
 
 
 SHAPES = {
