@@ -138,6 +138,20 @@ def test_the_rest_and_what_was_written_are_the_whole(
     record(request, "rest", choice=choice, cuts=cuts, texts=texts)
 
 
+@pytest.mark.parametrize("name", ["deepseek-v3-2", "deepseek-v4", "gigachat-3-5"])
+def test_what_begins_a_call_holds_another_marker(name: str) -> None:
+    """A marker at which text ends is inside the one that begins the calls: what is written began before it."""
+    format = get_format(name)
+    text = format.render({"role": "assistant", "content": "Hi.", "tool_calls": CALLS[1:]}, TOOLS)
+    whole = compile_for("llguidance", str(format.bind(tools=TOOLS).grammar("lark")), "lark")
+    begin = text.index("<", text.index("Hi."))
+    for end in range(begin + 1, text.index("get_time")):
+        head, tail = text[:end], text[end:]
+        rest = compile_for("llguidance", str(format.bind(tools=TOOLS, prefix=head).grammar("lark")), "lark")
+        for after in (tail, "banana"):
+            assert shifted(rest.status(after), end) == whole.status(head + after), (head, after)
+
+
 @pytest.mark.parametrize("dialect", ENGINES)
 def test_written_white_space_counts(dialect: str) -> None:
     options: Any = {"tools": [tool("f", {"a": {}}, ["a"])], "tool_choice": "required", "thinking": False}

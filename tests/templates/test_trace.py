@@ -163,6 +163,7 @@ def test_a_trace_is_the_rendering(every_template: Path | str) -> None:
         *(
             "{{ t.partition(',') | list }}",
             "{{ t.replace(',', t) }}",
+            "{{ t.replace(',', ';', 1) }}",
             "{{ 'a,b' | replace(',', t) }}",
             "{{ t | title }}",
         ),
