@@ -183,6 +183,13 @@ def test_what_counts_of_all_answers(case: str) -> None:
     assert (spelt(chat, sample), sample.left_out) == (counted, left_out)
 
 
+def test_an_answer_counts_after_which_the_template_writes_nothing() -> None:
+    source = "{% for m in messages %}{{ m.content }}{{ '[/INST]' if m.role == 'user' }}{% endfor %}"
+    sample = chatparsers.load(source).encode([QUESTION, said("No."), QUESTION, said("Still no.")])
+    counted = "".join(text for text, mask in zip(sample.text, sample.loss_mask, strict=True) if mask)
+    assert (counted, sample.left_out) == ("No.Still no.", {})
+
+
 def test_which_answers_count() -> None:
     chat = qwen3()
     last = chat.encode(AGENT, tools=TOOLS, train_on="last")
