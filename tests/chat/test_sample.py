@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,21 @@ def test_an_answer_counts_after_which_the_template_writes_nothing() -> None:
     sample = chatparsers.load(source).encode([QUESTION, said("No."), QUESTION, said("Still no.")])
     counted = "".join(text for text, mask in zip(sample.text, sample.loss_mask, strict=True) if mask)
     assert (counted, sample.left_out) == ("No.Still no.", {})
+
+
+def test_what_is_found_for_one_variable_is_not_taken_for_another() -> None:
+    """Of a template, facts are kept by its variables; a `Decimal` is no plain data, so there nothing is kept."""
+    ended = "{% if m.role == 'user' or not loop.last %}{{ '<|a|>' if n == 1 else '<|b|>' }}{% endif %}"
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + ended + "{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    chat = chatparsers.load(source)
+    for number in (Decimal(1), Decimal(2)):
+        fresh, messages = chatparsers.load(source), [QUESTION, said("No.")]
+        found = chat.encode(messages, template_kwargs={"n": number})
+        assert found.text == fresh.encode(messages, template_kwargs={"n": number}).text
+    assert found.text.endswith("No.<|b|>")
 
 
 def test_which_answers_count() -> None:
