@@ -8,7 +8,7 @@ import pytest
 
 import chatparsers
 from chatparsers.registry import get_format
-from chatparsers.templates.messages import BEFORE_CALLS
+from chatparsers.templates.messages import BEFORE_CALLS, MARK, with_texts
 from chatparsers.templates.rewrite.polyfills import POLYFILLS, apply
 
 QWEN = get_format("qwen3")
@@ -185,3 +185,16 @@ def test_a_message_without_calls_asks_for_no_way_to_write_them() -> None:
     chat = chatparsers.load(template="chatml")
     for other in ({"reasoning_content": "Hm."}, {"tool_calls": None}, {"tool_calls": []}, {"name": "bob"}):
         assert chat.prepare([USER, {**ANSWER, **other}, USER]).polyfills == (), other
+
+
+@pytest.mark.parametrize(
+    "head, written",
+    [
+        ("<|calls|><|call|>", "<|calls|><|call|>"),
+        ("<|calls|><|call|>", "<|call|>"),  # some templates write the first in the first turn alone
+        ("<|calls|><|call|>0:", "<|calls|><|call|>12:"),
+    ],
+)
+def test_text_comes_before_what_the_template_writes_of_a_calls_head(head: str, written: str) -> None:
+    shown = f"<|assistant|>{written}{MARK}0xf()"
+    assert with_texts(shown, [{BEFORE_CALLS: ("T", head)}], "own") == f"<|assistant|>T{written}f()"
