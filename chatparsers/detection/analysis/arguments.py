@@ -139,7 +139,7 @@ def _bare_object(
 
 
 def _typed(asker: Asker, arguments: Arguments, name_after: str) -> Arguments:
-    """How values other than strings are spelt, and whether the markup around them names their type."""
+    """How values other than strings are written, and whether the markup around them names their type."""
     python, elements = False, ""
     forms: dict[str, _Form] = {}
     missing: list[str] = []
@@ -150,9 +150,9 @@ def _typed(asker: Asker, arguments: Arguments, name_after: str) -> Arguments:
         before, _, tail = answer.wire.partition(ASKED.names[0])[2].partition(ASKED.keys[0])
         as_json, as_python = json.dumps(value), str(value)
         spellings = (as_json, json.dumps(value, separators=(",", ":")), as_python)
-        spelt = [(text, around) for text in spellings if (around := _around_value(tail, text, arguments))]
-        if spelt:
-            text, around = spelt[0]
+        ways = [(text, around) for text in spellings if (around := _around_value(tail, text, arguments))]
+        if ways:
+            text, around = ways[0]
             python |= text == as_python != as_json
             forms[kind] = (before.removeprefix(name_after), *around)
         elif kind == "object":
@@ -180,7 +180,7 @@ def _typed(asker: Asker, arguments: Arguments, name_after: str) -> Arguments:
 
 def _around_value(tail: str, text: str, arguments: Arguments) -> tuple[str, ...]:
     """The text between an argument's name and its value, and the mark between the value and the closer; ``()`` if the
-    value is not spelt as ``text``. ``tail``: the text after the name."""
+    value is not written as ``text``. ``tail``: the text after the name."""
     closer = arguments.again + ASKED.keys[0] if arguments.again else ""
     for after in (closer + arguments.after, (closer + arguments.after).strip()):
         at = tail.find(text + after)

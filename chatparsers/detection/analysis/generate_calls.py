@@ -271,8 +271,8 @@ def _raw_argument(m: Markup, calls: CallMarkers, raw: Raw, arg: Argument) -> Nod
 
     def value(kind: Kind) -> Node:
         pad = kind.after[len(kind.after.rstrip()) :]
-        spelt = replace(raw, type=kind.type, until=kind.close or raw.until, chars=kind.chars or raw.chars)
-        return m.lenient(kind.after.rstrip()) + p.trim(pad) + p.value(arg, spelt) + kind.close
+        written = replace(raw, type=kind.type, until=kind.close or raw.until, chars=kind.chars or raw.chars)
+        return m.lenient(kind.after.rstrip()) + p.trim(pad) + p.value(arg, written) + kind.close
 
     kinds = given.kinds or (Kind(None, given.key_before, given.key_after),)
     if len({kind.before for kind in kinds}) == 1:
