@@ -1,9 +1,9 @@
 """Every format is data: its document says all of it, and is a golden file.
 
 So a change of a shape shows in the diff what it does to twenty formats. ``--update-goldens`` writes
-``tests/formats/documents`` and ``docs/chat_format.schema.json`` anew, and with ``--whole`` what an analysis finds in
-the tests' own templates (``analysed.json``) and what is read of the response templates that we write
-(``response_templates.json``): then read the diff.
+``tests/formats/documents`` and ``docs/chat_format.schema.json`` anew, what an analysis finds in the tests' own
+templates (``analysed.json``), and what is read of the response templates that we write (``response_templates.json``):
+then read the diff.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def said(method: Callable[..., Any], *given: Any) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize("template", sorted(_TEMPLATES.glob("*.jinja")), ids=lambda path: path.stem)
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(1, quick=64)
 def test_the_document_says_all_of_what_an_analysis_finds(template: Path, pytestconfig: pytest.Config) -> None:
     found = analyse(Template(template.read_text(encoding="utf-8"))).format
     if found is not None:
@@ -125,7 +125,7 @@ def test_the_document_says_all_of_what_an_analysis_finds(template: Path, pytestc
     is_golden("analysed.json", template.stem, found, pytestconfig)
 
 
-@pytest.mark.one_in(16)
+@pytest.mark.one_in(1, quick=64)
 def test_the_document_says_all_of_what_is_read_of_a_response_template(
     format: Format, pytestconfig: pytest.Config
 ) -> None:
