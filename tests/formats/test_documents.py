@@ -34,6 +34,7 @@ from ..draw import Draw
 
 _GOLDEN = Path(__file__).with_name("documents")
 _TEMPLATES = Path(__file__).parents[1] / "templates_own"
+_FOUND = Path(__file__).parents[1] / "detection" / "analysis" / "found.json"
 _SCHEMA = Path(__file__).parents[2] / "docs" / "chat_format.schema.json"
 _NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 _OPTIONS = (Options(tools=True), Options(), Options(tools=True, parallel=False))
@@ -119,10 +120,23 @@ def said(method: Callable[..., Any], *given: Any) -> tuple[str, Any]:
 @pytest.mark.parametrize("template", sorted(_TEMPLATES.glob("*.jinja")), ids=lambda path: path.stem)
 @pytest.mark.one_in(1, quick=64)
 def test_the_document_says_all_of_what_an_analysis_finds(template: Path, pytestconfig: pytest.Config) -> None:
-    found = analyse(Template(template.read_text(encoding="utf-8"))).format
-    if found is not None:
-        is_all_of(found)
-    is_golden("analysed.json", template.stem, found, pytestconfig)
+    """Here all rows of found.json are compared with the analysis: the variant, and whether something is refused. The
+    numbers of cells are counted where they are read, in tests/detection/analysis/test_hidden.py."""
+    found = analyse(Template(template.read_text(encoding="utf-8")))
+    if found.format is not None:
+        is_all_of(found.format)
+    is_golden("analysed.json", template.stem, found.format, pytestconfig)
+    limits = (
+        [limit.part for limit in found.analysis.limits]
+        if found.analysis
+        else [level for level, _ in found.levels]
+    )
+    variant, _, refused = json.loads(_FOUND.read_text(encoding="utf-8"))[template.stem]
+    told = (
+        f"{_FOUND.name} says {variant}, {refused} cells refused (test_hidden.py --update-goldens writes it)"
+    )
+    assert variant == (found.analysis.variant if found.analysis else "none"), told
+    assert bool(refused) is bool({*limits} - {"grammar"}), (told, limits)
 
 
 @pytest.mark.one_in(1, quick=64)

@@ -66,11 +66,13 @@ def rows(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
 def test_an_output_is_read_as_it_was_judged(
     format: str, rows: list[dict[str, Any]], amount: Callable[[int, int, int], int], drawn: Any
 ) -> None:
-    """In every cut. Usually a few outputs of each format; `--nightly` reads all."""
+    """All outputs as wholes. In every cut usually a few of each format; with `--nightly` all."""
     own = [row for row in rows if row["format"] == format]
+    for row in own:
+        found = said(turn_of(row).parse(row["text"]))
+        assert found == row["message"], difference(row, found)
     for row in drawn.some(own, lambda row: row["text"], amount(2, 20, len(own))):
         turn, text = turn_of(row), row["text"]
         message = check_cuts(turn, text, [characters(text), *random_cuts(text, 2)])
-        found = said(message)
-        assert found == row["message"], difference(row, found)
+        assert said(message) == row["message"], difference(row, said(message))
         check_prefixes(turn, text, 1 + len(text) // 8)
