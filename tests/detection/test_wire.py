@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -56,67 +57,261 @@ def plain(*, cut: str = "", prompt: str = "") -> str:
     return PLAIN.replace("$CUT$", cut).replace("$PROMPT$", prompt)
 
 
-def test_calls_of_one_family_under_the_headers_of_another() -> None:
-    source = LLAMA_HEADERS.replace("$CALLS$", TAGGED)
-    found = detect(source)
-    assert (found.name, found.score) == ("qwen3", 1.0), found
-    assert found.evidence[0] == "markers in the rendering: '<tool_call>'"
-    assert "two calls" in found.evidence[1]
-    said = chatparsers.load(source).prepare(ASK, tools=TOOLS)
-    call = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
-    message = said.parse(f"Hm.\n{call}<|eot_id|>")
-    assert (message.content, [c.name for c in message.tool_calls]) == ("Hm.", ["f"])
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param(
-            LLAMA_HEADERS.replace("$CALLS$", LISTED), id="a bare list, which some formats read leniently"
-        ),
-        pytest.param(
-            LLAMA_HEADERS.replace("$CALLS$", TAGGED.replace('", "', '","')), id="no white space in the JSON"
-        ),
-        pytest.param(
-            LLAMA_HEADERS.replace("$CALLS$", TAGGED.replace("{{ '\\n</tool_call>' }}", "</tool_call>")),
-            id="no line break",
-        ),
-        pytest.param(
-            NAMED_TWICE.replace("$CALL$", "{{ m.tool_calls | tojson if loop.first }}"), id="plain text"
-        ),
-    ],
+# ChatML whose tools are shown between marks, but whose past turns are their content alone; past thoughts are cut out.
+DROPS = (
+    "{% if tools %}<|im_start|>system{{ '\\n' }}$MARK${{ tools | tojson }}<|im_end|>{{ '\\n' }}{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}{{ '\\n' }}$CONTENT$<|im_end|>{{ '\\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant{{ '\\n' }}{% endif %}"
 )
-def test_a_format_that_would_write_the_call_otherwise_is_not_taken(source: str) -> None:
-    """It would read the call, but its grammar would keep the model from writing it."""
-    found = detect(source)
-    assert (found.name, found.score) == ("auto:json-native", 1.0), found
-    assert found.format is not None
+CONTENT = "{{ m.content.split('</think>')[-1] | trim if not loop.last else m.content }}"
+
+TELLS = NAMED_TWICE.replace("</tool>{% endfor %}", "</tool>{% endfor %}{% if tools %}$TOLD${% endif %}")
+OBJECT = 'Answer with {"name": the name, "arguments": a dictionary}.'
+OTHER = 'Answer with {"tool": the name, "tool_input": a dictionary}.'
+LIST = "Answer with [func1(param=value, …)]."
+MARKED = '<use>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</use>'
 
 
-def test_reasoning_that_the_template_cuts_out_of_past_answers() -> None:
-    source = (OWN / "deepseek-v3.jinja").read_text(encoding="utf-8")
-    assert detect(source).name == "deepseek-v3"
-    found = detect(source.replace(KEPT, CUT))
-    assert (found.name, found.score) == ("deepseek-r1", 1.0)
-    assert "the template cuts reasoning between <think> and </think> out of past answers" in found.evidence
-    assert "an answer after reasoning that the template cuts out" in found.evidence[1]
+def own(name: str) -> str:
+    return (OWN / f"{name}.jinja").read_text(encoding="utf-8")
 
 
-def test_reasoning_that_the_template_shows_is_declared_by_the_format() -> None:
-    """Every format reads a thought at the start of a turn, but only one that declares it has it in its grammar."""
-    source = (OWN / "hermes-2-pro.jinja").read_text(encoding="utf-8")
-    assert detect(source).name == "hermes-2-pro"
-    answer = "{{- start + message.role + '\\n' + message.content }}"
-    thought = (
-        "'<think>\\n' + message.reasoning_content + '\\n</think>\\n\\n' if message.reasoning_content else ''"
-    )
-    assert answer in source
-    thinking = source.replace(
-        answer, f"{{{{- start + message.role + '\\n' + ({thought}) + message.content }}}}"
-    )
-    found = detect(thinking)
-    assert (found.name, found.score) == ("qwen3", 1.0), found
-    assert "a call after reasoning" in found.evidence[1]
+def replaced(source: str, old: str, new: str) -> str:
+    assert old in source
+    return source.replace(old, new)
+
+
+ANSWER = "{{- start + message.role + '\\n' + message.content }}"
+THOUGHT = (
+    "'<think>\\n' + message.reasoning_content + '\\n</think>\\n\\n' if message.reasoning_content else ''"
+)
+
+
+class Seen(NamedTuple):
+    """A template, the format that is found for it and the score. ``lines``: what the evidence has in these lines;
+    ``says``: its further whole lines; ``unsaid``: what it does not mention; ``limits``: what is not proved."""
+
+    source: str
+    name: str
+    score: float
+    lines: dict[int, str] = {}  # noqa: RUF012  # nothing changes it
+    says: tuple[str, ...] = ()
+    unsaid: str | None = None
+    limits: tuple[str, ...] = ()
+
+
+SEEN: dict[str, Seen] = {
+    "calls of one family under the headers of another": Seen(
+        LLAMA_HEADERS.replace("$CALLS$", TAGGED),
+        "qwen3",
+        1.0,
+        {1: "two calls"},
+        ("markers in the rendering: '<tool_call>'",),
+    ),
+    # A format that would read the call, but whose grammar would keep the model from writing it, is not taken.
+    **{
+        f"calls that no family writes: {how}": Seen(source, "auto:json-native", 1.0)
+        for how, source in {
+            "a bare list, which some formats read leniently": LLAMA_HEADERS.replace("$CALLS$", LISTED),
+            "no white space in the JSON": LLAMA_HEADERS.replace("$CALLS$", replaced(TAGGED, '", "', '","')),
+            "no line break": LLAMA_HEADERS.replace(
+                "$CALLS$", replaced(TAGGED, "{{ '\\n</tool_call>' }}", "</tool_call>")
+            ),
+            "plain text": NAMED_TWICE.replace("$CALL$", "{{ m.tool_calls | tojson if loop.first }}"),
+        }.items()
+    },
+    "deepseek-v3 as it is": Seen(own("deepseek-v3"), "deepseek-v3", 1.0),
+    "reasoning that the template cuts out of past answers": Seen(
+        replaced(own("deepseek-v3"), KEPT, CUT),
+        "deepseek-r1",
+        1.0,
+        {1: "an answer after reasoning that the template cuts out"},
+        ("the template cuts reasoning between <think> and </think> out of past answers",),
+    ),
+    **{
+        f"answers whose thought is cut out up to {end}": Seen(
+            plain(cut=f".split('{end}')[-1]"),
+            CONTENT_ONLY,
+            score,
+            says=(f"the template cuts reasoning between {begin} and {end} out of past answers",),
+        )
+        for begin, end, score in (
+            ("<think>", "</think>", 1.0),
+            ("[THINK]", "[/THINK]", 1.0),
+            ("<|START_THINKING|>", "<|END_THINKING|>", 1.0),
+        )
+    },
+    "hermes-2-pro as it is": Seen(own("hermes-2-pro"), "hermes-2-pro", 1.0),
+    # Every format reads a thought at the start of a turn, but only one that declares it has it in its grammar.
+    "reasoning that the template shows": Seen(
+        replaced(
+            own("hermes-2-pro"), ANSWER, ANSWER.replace("message.content", f"({THOUGHT}) + message.content")
+        ),
+        "qwen3",
+        1.0,
+        {1: "a call after reasoning"},
+    ),
+    **{
+        f"a template that drops calls, {name}{how}": Seen(
+            DROPS.replace("$MARK$", mark).replace("$CONTENT$", content),
+            name,
+            0.5,
+            {1: "parsed back exactly: an answer"},
+            (
+                "the template drops calls, so only markers tell the format",
+                f"a call as text, as {name} writes it, is {read}read back from the template's rendering",
+            ),
+        )
+        for name, how, mark, content, read in (
+            ("lfm2", "", "List of tools: ", CONTENT, ""),
+            (
+                "lfm2",
+                ", and alters text",
+                "List of tools: ",
+                replaced(CONTENT, "m.content }}", "m.content | replace('<|', '') }}"),
+                "not ",
+            ),
+            ("qwen3", "", "# Tools\n<tool_call>", CONTENT, ""),
+        )
+    },
+    "a format without calls is not asked for them": Seen(own("kimi-k1-5"), "kimi-k1-5", 1.0, unsaid="drops"),
+    # A model that follows the prompt writes the bare object, which the format of the past calls does not read.
+    **{
+        f"an object that the prompt tells {how} its marker": Seen(
+            TELLS.replace("$CALL$", MARKED).replace("$TOLD$", f"{OBJECT} {marker}"),
+            "auto:json-native",
+            score,
+            limits=limits,
+        )
+        for how, marker, score, limits in (("without", "", 0.9, ("told form",)), ("with", "<use>", 1.0, ()))
+    },
+}
+
+
+@pytest.mark.parametrize("case", SEEN)
+def test_what_is_found_and_what_the_evidence_says(case: str) -> None:
+    seen = SEEN[case]
+    found = detect(seen.source)
+    assert (found.name, found.score) == (seen.name, seen.score), found
+    assert (found.format is not None) is seen.name.startswith("auto:")
+    for place, text in seen.lines.items():
+        assert text in found.evidence[place], found
+    assert {*seen.says} <= {*found.evidence}, found
+    assert seen.unsaid is None or seen.unsaid not in " ".join(found.evidence)
+    assert tuple(limit.part for limit in found.limits) == seen.limits
+
+
+class Read(NamedTuple):
+    """A template, how it is loaded and asked, the prefix, and what is read of a text: thought, content, calls."""
+
+    source: str
+    prefix: str
+    text: str
+    read: tuple[str, str, list[str]]
+    load: dict[str, Any] = {}  # noqa: RUF012  # nothing changes it
+    request: dict[str, Any] = {}  # noqa: RUF012
+
+
+CALL_F = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+READ: dict[str, Read] = {
+    "calls of one family under the headers of another": Read(
+        LLAMA_HEADERS.replace("$CALLS$", TAGGED),
+        "",
+        f"Hm.\n{CALL_F}<|eot_id|>",
+        ("", "Hm.", ["f"]),
+        {},
+        {"tools": TOOLS},
+    ),
+    # A thought that no message of the template shows.
+    **{
+        f"a thought in {begin}{', opened by the prompt' * opened}{', tools in a polyfill' * bool(tools)}": Read(
+            plain(prompt=f"{begin}{{{{ '\\n' }}}}" * opened),
+            f"{begin}\n" * opened,
+            f"{'' if opened else begin}\nHm\n{end}\n\nHi{CALL_F if tools else ''}<|end|>".lstrip(),
+            ("Hm", "Hi", ["f"] if tools else []),
+            {},
+            {"tools": tools},
+        )
+        for begin, end, opened in (
+            ("<think>", "</think>", False),
+            ("<think>", "</think>", True),
+            ("<thought>", "</thought>", True),
+            ("[THINK]", "[/THINK]", False),
+        )
+        for tools in (None, TOOLS)
+    },
+    **{
+        f"a prompt that opens a thought, for {name}": Read(
+            plain(prompt="<think>{{ '\\n' }}"),
+            "<think>\n",
+            "Hm\n</think>\n\nHi<|end|>",
+            ("Hm", "Hi", []),
+            {"format": name},
+            {"polyfills": False},
+        )
+        for name in (CONTENT_ONLY, "hermes-2-pro")  # formats without reasoning
+    },
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_what_is_read_of_the_answer(case: str) -> None:
+    source, prefix, text, read, options, request = READ[case]
+    turn = chatparsers.load(source, **options).prepare(ASK, **request)
+    assert turn.prefix == prefix
+    message = turn.parse(text)
+    assert (message.reasoning, message.content, [call.name for call in message.tool_calls]) == read
+    assert pickle.loads(pickle.dumps(turn)).parse(text) == message
+
+
+BY_NAME: dict[str, tuple[str, str, str | None, float, tuple[str, ...], bool]] = {
+    # The template shows no calls, so the model's name tells the format; but what the prompt tells counts too.
+    **{
+        f"{name}, told {how}": (
+            TELLS.replace("$CALL$", "").replace("$TOLD$", told),
+            name,
+            name,
+            0.5 if reads else 0.4,
+            () if reads else ("told form",),
+            False,
+        )
+        for how, told, name, reads in (
+            ("an object", OBJECT, "pythonic", True),
+            ("another object", OTHER, "pythonic", False),
+            ("a list", LIST, "pythonic", True),
+            ("an object", OBJECT, "llama-3-x", True),
+            ("another object", OTHER, "llama-3-x", False),
+            ("a list", LIST, "qwen3", False),
+        )
+    },
+    # A name alone never decides against calls that the template shows.
+    "calls that the named format reads": (
+        LLAMA_HEADERS.replace("$CALLS$", TAGGED),
+        "qwen3",
+        "qwen3",
+        0.5,
+        (),
+        False,
+    ),
+    "calls that the named format does not read": (
+        LLAMA_HEADERS.replace("$CALLS$", LISTED),
+        "qwen3",
+        None,
+        0.0,
+        (),
+        True,
+    ),
+}
+"""A template, the format of the model's name, what is found, its score and limits, and whether calls are not read."""
+
+
+@pytest.mark.parametrize("case", BY_NAME)
+def test_a_models_name_tells_what_its_template_does_not_show(case: str) -> None:
+    source, name, format, score, limits, told = BY_NAME[case]
+    found = by_name(Template(source), Detection(None, 0.0, ()), name, "some model")
+    assert (found.name, found.score) == (format, score)
+    assert tuple(limit.part for limit in found.limits) == limits
+    assert any("does not read a call" in line for line in found.evidence) is told
 
 
 @pytest.mark.parametrize(
@@ -134,37 +329,6 @@ def test_a_template_of_two_families_names_its_own_and_says_the_other(name: str, 
     lines = [line.removeprefix(begin) for line in found.evidence if line.startswith(begin)]
     assert found.name == name and len(lines) == bool(alike)
     assert alike <= {other for line in lines for other in line.split(", ")} and name not in " ".join(lines)
-
-
-@pytest.mark.parametrize("end", ["</think>", "[/THINK]", "<|END_THINKING|>"])
-def test_which_markers_are_cut_out(end: str) -> None:
-    found = detect(plain(cut=f".split('{end}')[-1]"))
-    assert found.name == CONTENT_ONLY
-    assert f" and {end} out of past answers" in " ".join(found.evidence)
-
-
-@pytest.mark.parametrize("tools", [None, TOOLS], ids=["no tools", "tools in a polyfill"])
-@pytest.mark.parametrize(
-    ("begin", "end", "opened"),
-    [
-        ("<think>", "</think>", False),
-        ("<think>", "</think>", True),
-        ("<thought>", "</thought>", True),
-        ("[THINK]", "[/THINK]", False),
-    ],
-)
-def test_a_thought_that_no_message_of_the_template_shows(
-    begin: str, end: str, opened: bool, tools: list[dict[str, object]] | None
-) -> None:
-    prompt = f"{begin}{{{{ '\\n' }}}}" if opened else ""
-    turn = chatparsers.load(plain(prompt=prompt)).prepare(ASK, tools=tools)
-    assert turn.prefix == (f"{begin}\n" if opened else "")
-    call = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>' if tools else ""
-    text = f"Hm\n{end}\n\nHi{call}<|end|>"
-    message = turn.parse(text if opened else f"{begin}\n{text}")
-    assert (message.reasoning, message.content) == ("Hm", "Hi")
-    assert [found.name for found in message.tool_calls] == ["f"] * bool(tools)
-    assert pickle.loads(pickle.dumps(turn)).parse(text) == turn.parse(text)
 
 
 SEVERAL = (
@@ -185,53 +349,6 @@ def test_what_closes_a_part_of_the_turn_does_not_end_it(before: str, stops: tupl
     """Else all that follows the first part would be lost, the answer too."""
     chat = chatparsers.load(SEVERAL.replace("$HM$", before), format=CONTENT_ONLY)
     assert chat.format.stops == stops
-
-
-@pytest.mark.parametrize("name", [CONTENT_ONLY, "hermes-2-pro"])
-def test_a_prompt_that_opens_a_thought_for_a_format_without_reasoning(name: str) -> None:
-    turn = chatparsers.load(plain(prompt="<think>{{ '\\n' }}"), format=name).prepare(ASK, polyfills=False)
-    assert turn.prefix == "<think>\n"
-    message = turn.parse("Hm\n</think>\n\nHi<|end|>")
-    assert (message.reasoning, message.content) == ("Hm", "Hi")
-
-
-# ChatML whose tools are shown between marks, but whose past turns are their content alone; past thoughts are cut out.
-DROPS = (
-    "{% if tools %}<|im_start|>system{{ '\\n' }}$MARK${{ tools | tojson }}<|im_end|>{{ '\\n' }}{% endif %}"
-    "{% for m in messages %}<|im_start|>{{ m.role }}{{ '\\n' }}$CONTENT$<|im_end|>{{ '\\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant{{ '\\n' }}{% endif %}"
-)
-CONTENT = "{{ m.content.split('</think>')[-1] | trim if not loop.last else m.content }}"
-
-
-@pytest.mark.parametrize(
-    ("mark", "content", "name", "read"),
-    [
-        ("List of tools: ", CONTENT, "lfm2", ""),
-        (
-            "List of tools: ",
-            CONTENT.replace("m.content }}", "m.content | replace('<|', '') }}"),
-            "lfm2",
-            "not ",
-        ),
-        ("# Tools\n<tool_call>", CONTENT, "qwen3", ""),
-    ],
-)
-def test_a_template_that_drops_calls_says_what_it_shows(
-    mark: str, content: str, name: str, read: str
-) -> None:
-    found = detect(DROPS.replace("$MARK$", mark).replace("$CONTENT$", content))
-    assert (found.name, found.score) == (name, 0.5)
-    assert found.evidence[1].startswith("parsed back exactly: an answer")
-    assert "the template drops calls, so only markers tell the format" in found.evidence
-    line = f"a call as text, as {name} writes it, is {read}read back from the template's rendering"
-    assert line in found.evidence
-
-
-def test_a_format_without_calls_is_not_asked_for_them() -> None:
-    found = detect((OWN / "kimi-k1-5.jinja").read_text(encoding="utf-8"))
-    assert (found.name, found.score) == ("kimi-k1-5", 1.0)
-    assert "drops" not in " ".join(found.evidence)
 
 
 ELEMENTS = (
@@ -295,51 +412,6 @@ def test_a_family_that_reads_the_calls_but_does_not_write_them(call: str, name: 
     wire = chat.template().assistant_turn(said, history=ASK, tools=tools)[1]
     found = chat.prepare(ASK, tools=tools).parse(wire)
     assert [call.parsed_arguments for call in found.tool_calls] == [{"a": "\nno more\n"}], wire
-
-
-TELLS = NAMED_TWICE.replace("</tool>{% endfor %}", "</tool>{% endfor %}{% if tools %}$TOLD${% endif %}")
-OBJECT = 'Answer with {"name": the name, "arguments": a dictionary}.'
-OTHER = 'Answer with {"tool": the name, "tool_input": a dictionary}.'
-LIST = "Answer with [func1(param=value, …)]."
-
-
-@pytest.mark.parametrize(
-    ("told", "name", "reads"),
-    [
-        (OBJECT, "pythonic", True),
-        (OTHER, "pythonic", False),
-        (LIST, "pythonic", True),
-        (OBJECT, "llama-3-x", True),
-        (OTHER, "llama-3-x", False),
-        (LIST, "qwen3", False),
-    ],
-)
-def test_a_form_that_the_prompt_tells_and_the_format_does_not_read(told: str, name: str, reads: bool) -> None:
-    """The template shows no calls, so the model's name tells the format; but the prompt counts too."""
-    template = Template(TELLS.replace("$CALL$", "").replace("$TOLD$", told))
-    found = by_name(template, Detection(None, 0.0, ()), name, "some model")
-    assert (found.name, found.score) == (name, 0.5 if reads else 0.4)
-    assert [limit.part for limit in found.limits] == [] if reads else ["told form"]
-
-
-MARKED = '<use>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</use>'
-
-
-@pytest.mark.parametrize(("marker", "limits"), [("", ["told form"]), ("<use>", [])])
-def test_an_object_that_the_prompt_tells_without_its_marker(marker: str, limits: list[str]) -> None:
-    """A model that follows the prompt writes the bare object, which the format of the past calls does not read."""
-    found = detect(TELLS.replace("$CALL$", MARKED).replace("$TOLD$", f"{OBJECT} {marker}"))
-    assert (found.name, [limit.part for limit in found.limits]) == ("auto:json-native", limits)
-
-
-@pytest.mark.parametrize(("calls", "name"), [(TAGGED, "qwen3"), (LISTED, None)])
-def test_a_name_alone_never_decides_against_calls_that_the_template_shows(
-    calls: str, name: str | None
-) -> None:
-    template = Template(LLAMA_HEADERS.replace("$CALLS$", calls))
-    found = by_name(template, Detection(None, 0.0, ()), "qwen3", "Qwen3 8B")
-    assert found.name == name
-    assert any("does not read a call" in line for line in found.evidence) is (name is None)
 
 
 LLAMA_4 = (
