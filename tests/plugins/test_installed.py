@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 import pytest
@@ -73,164 +73,151 @@ class Site:
         return answer["result"], answer["warned"]
 
 
+PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"
+MODELS = {"Acme_1-7B": None, "Qwen3-Acme-2": None, "Acme 2": PLAIN}
+"""Folders of models: their names, and their templates."""
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     site = Site(tmp_path_factory.mktemp("site"))
     site.install("acme-formats", "rival-formats", "broken-formats")
+    for name, template in MODELS.items():
+        (site.directory / name).mkdir()
+        config = {} if template is None else {"chat_template": template}
+        (site.directory / name / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     return site
 
 
+class Case(NamedTuple):
+    """What ``code`` leaves in ``result`` where some distributions are installed, and words of each warning."""
+
+    installed: str
+    code: str
+    result: Any
+    warned: tuple[tuple[str, ...], ...] = ()
+    plugins: str | None = None
+
+
 LIST = "result = [(f.name, f.origin) for f in chatparsers.list_formats() if f.origin != 'chatparsers']"
+ORIGINS = "result = sorted({f.origin for f in chatparsers.list_formats()} - {'chatparsers'})"
+TITLES = "result = [chatparsers.get_format(n).title for n in ('acme-brackets', 'acme', 'Acme_Brackets')]"
+URL = "result = {f.name: f for f in chatparsers.list_formats()}['acme-brackets'].load().url"
+LOADED = """\
+chats = [chatparsers.load(name) for name in ('Acme_1-7B', 'Acme 2', 'Qwen3-Acme-2')]
+result = [(chat.format.name, chat.builtin) for chat in chats]"""
+REPLACED = """\
+mine = next(f for f in chatparsers.list_formats() if f.origin == 'acme-formats 1.0')
+chatparsers.register(mine.load(), replace=True)
+result = [chatparsers.get_format('acme-brackets').title]
+result += [(f.name, f.origin) for f in chatparsers.list_formats() if f.name == 'acme-brackets']"""
+UNTOUCHED = """\
+import sys
+result = [chatparsers.get_format('hermes-2-pro').title == 'Rival']
+result += sorted({'pluggy', 'rival_formats', 'broken_formats', 'importlib.metadata'} & set(sys.modules))"""
+IMPORTED = """\
+import sys
+from chatparsers.plugins import plugins
+chatparsers.list_formats()
+own = [ref.name for origin, ref in plugins().formats() if origin == 'chatparsers']
+result = ['hermes-2-pro' in own, *sorted({'acme_formats', 'broken_formats'} & set(sys.modules))]"""
+
+
+def raised(name: str) -> str:
+    """The kind of the error for a format's name; its text is told as a warning's."""
+    return (
+        f"try: chatparsers.get_format({name!r})\n"
+        "except chatparsers.ChatParsersError as e: result, _ = type(e).__name__, warnings.warn(str(e))"
+    )
+
+
+def detected(template: str) -> str:
+    return f"result = chatparsers.detect({template!r}).name"
+
+
+STYLE = "{# acme house style #}{% for message in messages %}{{ message.content }}{% endfor %}"
 ACME = [["acme-brackets", "acme-formats 1.0"], ["acme-typo", "acme-formats 1.0"]]
-
-
-def failure(call: str) -> str:
-    return f"try: {call}\nexcept chatparsers.ChatParsersError as e: result = [type(e).__name__, str(e)]"
-
-
-def test_a_format_of_a_plugin_is_found_and_listed_with_its_origin(site: Site) -> None:
-    assert site.run(LIST, "acme-formats") == (ACME, [])
-    code = "result = [chatparsers.get_format(n).title for n in ('acme-brackets', 'acme', 'Acme_Brackets')]"
-    assert site.run(code, "acme-formats") == (["Acme"] * 3, [])
-    code = (
-        "infos = {f.name: f for f in chatparsers.list_formats()}\nresult = infos['acme-brackets'].load().url"
-    )
-    assert site.run(code, "acme-formats")[0] == "https://acme.example/format"
-
-
-PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"
-
-
-@pytest.mark.nightly
-def test_a_plugin_names_its_models(site: Site) -> None:
-    """By the name of the folder, with a template that shows no calls and without one. Built-in formats come first."""
-    for name in ("Acme_1-7B", "Qwen3-Acme-2"):
-        (site.directory / name).mkdir()
-        (site.directory / name / "tokenizer_config.json").write_text("{}", encoding="utf-8")
-    (site.directory / "Acme 2").mkdir()
-    config = json.dumps({"chat_template": PLAIN})
-    (site.directory / "Acme 2" / "tokenizer_config.json").write_text(config, encoding="utf-8")
-    code = (
-        "chats = [chatparsers.load(name) for name in ('Acme_1-7B', 'Acme 2', 'Qwen3-Acme-2')]\n"
-        "result = [(chat.format.name, chat.builtin) for chat in chats]"
-    )
-    assert site.run(code, "acme-formats") == (
+RIVAL = [["acme-brackets", "rival-formats 2.1"], ["rival-plain", "rival-formats 2.1"]]
+BOTH = "acme-formats rival-formats"
+BROKEN = (
+    ("broken-formats 0.3", "RuntimeError: the engine room is flooded"),
+    ("broken-formats 0.3", "expected a FormatRef, found 'not a reference'"),
+    (
+        "broken-formats 0.3",
+        "no hook 'chatparsers_register_format': did you mean chatparsers_register_formats",
+    ),
+)
+DETECTS = (("chatparsers_detect failed: ValueError: no idea",),)
+CASES = {
+    "it is listed with its origin": Case("acme-formats", LIST, ACME),
+    "it has its name and aliases": Case("acme-formats", TITLES, ["Acme"] * 3),
+    "it loads": Case("acme-formats", URL, "https://acme.example/format"),
+}
+RARE = {
+    # With a template that shows no calls and without one. Built-in formats come first.
+    "models by the name of their folder": Case(
+        "acme-formats",
+        LOADED,
         [["acme-brackets", "chatml"], ["acme-brackets", None], ["qwen3", "qwen3"]],
+    ),
+    "these models without it": Case(
+        "", LOADED, [["content-only", "chatml"], ["content-only", None], ["qwen3", "qwen3"]]
+    ),
+    "a reference to nothing names its origin": Case(
+        "acme-formats",
+        raised("acme-typo"),
+        "DefinitionError",
+        (("acme-formats 1.0", "acme_formats:FROMAT"),),
+    ),
+    "a misspelt name": Case(
+        "acme-formats", raised("acme-bracket"), "UnknownFormat", (("did you mean acme-brackets",),)
+    ),
+    "two with one name": Case(
+        BOTH,
+        raised("acme-brackets"),
+        "AmbiguousFormat",
+        (("acme-formats 1.0", "rival-formats 2.1", "CHATPARSERS_PLUGINS"),),
+    ),
+    "a broken one warns by name and the rest load": Case("broken-formats acme-formats", LIST, ACME, BROKEN),
+    "a built-in name neither loads nor meets them": Case("rival-formats broken-formats", UNTOUCHED, [False]),
+    "two with one entry point both load": Case(BOTH, LIST, [ACME[0], RIVAL[0], ACME[1], RIVAL[1]]),
+    "the formats of the second": Case(BOTH, "result = chatparsers.get_format('rival-plain').title", "Rival"),
+    "registering with replace settles a clash": Case(
+        BOTH, REPLACED, ["Acme", ["acme-brackets", "register()"]]
+    ),
+    # `test_selection` has all settings.
+    "none is allowed": Case(BOTH, LIST, [], plugins="none"),
+    "a distribution is allowed": Case(BOTH, ORIGINS, ["acme-formats 1.0"], plugins="Acme_Formats"),
+    "an entry point is allowed, a distribution denied": Case(
+        BOTH, ORIGINS, ["acme-formats 1.0"], plugins="formats,-rival-formats"
+    ),
+    # The built-in formats come through the same hook, and cannot be denied.
+    "a denied one is not imported": Case(
+        "broken-formats acme-formats", IMPORTED, [True, "acme_formats"], plugins="-broken-formats"
+    ),
+    "none is imported": Case("broken-formats acme-formats", IMPORTED, [True], plugins="none"),
+    "an absent one is warned of": Case(
+        "acme-formats",
+        LIST,
         [],
-    )
-    assert site.run(code)[0][0] == ["content-only", "chatml"]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("name", "installed", "kind", "words"),
-    [
-        pytest.param(
-            "acme-typo",
-            ["acme-formats"],
-            "DefinitionError",
-            ["acme-formats 1.0", "acme_formats:FROMAT"],
-            id="a reference to nothing names its origin",
-        ),
-        pytest.param(
-            "acme-bracket",
-            ["acme-formats"],
-            "UnknownFormat",
-            ["did you mean acme-brackets"],
-            id="a misspelt name",
-        ),
-        pytest.param(
-            "acme-brackets",
-            ["acme-formats", "rival-formats"],
-            "AmbiguousFormat",
-            ["acme-formats 1.0", "rival-formats 2.1", "CHATPARSERS_PLUGINS"],
-            id="two plugins with one name",
-        ),
-    ],
-)
-def test_a_format_that_cannot_be_had(
-    site: Site, name: str, installed: list[str], kind: str, words: list[str]
-) -> None:
-    (found, text), _ = site.run(failure(f"chatparsers.get_format({name!r})"), *installed)
-    assert found == kind and all(word in text for word in words), text
-
-
-@pytest.mark.nightly
-def test_a_broken_distribution_warns_by_name_and_the_rest_load(site: Site) -> None:
-    result, warned = site.run(LIST, "broken-formats", "acme-formats")
-    assert result == ACME
-    assert len(warned) == 3
-    assert all("broken-formats 0.3" in text for text in warned)
-    text = "\n".join(warned)
-    assert "RuntimeError: the engine room is flooded" in text
-    assert "expected a FormatRef, found 'not a reference'" in text
-    assert "no hook 'chatparsers_register_format': did you mean chatparsers_register_formats" in text
-
-
-@pytest.mark.nightly
-def test_a_built_in_name_neither_loads_nor_meets_plugins(site: Site) -> None:
-    code = (
-        "import sys\nformat = chatparsers.get_format('hermes-2-pro')\n"
-        "loaded = {'pluggy', 'rival_formats', 'broken_formats', 'importlib.metadata'} & set(sys.modules)\n"
-        "result = [format.title == 'Rival', sorted(loaded)]"
-    )
-    assert site.run(code, "rival-formats", "broken-formats") == ([False, []], [])
-
-
-@pytest.mark.nightly
-def test_distributions_with_one_entry_point_name_both_load(site: Site) -> None:
-    both = ("acme-formats", "rival-formats")
-    rival = "rival-formats 2.1"
-    assert site.run(LIST, *both) == (
-        [ACME[0], ["acme-brackets", rival], ACME[1], ["rival-plain", rival]],
-        [],
-    )
-    assert site.run("result = chatparsers.get_format('rival-plain').title", *both)[0] == "Rival"
-    code = (  # registering with replace settles a clash
-        "mine = next(f for f in chatparsers.list_formats() if f.origin == 'acme-formats 1.0')\n"
-        "chatparsers.register(mine.load(), replace=True)\n"
-        "result = [chatparsers.get_format('acme-brackets').title,\n"
-        "          [(f.name, f.origin) for f in chatparsers.list_formats() if f.name == 'acme-brackets']]"
-    )
-    assert site.run(code, *both)[0] == ["Acme", [["acme-brackets", "register()"]]]
+        (("allows 'acme-format', which is not installed: did you mean acme-formats",),),
+        plugins="acme-format",
+    ),
+    "a template": Case("acme-formats", detected(TEMPLATE), "acme-brackets"),
+    "the same template without it": Case("", detected(TEMPLATE), "auto:tagged-json"),
+    "a template that it answers for by a hook": Case("acme-formats", detected(STYLE), "acme-brackets"),
+    "the same beside a broken hook": Case(
+        "acme-formats broken-formats", detected(STYLE), "acme-brackets", BROKEN + DETECTS
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    ("setting", "expected"),
-    [
-        ("none", set()),
-        ("Acme_Formats", {"acme-formats 1.0"}),
-        ("formats,-rival-formats", {"acme-formats 1.0"}),
-    ],
+    "name", [*CASES, *(pytest.param(name, marks=pytest.mark.nightly, id=name) for name in RARE)]
 )
-@pytest.mark.nightly
-def test_the_environment_chooses_among_plugins(site: Site, setting: str, expected: set[str]) -> None:
-    """By the names of distributions and entry points. `test_selection` has all settings."""
-    result, warned = site.run(LIST, "acme-formats", "rival-formats", plugins=setting)
-    assert {origin for _, origin in result} == expected
-    assert warned == []
-
-
-@pytest.mark.nightly
-def test_a_denied_plugin_is_not_imported_and_an_absent_one_is_warned_of(site: Site) -> None:
-    """The built-in formats come through the same hook, and cannot be denied."""
-    code = "import sys\nfrom chatparsers.plugins import plugins\nchatparsers.list_formats()\n"
-    code += "own = [ref.name for origin, ref in plugins().formats() if origin == 'chatparsers']\n"
-    code += "result = ['hermes-2-pro' in own, *sorted({'acme_formats', 'broken_formats'} & set(sys.modules))]"
-    both = ("broken-formats", "acme-formats")
-    assert site.run(code, *both, plugins="-broken-formats") == ([True, "acme_formats"], [])
-    assert site.run(code, *both, plugins="none") == ([True], [])
-    result, (warned,) = site.run(LIST, "acme-formats", plugins="acme-format")
-    assert result == []
-    assert "allows 'acme-format', which is not installed: did you mean acme-formats" in warned
-
-
-@pytest.mark.nightly
-def test_detection_finds_a_plugins_format_asks_the_hooks_and_survives_a_broken_one(site: Site) -> None:
-    code = f"result = chatparsers.detect({TEMPLATE!r}).name"
-    assert site.run(code, "acme-formats")[0] == "acme-brackets" != site.run(code)[0]
-    template = "{# acme house style #}{% for message in messages %}{{ message.content }}{% endfor %}"
-    code = f"result = chatparsers.detect({template!r}).name"
-    result, warned = site.run(code, "acme-formats", "broken-formats")
-    assert result == "acme-brackets"
-    assert any("chatparsers_detect failed: ValueError: no idea" in text for text in warned)
+def test_distributions_that_are_installed(name: str, site: Site) -> None:
+    case = {**CASES, **RARE}[name]
+    result, warned = site.run(case.code, *case.installed.split(), plugins=case.plugins)
+    assert result == case.result, warned
+    found = [[text for text in warned if all(word in text for word in words)] for words in case.warned]
+    assert [len(texts) for texts in found] == [1] * len(warned), warned

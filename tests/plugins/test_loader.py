@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -58,138 +61,173 @@ def test_the_built_in_formats_load_once_whatever_the_metadata_and_the_environmen
         assert len(names) == len(set(names)) and "hermes-2-pro" in names
 
 
-def test_of_two_copies_of_a_distribution_the_first_counts(module: ModuleType) -> None:
-    module.first = SimpleNamespace(chatparsers_detect=lambda template: "first")
-    module.second = SimpleNamespace(chatparsers_detect=lambda template: "second")
-    plugins = loaded(
-        Made("Some_Formats", group("it = made_up_formats:first")),
-        Made("some-formats", group("it = made_up_formats:second")),
-    )
-    assert list(plugins.detect("")) == [("Some_Formats 1", "first")]
-
-
-NO_ENTRIES = "[chatparsers]\nthis line has no equals sign\n"
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        pytest.param(Made("odd", NO_ENTRIES), r"metadata of .*Made.* cannot be read", id="metadata"),
-        pytest.param(
-            Made("odd", group("it = made_up_formats:odd")),
-            "plugin odd 1 cannot be loaded: PluginValidationError",
-            id="a hook with other parameters",
-        ),
-    ],
-)
-def test_what_cannot_be_loaded_warns_and_the_rest_load(module: ModuleType, wrong: Made, said: str) -> None:
-    def chatparsers_detect(template: str, model: str) -> str:
-        return model
-
-    module.odd = SimpleNamespace(chatparsers_detect=chatparsers_detect)
-    module.good = SimpleNamespace(chatparsers_detect=lambda template: template.upper())
-    with pytest.warns(PluginWarning, match=said):
-        plugins = loaded(wrong, Made("good", group("it = made_up_formats:good")))
-    assert list(plugins.detect("a")) == [("good 1", "A")]
-
-
-def test_every_hook_is_called_by_itself(module: ModuleType) -> None:
-    def fails(template: str) -> str:
-        raise ValueError("no idea")
-
-    module.a = SimpleNamespace(chatparsers_detect=lambda template: "a")
-    module.b = SimpleNamespace(chatparsers_detect=fails)
-    module.c = SimpleNamespace(chatparsers_detect=lambda template: 3)
-    module.d = SimpleNamespace(chatparsers_detect=lambda template: None)
-    module.e = SimpleNamespace(chatparsers_detect=lambda: "e")
-    plugins = loaded(*(Made(name, group(f"it = made_up_formats:{name}")) for name in "abcde"))
-    with pytest.warns(PluginWarning) as caught:
-        assert list(plugins.detect("")) == [("e 1", "e"), ("a 1", "a")]
-    texts = [str(warning.message) for warning in caught]
-    assert len(texts) == 2
-    assert "plugin c 1: chatparsers_detect: expected a name or None, found 3" in texts[0]
-    assert "plugin b 1: chatparsers_detect failed: ValueError: no idea" in texts[1]
-
-
-def test_the_marker_allows_another_name_for_a_function(module: ModuleType) -> None:
-    @hookimpl(specname="chatparsers_register_formats")
-    def mine() -> list[FormatRef]:
-        return [FormatRef("mine", "made_up_formats:FORMAT")]
-
-    module.mine = mine
-    plugins = loaded(Made("marked", group("it = made_up_formats")))
-    assert ("marked 1", FormatRef("mine", "made_up_formats:FORMAT")) in plugins.formats()
-
-
-@pytest.mark.parametrize(
-    ("number", "said"),
-    [(1, "expected FormatRefs: KeyError: 'two'"), (10**9, "more than 1000 formats are not taken")],
-    ids=["they fail halfway", "they have no end"],
-)
-def test_formats_are_kept_as_far_as_they_came(module: ModuleType, number: int, said: str) -> None:
-    def chatparsers_register_formats() -> Iterator[FormatRef]:
-        for _ in range(number):
-            yield FormatRef("one", "made_up_formats:ONE")
-        raise KeyError("two")
-
-    module.chatparsers_register_formats = chatparsers_register_formats
-    with pytest.warns(PluginWarning, match=said):
-        plugins = loaded(Made("half", group("it = made_up_formats")))
-    names = [ref.name for origin, ref in plugins.formats() if origin == "half 1"]
-    assert names == ["one"] * min(number, 1000)
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"name": 5}, "name: expected a text, found 5"),
-        ({"name": " "}, "name: expected a text, found an empty one"),
-        ({"target": None}, "target: expected a text, found None"),
-        ({"title": b"t"}, "title: expected a text"),
-        ({"aliases": "abc"}, "aliases: expected a tuple of texts, found 'abc'"),
-        ({"aliases": None}, "aliases: expected a tuple of texts, found None"),
-        ({"markers": (1,)}, r"markers: expected a tuple of texts, found \(1,\)"),
-        ({"markers": ("",)}, "markers: expected texts that are not empty"),
-        ({"models": "acme"}, "models: expected a tuple of texts, found 'acme'"),
-        ({"models": ("acme-(2",)}, r"models: expected a regular expression, found 'acme-\(2'"),
-        ({"models": (".*",)}, r"models: '\.\*' fits every name"),
-        ({"models": ("Acme-2",)}, "models: 'Acme-2' fits no name, as names are compared in lower case"),
-    ],
-)
-def test_a_reference_of_wrong_types_is_left_out(
-    module: ModuleType, fields: dict[str, object], reason: str
-) -> None:
-    """Each of them made ``formats()`` or ``detect()`` raise for everybody."""
-    made: dict[str, object] = {"name": "one", "target": "made_up_formats:ONE", **fields}
-    module.chatparsers_register_formats = lambda: [
-        FormatRef(**made),  # type: ignore[arg-type]  # what is tested
-        FormatRef("two", "made_up_formats:TWO"),
-    ]
-    with pytest.warns(PluginWarning, match=f"plugin half 1: chatparsers_register_formats: .*{reason}"):
-        plugins = loaded(Made("half", group("it = made_up_formats")))
-    assert [ref.name for origin, ref in plugins.formats() if origin == "half 1"] == ["two"]
-
-
 class Odd(BaseException):
     """It is neither an error nor an exit."""
 
 
-@pytest.mark.parametrize("problem", [Odd("x"), SystemExit(3), GeneratorExit(), RecursionError("deep")])
-def test_whatever_a_plugin_raises_stays_in_it(module: ModuleType, problem: BaseException) -> None:
-    def raises(*_: object) -> None:
+class Case(NamedTuple):
+    """What distributions give whose entry points lead to ``attributes`` of a module.
+
+    ``formats``: the plugins' own; ``detected``: the answers for the template ``a``; ``said``: each warning, in turn."""
+
+    found: tuple[Made, ...]
+    attributes: dict[str, object]
+    formats: tuple[tuple[str, str], ...] = ()
+    detected: tuple[tuple[str, str], ...] = ()
+    said: tuple[str, ...] = ()
+
+
+def each(*names: str) -> tuple[Made, ...]:
+    """A distribution for each name, whose entry point leads to the attribute of that name."""
+    return tuple(Made(name, group(f"it = made_up_formats:{name}")) for name in names)
+
+
+def answers(answer: object) -> SimpleNamespace:
+    """A plugin that answers so for every template; it raises what is an exception."""
+
+    def chatparsers_detect(template: str) -> object:
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    return SimpleNamespace(chatparsers_detect=chatparsers_detect)
+
+
+def registers(*formats: object) -> SimpleNamespace:
+    """A plugin with these formats. What is an exception is raised where it comes."""
+
+    def chatparsers_register_formats() -> Iterator[object]:
+        for one in formats:
+            if isinstance(one, BaseException):
+                raise one
+            yield one
+
+    return SimpleNamespace(chatparsers_register_formats=chatparsers_register_formats)
+
+
+def wrong(reason: str, **fields: object) -> Case:
+    """A reference of wrong types. Each of them made ``formats()`` or ``detect()`` raise for everybody."""
+    made: dict[str, object] = {"name": "one", "target": "made_up_formats:ONE", **fields}
+    found = registers(FormatRef(**made), TWO)  # type: ignore[arg-type]  # what is tested
+    said = f"plugin half 1: chatparsers_register_formats: .*{reason}"
+    return Case(each("half"), {"half": found}, (("half 1", "two"),), said=(said,))
+
+
+def raises(problem: BaseException) -> Case:
+    """Both hooks raise it: it stays in the plugin."""
+
+    def raising(*_: object) -> None:
         raise problem
 
-    module.hooks = SimpleNamespace(
-        chatparsers_register_formats=lambda: raises(), chatparsers_detect=lambda template: raises()
+    bad = SimpleNamespace(
+        chatparsers_register_formats=lambda: raising(), chatparsers_detect=lambda template: raising()
     )
-    module.good = SimpleNamespace(chatparsers_detect=lambda template: "good")
-    kind = type(problem).__name__
-    with pytest.warns(PluginWarning, match=f"plugin bad 1: chatparsers_register_formats failed: {kind}"):
-        plugins = loaded(
-            Made("good", group("it = made_up_formats:good")), Made("bad", group("it = made_up_formats:hooks"))
-        )
-    with pytest.warns(PluginWarning, match=f"plugin bad 1: chatparsers_detect failed: {kind}"):
-        assert list(plugins.detect("")) == [("good 1", "good")]
+    said = [
+        f"plugin bad 1: {hook} failed: {type(problem).__name__}"
+        for hook in ("chatparsers_register_formats", "chatparsers_detect")
+    ]
+    attributes = {"good": answers("good"), "bad": bad}
+    return Case(each("good", "bad"), attributes, detected=(("good 1", "good"),), said=(*said,))
+
+
+@hookimpl(specname="chatparsers_register_formats")
+def marked() -> list[FormatRef]:
+    return [TWO]
+
+
+ONE, TWO = FormatRef("one", "made_up_formats:ONE"), FormatRef("two", "made_up_formats:TWO")
+GOOD = Made("good", group("it = made_up_formats:good"))
+CASES = {
+    "of two copies of a distribution the first counts": Case(
+        (
+            Made("Some_Formats", group("it = made_up_formats:first")),
+            Made("some-formats", group("it = made_up_formats:second")),
+        ),
+        {"first": answers("first"), "second": answers("second")},
+        detected=(("Some_Formats 1", "first"),),
+    ),
+    "metadata that cannot be read": Case(
+        (Made("odd", "[chatparsers]\nthis line has no equals sign\n"), GOOD),
+        {"good": answers("good")},
+        detected=(("good 1", "good"),),
+        said=("metadata of .*Made.* cannot be read",),
+    ),
+    "a hook with other parameters": Case(
+        each("odd", "good"),
+        {
+            "odd": SimpleNamespace(chatparsers_detect=lambda template, model: model),
+            "good": SimpleNamespace(chatparsers_detect=lambda template: template.upper()),
+        },
+        detected=(("good 1", "A"),),
+        said=("plugin odd 1 cannot be loaded: PluginValidationError",),
+    ),
+    "every hook is called by itself, the last first": Case(
+        each(*"abcde"),
+        {
+            "a": answers("a"),
+            "b": answers(ValueError("no idea")),
+            "c": answers(3),
+            "d": answers(None),
+            "e": SimpleNamespace(chatparsers_detect=lambda: "e"),
+        },
+        detected=(("e 1", "e"), ("a 1", "a")),
+        said=(
+            "plugin c 1: chatparsers_detect: expected a name or None, found 3",
+            "plugin b 1: chatparsers_detect failed: ValueError: no idea",
+        ),
+    ),
+    "the marker allows another name for a function": Case(
+        (Made("marked", group("it = made_up_formats")),), {"mine": marked}, (("marked 1", "two"),)
+    ),
+    "formats that fail halfway are kept as far as they came": Case(
+        each("half"),
+        {"half": registers(ONE, KeyError("two"))},
+        (("half 1", "one"),),
+        said=("expected FormatRefs: KeyError: 'two'",),
+    ),
+    "formats that have no end are kept as far as they came": Case(
+        each("half"),
+        {"half": registers(*[ONE] * 1001, AssertionError("more were taken"))},
+        (("half 1", "one"),) * 1000,
+        said=("more than 1000 formats are not taken",),
+    ),
+    "a name that is a number": wrong("name: expected a text, found 5", name=5),
+    "an empty name": wrong("name: expected a text, found an empty one", name=" "),
+    "no target": wrong("target: expected a text, found None", target=None),
+    "a title in bytes": wrong("title: expected a text", title=b"t"),
+    "aliases in a text": wrong("aliases: expected a tuple of texts, found 'abc'", aliases="abc"),
+    "no aliases": wrong("aliases: expected a tuple of texts, found None", aliases=None),
+    "a marker that is a number": wrong(r"markers: expected a tuple of texts, found \(1,\)", markers=(1,)),
+    "an empty marker": wrong("markers: expected texts that are not empty", markers=("",)),
+    "models in a text": wrong("models: expected a tuple of texts, found 'acme'", models="acme"),
+    "models of no pattern": wrong(
+        r"models: expected a regular expression, found 'acme-\(2'", models=("acme-(2",)
+    ),
+    "models of every name": wrong(r"models: '\.\*' fits every name", models=(".*",)),
+    "models in capitals": wrong(
+        "models: 'Acme-2' fits no name, as names are compared in lower case", models=("Acme-2",)
+    ),
+    **{
+        f"a plugin that raises {type(one).__name__}": raises(one)
+        for one in (Odd("x"), SystemExit(3), GeneratorExit(), RecursionError("deep"))
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_plugins_give_and_what_is_warned_of(name: str, module: ModuleType) -> None:
+    """What is wrong stays in its plugin and is said by its name; the rest load."""
+    case = CASES[name]
+    vars(module).update(case.attributes)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plugins = loaded(*case.found)
+        detected = tuple(plugins.detect("a"))
+    formats = tuple((origin, ref.name) for origin, ref in plugins.formats() if origin != BUILTIN)
+    assert (formats, detected) == (case.formats, case.detected)
+    assert [one.category for one in caught] == [PluginWarning] * len(case.said)
+    for one, said in zip(caught, case.said, strict=True):
+        assert re.search(said, str(one.message)), str(one.message)
 
 
 def test_a_plugin_that_exits_at_import_warns_and_ctrl_c_is_passed_on_once(
