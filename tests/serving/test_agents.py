@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import chatparsers
-from chatparsers.serving import (
-    ApiError,
-    OpenAIChat,
-    OpenAIResponses,
-    read_chat,
-    read_messages,
-    read_responses,
-)
+from chatparsers import Event
+from chatparsers.serving import OpenAIChat, OpenAIResponses, read_chat, read_responses
 from chatparsers.serving.lark import regular
 
 ASK = [{"role": "user", "content": "Hi"}]
@@ -33,14 +28,16 @@ NAMESPACE = {
     ],
 }
 SHELL = {"type": "function", "name": "shell", "parameters": {"type": "object", "properties": {}}}
-SEARCH = {"type": "web_search", "external_web_access": False}
 
 
-def said(request: Any, *calls: tuple[str, dict[str, Any]], ascii: bool = False) -> Any:
+Calls = tuple[tuple[str, dict[str, Any]], ...]
+Items = list[tuple[str, str | None, str, str]]
+"""Of each call its kind, its namespace, its name, and its arguments or its text."""
+
+
+def spoken(request: Any, calls: Calls, ascii: bool) -> Iterator[Event]:
     """The stream of an answer with these calls, in pieces of three characters."""
-    chat = chatparsers.load(template="qwen3")
-    turn = chat.prepare(**request.prepare)
-    stream = turn.stream()
+    stream = chatparsers.load(template="qwen3").prepare(**request.prepare).stream()
     text = "\n".join(
         f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=ascii)}\n</tool_call>"
         for name, arguments in calls
@@ -50,27 +47,102 @@ def said(request: Any, *calls: tuple[str, dict[str, Any]], ascii: bool = False) 
     yield from stream.finish("stop")
 
 
-@pytest.mark.parametrize("ascii", [True, False])
-def test_a_freeform_tool_of_responses(ascii: bool) -> None:
-    request = read_responses({"input": "Hi", "tools": [CUSTOM, SHELL]})
-    assert request.tools is not None
-    function = request.tools[0]["function"]
-    assert function["parameters"]["required"] == ["input"] and "*** Begin" in function["description"]
-    writer = OpenAIResponses("m", toolkit=request.toolkit)
-    chunks = writer.start()
-    for event in said(request, ("apply_patch", {"input": PATCH}), ("shell", {}), ascii=ascii):
-        chunks += writer.event(event)
-    chunks += writer.finish("stop")
+def of_responses(answer: Any, chunks: list[Any]) -> tuple[Items, dict[int, str], dict[str, Any]]:
+    """The calls of an answer, what was streamed of each, and the answer and its results as history."""
     assert [chunk["sequence_number"] for chunk in chunks] == list(range(len(chunks)))
-    deltas = [chunk for chunk in chunks if chunk["type"] == "response.custom_tool_call_input.delta"]
-    assert len(deltas) > 5 and "".join(chunk["delta"] for chunk in deltas) == PATCH
-    item, other = writer.answer["output"]
-    assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "apply_patch", PATCH)
-    assert (other["type"], other["name"]) == ("function_call", "shell")
-    output = {"type": "custom_tool_call_output", "call_id": item["call_id"], "output": "Done."}
-    again = read_responses({"input": [{"role": "user", "content": "Hi"}, item, output], "tools": [CUSTOM]})
-    call = again.messages[1]["tool_calls"][0]["function"]
-    assert json.loads(call["arguments"]) == {"input": PATCH} and again.messages[2]["content"] == "Done."
+    items, history = [], [*ASK, *answer["output"]]
+    for item in answer["output"]:
+        value = item["input" if item["type"] == "custom_tool_call" else "arguments"]
+        items.append((item["type"], item.get("namespace"), item["name"], value))
+        history.append({"type": f"{item['type']}_output", "call_id": item["call_id"], "output": "Done."})
+    streamed: dict[int, str] = {}
+    for chunk in chunks:
+        if chunk["type"].endswith((".custom_tool_call_input.delta", ".function_call_arguments.delta")):
+            streamed[chunk["output_index"]] = streamed.get(chunk["output_index"], "") + chunk["delta"]
+    return items, streamed, {"input": history}
+
+
+def of_chat(answer: Any, chunks: list[Any]) -> tuple[Items, dict[int, str], dict[str, Any]]:
+    message = answer["choices"][0]["message"]
+    items, streamed, results = [], dict[int, str](), []
+    for call in message["tool_calls"]:
+        inner = call[call["type"]]
+        items.append((call["type"], None, inner["name"], inner.get("input", inner.get("arguments"))))
+        results.append({"role": "tool", "tool_call_id": call["id"], "content": "Done."})
+    for delta in (call for one in chunks for call in one["choices"][0]["delta"].get("tool_calls", ())):
+        inner = delta[items[delta["index"]][0]]
+        piece = inner.get("input", inner.get("arguments", ""))
+        streamed[delta["index"]] = streamed.get(delta["index"], "") + piece
+    return items, streamed, {"messages": [*ASK, message, *results]}
+
+
+APIS: dict[str, tuple[Any, Any, Any]] = {
+    "responses": (read_responses, OpenAIResponses, of_responses),
+    "chat": (read_chat, OpenAIChat, of_chat),
+}
+OF_CHAT = {
+    "type": "custom",
+    "custom": {
+        "name": "apply_patch",
+        "format": {"type": "grammar", "grammar": {**GRAMMAR, "syntax": "regex"}},
+    },
+}
+F_OF_CHAT = {"type": "function", "function": {"name": "shell"}}
+PATCHED: Calls = (("apply_patch", {"input": PATCH}), ("shell", {}))
+SPAWNED: Calls = (("spawn", {}), ("agents__shell", {}), ("shell", {}))
+CALLS: dict[str, tuple[str, list[dict[str, Any]], Calls, Items]] = {
+    "a freeform tool of Responses": (
+        "responses",
+        [CUSTOM, SHELL],
+        PATCHED,
+        [("custom_tool_call", None, "apply_patch", PATCH), ("function_call", None, "shell", "{}")],
+    ),
+    "a freeform tool of Chat": (
+        "chat",
+        [OF_CHAT, F_OF_CHAT],
+        PATCHED,
+        [("custom", None, "apply_patch", PATCH), ("function", None, "shell", "{}")],
+    ),
+    # The model called a freeform tool with other arguments: nothing is lost.
+    "what is no text passes unchanged": (
+        "responses",
+        [CUSTOM],
+        (("apply_patch", {"patch": "x"}),),
+        [("custom_tool_call", None, "apply_patch", '{"patch": "x"}')],
+    ),
+    "a namespace is flattened": (
+        "responses",
+        [SHELL, NAMESPACE],
+        SPAWNED,
+        [("function_call", within, name, "{}") for within, name in (("agents", "spawn"), ("agents", "shell"))]
+        + [("function_call", None, "shell", "{}")],
+    ),
+}
+
+
+@pytest.mark.parametrize("ascii", [True, False], ids=["escaped", "plain"])
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_come_as_the_client_gave_its_tools_and_go_back(name: str, ascii: bool) -> None:
+    api, tools, calls, items = CALLS[name]
+    read, kind, of = APIS[api]
+    request = read({"messages": ASK, "input": "Hi", "tools": tools})
+    writer = kind("m", toolkit=request.toolkit)
+    chunks = [
+        *writer.start(),
+        *(chunk for event in spoken(request, calls, ascii) for chunk in writer.event(event)),
+        *writer.finish("stop"),
+    ]
+    found, streamed, history = of(writer.answer, chunks)
+    assert found == items
+    assert [streamed.get(place, "") for place in range(len(items))] == [value for *_, value in items]
+    assert PATCH not in streamed.values() or len(chunks) > 10, "it comes in pieces"
+    again = read({**history, "tools": tools}).messages
+    called = [call["function"] for message in again for call in message.get("tool_calls", ())]
+    sent = [{"input": value} if "custom" in kind else json.loads(value) for kind, _, _, value in items]
+    assert [(call["name"], json.loads(call["arguments"])) for call in called] == [
+        (name, value) for (name, _), value in zip(calls, sent, strict=True)
+    ]
+    assert [one["content"] for one in again if one["role"] == "tool"] == ["Done."] * len(items)
 
 
 APPLY_PATCH = r"""start: begin_patch hunk+ end_patch
@@ -96,31 +168,13 @@ eof_line: "*** End of File" LF
 RECURS = 'start: "(" start ")" | "x"'
 
 
-@pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
-def test_a_lark_grammar_is_kept_where_it_is_regular(dialect: Any) -> None:
-    custom = {**CUSTOM, "format": {**GRAMMAR, "definition": APPLY_PATCH}}
-    request = read_responses(
-        {"input": "Hi", "tools": [custom, {**CUSTOM, "name": "g"}], "tool_choice": "required"}
-    )
-    assert request.tools is not None and not request.dropped
-    turn = chatparsers.load(template="qwen3").prepare(**request.prepare)
-    grammar = turn.grammar(dialect)
-    assert grammar is not None and not grammar.weakened
-    pattern = request.tools[0]["function"]["parameters"]["properties"]["input"]["pattern"]
-    whole = "*** Begin Patch\n*** Update File: a\n@@ b\n-c\n+\n*** Add File: d\n+e\n*** End Patch"
-    for text, right in (
-        (whole, True),
-        (whole + "\n", True),
-        (whole[:-1], False),
-        (PATCH, False),
-        ("", False),
-    ):
-        assert bool(re.search(pattern.replace("$", r"\Z"), text)) == right
+UPDATED = "*** Begin Patch\n*** Update File: a\n@@ b\n-c\n+\n*** Add File: d\n+e\n*** End Patch"
 
 
 @pytest.mark.parametrize(
     ("grammar", "right", "wrong"),
     [
+        (APPLY_PATCH, [UPDATED, UPDATED + "\n"], [UPDATED[:-1], PATCH, ""]),
         ('start: A B?\nA: /[a-z\\/]+/\nB: "q"~2..3 | "é"', ["a/", "aqq", "zé"], ["Q", "", "aé" * 2]),
         (
             '?start: [one] ("." | two)* -> x\none: "1" | "2"\ntwo: /a.c/',
@@ -155,115 +209,31 @@ def test_grammars_in_lark(grammar: str, right: list[str] | None, wrong: list[str
     assert not any(re.fullmatch(found, text) for text in wrong)
 
 
-def test_a_grammar_that_recurs_is_said() -> None:
-    request = read_responses(
-        {"input": "Hi", "tools": [{**CUSTOM, "format": {**GRAMMAR, "definition": RECURS}}]}
-    )
-    assert request.tools is not None and request.dropped == ("grammar that recurs",)
-    function = request.tools[0]["function"]
-    assert (
-        RECURS in function["description"] and "pattern" not in function["parameters"]["properties"]["input"]
-    )
-
-
-def test_a_freeform_tool_of_chat() -> None:
-    custom = {"name": "apply_patch", "format": {"type": "grammar", "grammar": {**GRAMMAR, "syntax": "regex"}}}
-    body = {"messages": ASK, "tools": [{"type": "custom", "custom": custom}]}
-    body["tool_choice"] = {"type": "custom", "custom": {"name": "apply_patch"}}
-    request = read_chat(body)
+@pytest.mark.parametrize("recurs", [False, True])
+def test_a_lark_grammar_is_kept_where_it_is_regular(recurs: bool) -> None:
+    """Else it is said, and the description has it."""
+    grammar = RECURS if recurs else APPLY_PATCH
+    tools = [{**CUSTOM, "format": {**GRAMMAR, "definition": grammar}}, {**CUSTOM, "name": "g"}]
+    request = read_responses({"input": "Hi", "tools": tools, "tool_choice": "required"})
     assert request.tools is not None
-    assert request.tools[0]["function"]["parameters"]["properties"]["input"]["pattern"].startswith("^(?:")
-    writer = OpenAIChat("m", toolkit=request.toolkit)
-    chunks = writer.start()
-    for event in said(request, ("apply_patch", {"input": PATCH})):
-        chunks += writer.event(event)
-    writer.finish("stop")
-    deltas = [call for chunk in chunks for call in chunk["choices"][0]["delta"].get("tool_calls", ())]
-    assert deltas[0]["type"] == "custom" and deltas[0]["custom"]["name"] == "apply_patch"  # type: ignore[typeddict-item]
-    assert "".join(call["custom"]["input"] for call in deltas) == PATCH  # type: ignore[typeddict-item]
-    message = writer.answer["choices"][0]["message"]
-    assert message["tool_calls"][0]["custom"]["input"] == PATCH  # type: ignore[typeddict-item]
-    history = read_chat({**body, "messages": [*ASK, {**message}]})
-    assert json.loads(history.messages[1]["tool_calls"][0]["function"]["arguments"]) == {"input": PATCH}
+    assert request.dropped == (("grammar that recurs",) if recurs else ())
+    function = request.tools[0]["function"]
+    assert grammar in function["description"] and function["parameters"]["required"] == ["input"]
+    pattern = function["parameters"]["properties"]["input"].get("pattern")
+    assert (pattern is None) == recurs
+    if pattern is not None:
+        assert re.search(pattern, UPDATED) and not re.search(pattern, PATCH)
+        turn = chatparsers.load(template="qwen3").prepare(**request.prepare)
+        for dialect in ("gbnf", "lark", "structural_tag"):
+            found = turn.grammar(dialect)
+            assert found is not None and not found.weakened, dialect
 
 
-def test_what_is_no_text_passes_unchanged() -> None:
-    """The model called a freeform tool with other arguments: nothing is lost."""
-    request = read_responses({"input": "Hi", "tools": [CUSTOM]})
-    writer = OpenAIResponses("m", toolkit=request.toolkit)
-    for event in said(request, ("apply_patch", {"patch": "x"})):
-        writer.event(event)
-    assert json.loads(writer.answer["output"][0]["input"]) == {"patch": "x"}
-
-
-def test_a_namespace_is_flattened() -> None:
-    request = read_responses({"input": "Hi", "tools": [SHELL, NAMESPACE], "tool_choice": "required"})
-    assert request.toolkit.names() == ["shell", "spawn", "agents__shell"]
-    writer = OpenAIResponses("m", toolkit=request.toolkit)
-    for event in said(request, ("spawn", {}), ("agents__shell", {}), ("shell", {})):
-        writer.event(event)
-    found = [(item["name"], item.get("namespace")) for item in writer.answer["output"]]
-    assert found == [("spawn", "agents"), ("shell", "agents"), ("shell", None)]
-    again = read_responses({"input": [*writer.answer["output"]], "tools": [SHELL, NAMESPACE]})
-    names = [call["function"]["name"] for call in again.messages[0]["tool_calls"]]
-    assert names == ["spawn", "agents__shell", "shell"]
-
-
-@pytest.mark.parametrize("mode", ["auto", "required"])
-def test_allowed_tools(mode: str) -> None:
-    tools = [{"type": "function", "function": {"name": name}} for name in ("a", "b", "c")]
-    chosen = [{"type": "function", "function": {"name": name}} for name in ("a", "c")]
-    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": chosen}}
-    request = read_chat({"messages": ASK, "tools": tools, "tool_choice": allowed})
-    assert request.tool_choice == mode and request.toolkit.names() == ["a", "c"]
-    flat = [{"type": "function", "name": name} for name in ("a", "b", "c")]
-    choice = {"type": "allowed_tools", "mode": mode, "tools": [flat[1]]}
-    request = read_responses({"input": "Hi", "tools": flat, "tool_choice": choice})
-    assert request.tool_choice == mode and request.toolkit.names() == ["b"]
-    with pytest.raises(ApiError, match="no tool is named 'd'"):
-        read_responses({"input": "Hi", "tools": flat, "tool_choice": {**choice, "tools": [{"name": "d"}]}})
-
-
-def test_what_is_left_out_has_a_line_in_its_place() -> None:
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
-    result = {"type": "tool_result", "tool_use_id": "1", "content": [image], "is_error": True}
-    listed = {"type": "tool_reference", "tool_name": "read"}
-    found = {"type": "tool_result", "tool_use_id": "2", "content": [listed]}
-    search = {"type": "web_search_20250305", "name": "web_search"}
-    body: dict[str, Any] = {
-        "max_tokens": 9,
-        "tools": [search, {"name": "f", "input_schema": {}}],
-        "messages": [{"role": "user", "content": [image, result, found]}],
+def test_a_regular_expression_of_a_freeform_tool_is_kept() -> None:
+    choice = {"type": "custom", "custom": {"name": "apply_patch"}}
+    request = read_chat({"messages": ASK, "tools": [OF_CHAT], "tool_choice": choice})
+    assert request.tools is not None and request.tool_choice == {
+        "type": "function",
+        "function": {"name": "apply_patch"},
     }
-    with pytest.raises(ApiError) as caught:
-        read_messages(body)
-    assert caught.value.param == "messages[0].content[0]"
-    request = read_messages(body, drop_unsupported=True)
-    failed, reference, user = request.messages
-    left_out = "[image left out: this model reads text alone]"
-    assert [part["text"] for part in failed["content"]] == ["Error: ", left_out]
-    assert reference["content"][0]["text"] == "[tool read]" and user["content"][0]["text"] == left_out
-    assert request.toolkit.names() == ["f"]
-    assert request.dropped == ("part image", "tool web_search_20250305")
-    assert read_responses({"input": "Hi", "tools": [SEARCH]}).dropped == ("tool web_search",)
-    with pytest.raises(ApiError, match="found 'code_interpreter'"):
-        read_responses({"input": "Hi", "tools": [SEARCH, {"type": "code_interpreter"}]})
-    items = [{"role": "user", "content": "Hi"}, {"type": "web_search_call", "id": "1"}]
-    request = read_responses({"input": items, "tools": [SEARCH, SHELL]}, drop_unsupported=True)
-    assert request.dropped == ("tool web_search", "part web_search_call")
-    assert [message["role"] for message in request.messages] == ["user", "assistant"]  # it is the answer's
-
-
-def test_edits_of_the_history_are_left_out() -> None:
-    """Anthropic's server would take results out of a long history; to keep all thoughts asks nothing."""
-    body = {"messages": ASK, "max_tokens": 9}
-    kept = {"type": "clear_thinking_20251015", "keep": "all"}
-    for edits, dropped in (
-        ([kept], ()),
-        ([kept, {"type": "clear_tool_uses_20250919"}], ("clear_tool_uses_20250919",)),
-    ):
-        request = read_messages({**body, "context_management": {"edits": edits}})
-        assert request.dropped == tuple(f"context_management {kind}" for kind in dropped)
-        assert not request.ignored
-    with pytest.raises(ApiError, match="context_management"):
-        read_messages({**body, "context_management": [kept]})
+    assert request.tools[0]["function"]["parameters"]["properties"]["input"]["pattern"].startswith("^(?:")

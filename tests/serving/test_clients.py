@@ -150,38 +150,29 @@ APIS: list[Any] = [
 ]
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "broken"])
 @pytest.mark.parametrize(("company", "check"), APIS)
 def test_clients_rebuild_the_message(
     company: str,
     check: Callable[..., None],
+    whole: bool,
     format: Format,
     clients: Callable[[str], Any],
     wire: Any,
     pytestconfig: pytest.Config,
 ) -> None:
+    """Of broken outputs too: a client raises on arguments that cannot be JSON, so they must not reach it as pieces of
+    JSON."""
     nightly = pytestconfig.getoption("--nightly")
-    client = clients(company)
-    for text in samples(format)[: None if nightly else 2]:
-        turn = format.bind(tools=TOOLS, prefix="")
-        ways = chunkings.random_cuts(text, 40 if nightly else 1, most=10)
-        for pieces in (*ways, *([[text], chunkings.characters(text)] if nightly else [])):
-            check(client, wire, turn, pieces)
-
-
-@pytest.mark.parametrize(("company", "check"), APIS)
-def test_clients_survive_broken_outputs(
-    company: str,
-    check: Callable[..., None],
-    format: Format,
-    clients: Callable[[str], Any],
-    wire: Any,
-    pytestconfig: pytest.Config,
-) -> None:
-    """A client raises on arguments that cannot be JSON, so they must not reach it as pieces of JSON."""
-    nightly = pytestconfig.getoption("--nightly")
-    turn = format.bind(tools=TOOLS)
-    for number, text in enumerate(islice(broken(format, 200 if nightly else 2), 200 if nightly else 2)):
-        check(clients(company), wire, turn, next(chunkings.random_cuts(text, 1, most=8, seed=number)))
+    most, cuts = (200, 40) if nightly else (2, 1)
+    texts = samples(format) if whole else broken(format, most)
+    for number, text in enumerate(islice(texts, most)):
+        turn = format.bind(tools=TOOLS, prefix="") if whole else format.bind(tools=TOOLS)
+        ways = [*chunkings.random_cuts(text, cuts if whole else 1, most=10, seed=number)]
+        if whole and nightly:
+            ways += [[text], chunkings.characters(text)]
+        for pieces in ways:
+            check(clients(company), wire, turn, pieces)
 
 
 @pytest.mark.parametrize(("company", "check"), APIS)

@@ -32,65 +32,348 @@ TOOL = {"type": "function", "function": F}
 TOOL_CALL = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
-def chat(**body: Any) -> Request:
-    return read_chat({"model": "m", "messages": [USER], **body})
+def chat(drops: bool = False, **body: Any) -> Request:
+    return read_chat({"model": "m", "messages": [USER], **body}, drop_unsupported=drops)
 
 
-def responses(**body: Any) -> Request:
-    return read_responses({"model": "m", "input": "Hi", **body})
+def responses(drops: bool = False, **body: Any) -> Request:
+    return read_responses({"model": "m", "input": "Hi", **body}, drop_unsupported=drops)
 
 
-def messages(**body: Any) -> Request:
-    return read_messages({"model": "m", "max_tokens": 9, "messages": [USER], **body})
+def messages(drops: bool = False, **body: Any) -> Request:
+    return read_messages({"model": "m", "max_tokens": 9, "messages": [USER], **body}, drop_unsupported=drops)
 
 
 READERS: dict[str, Callable[..., Request]] = {"chat": chat, "responses": responses, "messages": messages}
 
 
-def test_a_plain_request_is_the_same_in_all_apis() -> None:
-    for read in READERS.values():
-        found = read(temperature=0.5, top_p=1, stream=True)
-        assert found.messages == [USER] and found.model == "m" and found.stream
-        assert found.sampling == {"temperature": 0.5, "top_p": 1}
-        assert found.tools is None and found.tool_choice == "auto" and found.parallel_tool_calls
+Bodies = list[tuple[str, dict[str, Any]]]
+"""Requests, each by the name of its API."""
 
 
-def test_the_same_request_of_all_apis_is_the_same() -> None:
-    schema = {"type": "object"}
-    asked = [
-        chat(
-            tools=[TOOL],
-            tool_choice={"type": "function", "function": {"name": "f"}},
-            parallel_tool_calls=False,
-            response_format={"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
-            reasoning_effort="none",
-            max_completion_tokens=9,
+def in_all(**body: Any) -> Bodies:
+    return [(api, body) for api in READERS]
+
+
+def said(*content: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": [*content]}]
+
+
+def text(value: str) -> dict[str, str]:
+    return {"type": "text", "text": value}
+
+
+def documents(kind: str, value: str) -> dict[str, tuple[Bodies, dict[str, Any]]]:
+    """A document that is text is the same in all APIs, in a result too."""
+    data = base64.b64encode(value.encode()).decode()
+    url, quoted = f"data:{kind};base64,{data}", f"data:{kind},{quote(value)}"
+    item = {"type": "input_file", "filename": "a.md", "file_data": url}
+    document = {"type": "document", "title": "a.md"}
+    sources = [
+        {"type": "base64", "media_type": kind, "data": data},
+        {"type": "text", "media_type": kind, "data": value},
+        {"type": "content", "content": [text(value)]},
+    ]
+    files = [{"type": "file", "file": {"filename": "a.md", "file_data": one}} for one in (url, quoted)]
+    bodies: Bodies = [("chat", {"messages": said(one)}) for one in files]
+    bodies += [("responses", {"input": said(one)}) for one in (item, {**item, "file_data": data})]
+    bodies += [("messages", {"messages": said({**document, "source": one})}) for one in sources]
+    result = {"type": "tool_result", "tool_use_id": "a", "content": [{**document, "source": sources[0]}]}
+    read = {"content": [text(f"a.md:\n{value}")]}
+    return {
+        f"a document of {kind}": (bodies, {"messages": [{"role": "user", **read}], "dropped": ()}),
+        f"a result of {kind}": (
+            [("messages", {"messages": said(result)})],
+            {"messages": [{"role": "tool", "tool_call_id": "a", **read}], "dropped": ()},
         ),
-        responses(
-            tools=[{"type": "function", **F}],
-            tool_choice={"type": "function", "name": "f"},
-            parallel_tool_calls=False,
-            text={"format": {"type": "json_schema", "name": "answer", "schema": schema}},
-            reasoning={"effort": "none"},
-            max_output_tokens=9,
-        ),
-        messages(
-            tools=[{"name": "f", "description": "Does f.", "input_schema": {"type": "object"}}],
-            tool_choice={"type": "tool", "name": "f", "disable_parallel_tool_use": True},
-            output_config={"format": {"type": "json_schema", "schema": schema}},
-            thinking={"type": "disabled"},
+    }
+
+
+def allowed(mode: str) -> tuple[Bodies, dict[str, Any]]:
+    """Some of the tools alone may be called."""
+    tools = [{"type": "function", "function": {"name": name}} for name in ("a", "b", "c")]
+    inner = {"mode": mode, "tools": [tools[0], tools[2]]}
+    flat = [{"type": "function", **one["function"]} for one in tools]  # type: ignore[dict-item]
+    bodies: Bodies = [
+        ("chat", {"tools": tools, "tool_choice": {"type": "allowed_tools", "allowed_tools": inner}}),
+        (
+            "responses",
+            {
+                "tools": flat,
+                "tool_choice": {"type": "allowed_tools", "mode": mode, "tools": [flat[0], flat[2]]},
+            },
         ),
     ]
-    assert asked[0].prepare == asked[1].prepare == asked[2].prepare
-    null = dict.fromkeys(("strict", "defer_loading"))  # as clients write what they leave out
-    nulls = [
-        chat(tools=[{**TOOL, **null, "function": {**F, **null}}]),
-        responses(tools=[{"type": "function", **F, **null}]),
-        messages(tools=[{"name": "f", "description": "Does f.", "input_schema": {"type": "object"}, **null}]),
-    ]
-    assert [request.tools for request in nulls] == [asked[0].tools] * 3
-    assert asked[0].thinking is False and asked[0].tools == [TOOL]
-    assert [request.max_tokens for request in asked] == [9, 9, 9]
+    return bodies, {"tool_choice": mode, "names": ["a", "c"]}
+
+
+NULL = dict.fromkeys(("strict", "defer_loading"))
+"""As clients write what they leave out."""
+OBJECT = {"type": "object"}
+STRUCTURE = {"type": "object", "properties": {"a": {"type": "string"}}}
+JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "answer", "schema": STRUCTURE}}
+SCHEMA_FORMS: list[dict[str, Any]] = [
+    {"guided_json": STRUCTURE},
+    {"guided_json": json.dumps(STRUCTURE)},
+    {"json_schema": STRUCTURE},
+    {"structured_outputs": {"json": STRUCTURE, "regex": None}},
+]
+"""How engines' clients ask for an answer by a schema."""
+BEGUN = [USER, {"role": "assistant", "content": "The answer is"}]
+RESULT = {"type": "tool_result", "tool_use_id": "a", "content": "one"}
+TUNED = {"min_tokens": 2, "ignore_eos": True, "stop_token_ids": [7], "logit_bias": {"5": -1.5}}
+FOREIGN = {"type": "reasoning", "summary": [], "encrypted_content": "gAAAAABo"}
+IMAGE_OF_MESSAGES = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "AA"},
+}
+FAILED = {"type": "tool_result", "tool_use_id": "1", "content": [IMAGE_OF_MESSAGES], "is_error": True}
+LISTED = {"type": "tool_reference", "tool_name": "read"}
+NO_IMAGE = text("[image left out: this model reads text alone]")
+SEARCH = {"type": "web_search", "external_web_access": False}
+UNKNOWN_ALLOWED = {"type": "allowed_tools", "mode": "auto", "tools": [{"name": "d"}]}
+KEPT = {"type": "clear_thinking_20251015", "keep": "all"}
+CLEARED = {"type": "clear_tool_uses_20250919"}
+READ: dict[str, tuple[Bodies, dict[str, Any]]] = {
+    "a plain request": (
+        in_all(temperature=0.5, top_p=1, stream=True),
+        {
+            **{
+                "messages": [USER],
+                "model": "m",
+                "stream": True,
+                "sampling": {"temperature": 0.5, "top_p": 1},
+            },
+            **{"tools": None, "tool_choice": "auto", "parallel_tool_calls": True, "thinking": None},
+        },
+    ),
+    "all that three APIs have": (
+        [
+            (
+                "chat",
+                {
+                    "tools": [TOOL],
+                    "tool_choice": {"type": "function", "function": {"name": "f"}},
+                    "parallel_tool_calls": False,
+                    "response_format": JSON_SCHEMA,
+                    "reasoning_effort": "none",
+                    "max_completion_tokens": 9,
+                },
+            ),
+            (
+                "responses",
+                {
+                    "tools": [{"type": "function", **F}],
+                    "tool_choice": {"type": "function", "name": "f"},
+                    "parallel_tool_calls": False,
+                    "text": {"format": {"type": "json_schema", "name": "answer", "schema": STRUCTURE}},
+                    "reasoning": {"effort": "none"},
+                    "max_output_tokens": 9,
+                },
+            ),
+            (
+                "messages",
+                {
+                    "tools": [{"name": "f", "description": "Does f.", "input_schema": OBJECT}],
+                    "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": True},
+                    "output_config": {"format": {"type": "json_schema", "schema": STRUCTURE}},
+                    "thinking": {"type": "disabled"},
+                },
+            ),
+        ],
+        {"thinking": False, "tools": [TOOL], "max_tokens": 9, "parallel_tool_calls": False},
+    ),
+    "what clients leave out": (
+        [
+            ("chat", {"tools": [{**TOOL, **NULL, "function": {**F, **NULL}}]}),
+            ("responses", {"tools": [{"type": "function", **F, **NULL}]}),
+            (
+                "messages",
+                {"tools": [{"name": "f", "description": "Does f.", "input_schema": OBJECT, **NULL}]},
+            ),
+        ],
+        {"tools": [TOOL]},
+    ),
+    "fields of other servers for the template": (
+        [
+            (api, {**body, "chat_template_kwargs": {"a": 1}, "enable_thinking": False})
+            for api, body in (
+                ("chat", {"reasoning_effort": "high"}),
+                ("responses", {"reasoning": {"effort": "high"}}),
+                ("messages", {"output_config": {"effort": "high"}}),
+            )
+        ],
+        {"template_kwargs": {"a": 1, "reasoning_effort": "high"}, "thinking": False},
+    ),
+    "an effort": (
+        [("chat", {"reasoning_effort": "low"}), ("responses", {"reasoning": {"effort": "low"}})],
+        {"template_kwargs": {"reasoning_effort": "low"}, "thinking": None},
+    ),
+    "a switch of the template": (
+        [("chat", {"chat_template_kwargs": {"enable_thinking": False}})],
+        {"template_kwargs": {"enable_thinking": False}},
+    ),
+    "a thought that is asked for": (
+        [
+            ("chat", {"enable_thinking": True}),
+            ("messages", {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
+        ],
+        {"thinking": True},
+    ),
+    "an effort of none": (
+        [("messages", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "none"}})],
+        {"thinking": False},
+    ),
+    "samplers of other servers": (
+        [("chat", {"top_k": 3, "min_p": 0.1, "repetition_penalty": 1.1})],
+        {"sampling": {"top_k": 3, "min_p": 0.1, "repetition_penalty": 1.1}},
+    ),
+    "a stop": ([("chat", {"stop": "x"})], {"stops": ("x",)}),
+    "stops": ([("messages", {"stop_sequences": ["x", "y"]})], {"stops": ("x", "y")}),
+    "the usage is asked for": (
+        [("chat", {"stream_options": {"include_usage": True}})],
+        {"include_usage": True},
+    ),
+    "the usage is not asked for": ([("chat", {})], {"include_usage": False}),
+    "an answer that is continued": (
+        [("messages", {"messages": BEGUN}), ("chat", {"messages": BEGUN, "continue_final_message": True})],
+        {"continue_final_message": True},
+    ),
+    "an answer that is not": ([("chat", {"messages": BEGUN})], {"continue_final_message": False}),
+    "results come before the text beside them": (
+        [("messages", {"messages": said(text("And?"), RESULT, {**RESULT, "tool_use_id": "b"})})],
+        {
+            "messages": [
+                {"role": "tool", "tool_call_id": "a", "content": "one"},
+                {"role": "tool", "tool_call_id": "b", "content": "one"},
+                *said(text("And?")),
+            ]
+        },
+    ),
+    **documents("text/plain", "Grüße ☃"),
+    **documents("text/markdown", "# A\n"),
+    **documents("application/json", '{"a": 1}'),
+    "a schema in engines' own fields": (
+        [("chat", one) for one in ({"response_format": JSON_SCHEMA}, *SCHEMA_FORMS)],
+        {"ignored": ()},
+    ),
+    "an object in engines' own fields": (
+        [("chat", {"structured_outputs": {"json_object": True}})],
+        {"response_format": {"type": "json_object"}},
+    ),
+    "engines' own fields": ([("chat", TUNED)], {"engine_fields": TUNED}),
+    "engines' own fields that change nothing": (
+        [("chat", {"min_tokens": 0, "ignore_eos": False, "stop_token_ids": [], "logit_bias": {}})],
+        {"engine_fields": {}},
+    ),
+    "fields that no API has are named": (
+        in_all(metadata={}, seed=1, models=["a"], temprature=0, provider=None),
+        {"ignored": ("models", "temprature")},
+    ),
+    "a thought of another server": (
+        [("responses", {"input": [USER, FOREIGN]})],
+        {"dropped": ("encrypted thought of another server",)},
+    ),
+    # Claude Code writes a line of accounting at its head, which differs in each request.
+    "the system text of an agent": (
+        [
+            (
+                "messages",
+                {
+                    "system": [
+                        text(f"x-anthropic-billing-header: cc_version=2.1; cch={number};"),
+                        text("Be short."),
+                        text("Go."),
+                    ]
+                },
+            )
+            for number in ("aaa", "bbb")
+        ],
+        {
+            "messages": [{"role": "system", "content": "Be short.\nGo."}, USER],
+            "dropped": ("line x-anthropic-billing-header",),
+        },
+    ),
+    "some tools may be called": allowed("auto"),
+    "some tools must be called": allowed("required"),
+    "a tool that is left out": (
+        [("responses", {"tools": [SEARCH]})],
+        {"dropped": ("tool web_search",), "names": []},
+    ),
+    "each part that is left out has a line in its place": (
+        [
+            (
+                "messages",
+                {
+                    "tools": [
+                        {"type": "web_search_20250305", "name": "web_search"},
+                        {"name": "f", "input_schema": {}},
+                    ],
+                    "messages": said(
+                        IMAGE_OF_MESSAGES,
+                        FAILED,
+                        {"type": "tool_result", "tool_use_id": "2", "content": [LISTED]},
+                    ),
+                },
+            )
+        ],
+        {
+            "messages": [
+                {"role": "tool", "tool_call_id": "1", "content": [text("Error: "), NO_IMAGE]},
+                {"role": "tool", "tool_call_id": "2", "content": [text("[tool read]")]},
+                *said(NO_IMAGE),
+            ],
+            "dropped": ("part image", "tool web_search_20250305"),
+            "names": ["f"],
+        },
+    ),
+    "an item that is left out is the answer's": (
+        [
+            (
+                "responses",
+                {"tools": [SEARCH, {"type": "function", **F}], "input": [USER, {"type": "web_search_call"}]},
+            )
+        ],
+        {"dropped": ("tool web_search", "part web_search_call"), "roles": ["user", "assistant"]},
+    ),
+    # Anthropic's server would take results out of a long history; to keep all thoughts asks nothing.
+    "an edit of the history that changes nothing": (
+        [("messages", {"context_management": {"edits": [KEPT]}})],
+        {"dropped": (), "ignored": ()},
+    ),
+    "an edit of the history": (
+        [("messages", {"context_management": {"edits": [KEPT, CLEARED]}})],
+        {"dropped": ("context_management clear_tool_uses_20250919",), "ignored": ()},
+    ),
+}
+DROPPING = {"each part that is left out has a line in its place", "an item that is left out is the answer's"}
+"""What is read with ``drop_unsupported``."""
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_is_read(name: str) -> None:
+    """Requests that say the same are read alike, in whatever API they say it."""
+    bodies, wanted = READ[name]
+    prepared = []
+    for api, body in bodies:
+        request = READERS[api](drops=name in DROPPING, **body)
+        found = {key: getattr(request, key, None) for key in wanted}
+        found |= {"names": request.toolkit.names()} if "names" in wanted else {}
+        found |= {"roles": [one["role"] for one in request.messages]} if "roles" in wanted else {}
+        assert found == wanted, (api, body)
+        prepared.append(request.prepare)
+    assert all(one == prepared[0] for one in prepared), "they are prepared alike"
+
+
+def test_engines_get_their_own_fields() -> None:
+    pytest.importorskip("starlette", reason="the package starlette is not installed")
+    from chatparsers.gateway import VLLM, LlamaServer
+    from chatparsers.gateway.engine import Job
+
+    job = Job(get_format("qwen3").bind(), "Hi", sampling=TUNED)
+    body = VLLM("http://engine").body(job)
+    assert body == {**body, **TUNED}
+    assert LlamaServer("http://engine").body(job)["logit_bias"] == [[5, -1.5]]
 
 
 @pytest.mark.parametrize("name", ["qwen3", "mistral-nemo", "kimi-k2"])
@@ -159,106 +442,6 @@ def test_a_broken_call_of_the_history_ends_no_conversation(arguments: str, kept:
         assert found["function"]["arguments"] == (arguments if kept is None else kept)
         assert request.dropped == (() if kept is None else ("broken end of a call's arguments",))
         assert tiny_model("qwen3").chat.prepare(**request.prepare).prompt
-
-
-def test_the_last_message_of_the_assistant_is_continued_as_the_api_says() -> None:
-    given = [USER, {"role": "assistant", "content": "The answer is"}]
-    assert messages(messages=given).continue_final_message
-    assert not chat(messages=given).continue_final_message
-    assert chat(messages=given, continue_final_message=True).continue_final_message
-
-
-def test_results_come_before_the_text_beside_them() -> None:
-    block = {"type": "tool_result", "tool_use_id": "a", "content": "one"}
-    content = [{"type": "text", "text": "And?"}, block, {**block, "tool_use_id": "b", "content": "two"}]
-    roles = [
-        message["role"] for message in messages(messages=[{"role": "user", "content": content}]).messages
-    ]
-    assert roles == ["tool", "tool", "user"]
-
-
-def test_thinking_and_what_other_servers_know() -> None:
-    found = chat(chat_template_kwargs={"enable_thinking": False}, top_k=3, min_p=0.1, repetition_penalty=1.1)
-    assert found.template_kwargs == {"enable_thinking": False}
-    assert found.sampling == {"top_k": 3, "min_p": 0.1, "repetition_penalty": 1.1}
-    assert chat(reasoning_effort="high").template_kwargs == {"reasoning_effort": "high"}
-    assert chat(enable_thinking=True).thinking is True
-    assert responses(reasoning={"effort": "low"}).template_kwargs == {"reasoning_effort": "low"}
-    assert messages(thinking={"type": "enabled", "budget_tokens": 1024}).thinking is True
-    assert messages(thinking={"type": "adaptive"}, output_config={"effort": "none"}).thinking is False
-    assert chat(stop="x").stops == ("x",) and messages(stop_sequences=["x", "y"]).stops == ("x", "y")
-    assert chat(stream_options={"include_usage": True}).include_usage and not chat().include_usage
-
-
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [("text/plain", "Grüße ☃"), ("text/markdown", "# A\n"), ("application/json", '{"a": 1}')],
-)
-def test_a_document_that_is_text_is_the_same_in_all_apis(kind: str, text: str) -> None:
-    data = base64.b64encode(text.encode()).decode()
-    url, quoted = f"data:{kind};base64,{data}", f"data:{kind},{quote(text)}"
-    source = {"type": "base64", "media_type": kind, "data": data}
-    document = {"type": "document", "title": "a.md", "source": source}
-    result = {"type": "tool_result", "tool_use_id": "a", "content": [document]}
-    found = [
-        chat(
-            messages=[
-                {
-                    "role": "user",
-                    "content": [{"type": "file", "file": {"filename": "a.md", "file_data": one}}],
-                }
-            ]
-        )
-        for one in (url, quoted)
-    ]
-    item = {"type": "input_file", "filename": "a.md", "file_data": url}
-    untold = {**item, "file_data": data}
-    found += [responses(input=[{"role": "user", "content": [one]}]) for one in (item, untold)]
-    plain = {**document, "source": {"type": "text", "media_type": kind, "data": text}}
-    blocks = {**document, "source": {"type": "content", "content": [{"type": "text", "text": text}]}}
-    found += [
-        messages(messages=[{"role": "user", "content": [one]}]) for one in (document, plain, blocks, result)
-    ]
-    for request in found:
-        assert request.messages[-1]["content"] == [{"type": "text", "text": f"a.md:\n{text}"}]
-        assert request.dropped == ()
-
-
-def test_engines_own_fields() -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    wanted = chat(
-        response_format={"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-    )
-    for form in (
-        {"guided_json": schema},
-        {"guided_json": json.dumps(schema)},
-        {"json_schema": schema},
-        {"structured_outputs": {"json": schema, "regex": None}},
-    ):
-        found = chat(**form)
-        assert found.response_format == wanted.response_format and found.ignored == ()
-        with pytest.raises(ApiError, match="send one of them"):
-            chat(**form, response_format={"type": "json_object"})
-    assert chat(structured_outputs={"json_object": True}).response_format == {"type": "json_object"}
-    given = {"min_tokens": 2, "ignore_eos": True, "stop_token_ids": [7], "logit_bias": {"5": -1.5}}
-    assert chat(**given).engine_fields == given
-    assert chat(min_tokens=0, ignore_eos=False, stop_token_ids=[], logit_bias={}).engine_fields == {}
-    pytest.importorskip("starlette", reason="the package starlette is not installed")
-    from chatparsers.gateway import VLLM, LlamaServer
-    from chatparsers.gateway.engine import Job
-
-    job = Job(get_format("qwen3").bind(), "Hi", sampling=given)
-    body = VLLM("http://engine").body(job)
-    assert body == {**body, **given}
-    assert LlamaServer("http://engine").body(job)["logit_bias"] == [[5, -1.5]]
-
-
-def test_fields_that_no_api_has_are_named() -> None:
-    for read in READERS.values():
-        found = read(metadata={}, seed=1, models=["a"], temprature=0, provider=None)
-        assert found.ignored == ("models", "temprature")
-    other = {"type": "reasoning", "summary": [], "encrypted_content": "gAAAAABo"}
-    assert responses(input=[USER, other]).dropped == ("encrypted thought of another server",)
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
@@ -381,6 +564,20 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("messages", {"tools": [{"name": "f"}]}, "tools[0].input_schema", "expected an object"),
     ("messages", {"tool_choice": {"type": "any"}}, "tool_choice", "needs tools"),
     ("messages", {"thinking": {"type": "sometimes"}}, "thinking.type", "'sometimes'"),
+    *((api, {"chat_template_kwargs": []}, "chat_template_kwargs", "found a list") for api in READERS),
+    *(
+        ("chat", {**one, "response_format": {"type": "json_object"}}, next(iter(one)), "send one of them")
+        for one in SCHEMA_FORMS
+    ),
+    (
+        "responses",
+        {"tools": [{"type": "function", **F}], "tool_choice": UNKNOWN_ALLOWED},
+        "tool_choice.tools[0].name",
+        "no tool is named 'd'",
+    ),
+    ("messages", {"messages": said(IMAGE_OF_MESSAGES)}, "messages[0].content[0]", "text alone"),
+    ("responses", {"tools": [SEARCH, {"type": "code_interpreter"}]}, "tools[1].type", "'code_interpreter'"),
+    ("messages", {"context_management": [KEPT]}, "context_management", ""),
     # No field is ignored in silence.
     ("chat", {"modalities": ["text", "audio"]}, "modalities", "text"),
     ("chat", {"prediction": {"type": "content", "content": "x"}}, "prediction", ""),
@@ -521,42 +718,3 @@ def test_whose_mistake_an_error_is() -> None:
     assert failed.status == 500 and "secret" not in failed.message
     assert failed.openai()["error"]["type"] == "server_error"
     assert failed.anthropic()["error"]["type"] == "api_error"
-
-
-@pytest.mark.parametrize("api", ["chat", "responses", "messages"])
-def test_fields_of_other_servers_for_the_template(api: str) -> None:
-    """Their users send these to every API."""
-    said = [{"role": "user", "content": "Hi"}]
-    read, body = {
-        "chat": (read_chat, {"messages": said, "reasoning_effort": "high"}),
-        "responses": (read_responses, {"input": "Hi", "reasoning": {"effort": "high"}}),
-        "messages": (read_messages, {"messages": said, "max_tokens": 9, "output_config": {"effort": "high"}}),
-    }[api]
-    found = read({**body, "chat_template_kwargs": {"a": 1}, "enable_thinking": False})
-    assert (found.template_kwargs, found.thinking) == ({"a": 1, "reasoning_effort": "high"}, False)
-    assert read(body).thinking is None
-    with pytest.raises(ApiError, match="expected an object, found a list") as caught:
-        read({**body, "chat_template_kwargs": []})
-    assert caught.value.param == "chat_template_kwargs"
-
-
-def test_the_system_text_is_the_same_in_each_request_of_an_agent() -> None:
-    """Claude Code writes a line of accounting at its head, which differs in each request."""
-    prompts = []
-    for number in ("aaa", "bbb"):
-        line = f"x-anthropic-billing-header: cc_version=2.1; cch={number};"
-        system = [
-            {"type": "text", "text": line},
-            {"type": "text", "text": "Be short."},
-            {"type": "text", "text": "Go."},
-        ]
-        body = {
-            "model": "m",
-            "max_tokens": 9,
-            "system": system,
-            "messages": [{"role": "user", "content": "Hi"}],
-        }
-        request = read_messages(body)
-        assert request.dropped == ("line x-anthropic-billing-header",)
-        prompts.append(request.messages[0])
-    assert prompts[0] == prompts[1] == {"role": "system", "content": "Be short.\nGo."}
