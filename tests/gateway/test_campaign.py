@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from scripted import Llama, Upstream, Wire, forced, llama_end, llama_piece, soon
@@ -27,16 +27,15 @@ from servers import Server, flags, free_port, listens, model_files, tiny_model
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
 import httpx2
+from three_apis import ASK, BODIES, COUNT, PATHS, WAYS, post, told, tools_of
 
 import chatparsers
 from chatparsers import errors
 from chatparsers.gateway import LlamaServer, Settings, create_app
-from chatparsers.gateway.account import Account
+from chatparsers.gateway.account import DEPTH, VALUES, Account
 from chatparsers.gateway.server import timed_protocol
 
-PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
-BODIES = {"chat": ASK, "responses": {"model": "m", "input": "Hi"}, "messages": {**ASK, "max_tokens": 100}}
+JSON = {"content-type": "application/json"}
 MEGA = 1_000_000
 MEMORY = 200
 """MB that a request may take."""
@@ -50,10 +49,13 @@ class Target:
     upstream: Upstream
     process: subprocess.Popen[str] | None = None
 
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
     def post(self, api: str, body: bytes | dict[str, Any]) -> httpx2.Response:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        url = f"http://127.0.0.1:{self.port}{PATHS[api]}"
-        return httpx2.post(url, content=raw, headers={"content-type": "application/json"}, timeout=60)
+        return httpx2.post(self.url + {**PATHS, "count": COUNT}[api], content=raw, headers=JSON, timeout=60)
 
     def stands(self) -> None:
         """It answers, and nothing runs on."""
@@ -81,6 +83,10 @@ class Engine(Llama):
         act = None if forced(body) is not None else ENGINES.get(str(body.get("seed")))
         if act is None:
             await super().__call__(path, body, wire)
+        elif isinstance(act, bytes):
+            await wire.head()
+            await wire.send(act)
+            await wire.end()
         else:
             await act(wire)
 
@@ -121,9 +127,11 @@ def target(pytestconfig: Any, tmp_path_factory: Any) -> Iterator[Target]:
 # what clients send
 
 
-def says(more: str | bytes) -> bytes:
+def says(more: str | bytes, body: dict[str, Any] = ASK) -> bytes:
     """A request with more fields."""
-    return json.dumps(ASK)[:-1].encode() + b", " + (more if isinstance(more, bytes) else more.encode()) + b"}"
+    return (
+        json.dumps(body)[:-1].encode() + b", " + (more if isinstance(more, bytes) else more.encode()) + b"}"
+    )
 
 
 def tools(*parameters: dict[str, Any]) -> dict[str, Any]:
@@ -175,42 +183,6 @@ CLIENTS: dict[str, tuple[str, Made, set[int]]] = {
     ),
     "the last seed, twice": ("chat", lambda: {**ASK, "n": 2, "seed": 2**63 - 1}, {200}),
     "any number of tokens": ("chat", lambda: {**ASK, "max_tokens": 2**63}, {400}),
-    "a loop of references": (
-        "chat",
-        lambda: tools({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}),
-        {200, 400},
-    ),
-    "references that double": (
-        "chat",
-        lambda: tools(
-            {
-                "$ref": "#/$defs/a0",
-                "$defs": {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
-                | {"a40": {"type": "object"}},
-            }
-        ),
-        {200, 400},
-    ),
-    "a product of alternatives": (
-        "chat",
-        lambda: tools(
-            {
-                "type": "object",
-                "allOf": [
-                    {"anyOf": [{"properties": {f"p{n}": {"const": m}}} for m in range(20)]} for n in range(20)
-                ],
-            }
-        ),
-        {200, 400},
-    ),
-    "counts in counts": (
-        "chat",
-        lambda: tools(
-            properties(lambda _: {"type": "string", "pattern": "^((a{1,1000}){1,1000}){1,1000}$"}, 1)
-        ),
-        {200},
-    ),
-    "a deep schema": ("chat", lambda: tools(json.loads('{"items":' * 90 + "{}" + "}" * 90)), {200}),
     "arguments that nest": ("chat", lambda: called("[" * MEGA + "]" * MEGA), {400, 413}),
     "objects that nest": ("chat", lambda: called('{"a":' * 100_000 + "1" + "}" * 100_000), {400}),
     "arguments of a long number": ("chat", lambda: called('{"a":' + "1" * 5_000 + "}"), {400}),
@@ -305,18 +277,57 @@ DEAR: dict[str, tuple[str, Made, set[int]]] = {
 }
 
 
-def test_what_clients_send(target: Target, pytestconfig: Any, capsys: Any) -> None:
-    nightly = pytestconfig.getoption("--nightly")
-    wrong = []
-    for name, (api, make, statuses) in {**CLIENTS, **(DEAR if nightly else {})}.items():
-        body, before = make(), target.forget_peak()
-        answer = target.post(api, body)
-        if answer.status_code not in statuses or len(answer.content) > 8 * MEGA:
-            wrong.append((name, answer.status_code, answer.text[:200]))
-        if target.peak() - before > MEMORY:
-            wrong.append((name, "memory", f"{target.peak() - before:.0f} MB"))
+OVERFLOWING = '"a": ' + "[" * (DEPTH + 1) + "]" * (DEPTH + 1)
+VALUED: dict[str, tuple[str, int, str]] = {
+    "1e999": ('"temperature": 1e999', 400, "temperature"),
+    "Infinity": ('"temperature": Infinity', 400, "temperature"),
+    "400 digits": ('"temperature": 1' + "0" * 400, 400, "temperature"),
+    "NaN": ('"metadata": {"a": [NaN]}', 400, "metadata.a[0]"),
+    "a surrogate": ('"user": "a \\ud800 b"', 400, "user"),
+    "a surrogate in a name": ('"tools": [{"name": "\\uDFFF"}]', 400, "tools[0].name"),
+    "a surrogate as a key": ('"metadata": {"\\udc00": 1}', 400, "metadata"),
+    "nesting": (OVERFLOWING, 400, ""),
+    "deep nesting": ('"a": ' + "[" * 900 + "]" * 900, 400, ""),
+    "many values": ('"a": [' + "[]," * (VALUES // 2 + 1) + "0]", 413, ""),
+    "a long number": ('"seed": ' + "1" * 5000, 400, ""),
+}
+"""A field of a request, the status, and the path that is named."""
+PATHED = {
+    **{
+        f"{name}, {api}": (api, lambda body=body, field=field: says(field, body), {status}, path)
+        for name, (field, status, path) in VALUED.items()
+        for api, body in {**BODIES, "count": ASK}.items()
+    },
+    "a long text of metadata": (  # Responses alone repeats them
+        "responses",
+        lambda: {"input": "Hi", "metadata": {"a": "x" * 600}},
+        {400},
+        "metadata.a",
+    ),
+}
+SENT = {
+    **{name: (*row, "") for name, row in {**CLIENTS, **DEAR}.items()},
+    **PATHED,
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.nightly, id=one) if one in DEAR else one for one in SENT]
+)
+def test_what_clients_send(name: str, target: Target, capsys: Any) -> None:
+    """Each API says in its own shape what is wrong and where; nothing is a failure of the server."""
+    api, make, statuses, path = SENT[name]
+    body, before = make(), target.forget_peak()
+    answer = target.post(api, body)
+    assert answer.status_code in statuses and len(answer.content) <= 8 * MEGA, answer.text[:200]
+    if answer.status_code != 200:
+        error = told("messages" if api == "count" else api, answer).error
+        assert error is not None
+        said = error.get("param") or error["message"].partition(": ")[0]
+        assert path in (said, ""), error
+    assert target.peak() - before < MEMORY
     target.stands()
-    assert not wrong and "Traceback" not in capsys.readouterr().err
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_counting_values_takes_no_memory() -> None:
@@ -372,8 +383,12 @@ WIRES: dict[str, tuple[bytes, set[int]]] = {
             "[::1].evil.example": 403,
             "evil.example@localhost": 403,
             "localhost,evil.example": 403,
+            "localhost.evil.example:80": 403,
             "": 403,
             "LOCALHOST.:99": 200,
+            "localhost:8000": 200,
+            "127.0.0.1": 200,
+            "192.168.1.7:8000": 200,
             "[::1]:8": 200,
         },
     ),
@@ -382,7 +397,13 @@ WIRES: dict[str, tuple[bytes, set[int]]] = {
     **each(
         "origin",
         lambda name: head(LENGTH, CLOSE, f"origin: {name}"),
-        {"null": 403, "file://": 403, "http://localhost": 200},
+        {
+            "https://evil.example": 403,
+            "http://localhost:1": 403,
+            "null": 403,
+            "file://": 403,
+            "http://localhost": 200,
+        },
     ),
     **each(
         "kind",
@@ -390,10 +411,13 @@ WIRES: dict[str, tuple[bytes, set[int]]] = {
         {
             "text/plain": 415,
             "application/json, text/plain": 415,
-            "multipart/form-data": 415,
+            "application/x-www-form-urlencoded": 415,
+            "multipart/form-data; boundary=x": 415,
+            "": 415,
             "Application/JSON; charset=utf-8": 200,
         },
     ),
+    "a coding": (head(LENGTH, CLOSE, "content-encoding: gzip") + RAW, {415}),
     "two lengths": (head(LENGTH, "content-length: 5", CLOSE) + RAW, {400}),
     "a length and chunks": (
         head(LENGTH, CHUNKED) + b"%x\r\n%b\r\n0\r\n\r\n" % (len(RAW), RAW),
@@ -423,20 +447,17 @@ WIRES: dict[str, tuple[bytes, set[int]]] = {
 }
 
 
-def test_what_comes_over_the_wire(target: Target, capsys: Any) -> None:
-    wrong = []
-    for name, (raw, statuses) in WIRES.items():
-        before = target.forget_peak()
-        with socket.create_connection(("127.0.0.1", target.port), 30) as client:
-            with suppress(ConnectionError):
-                client.sendall(raw)
-            found = client.recv(65_536).split(b"\r\n")[0]
-        if not any(found.startswith(b"HTTP/1.1 %d " % status) for status in statuses):
-            wrong.append((name, found))
-        if target.peak() - before > 50:
-            wrong.append((name, b"memory"))
+@pytest.mark.parametrize("name", WIRES)
+def test_what_comes_over_the_wire(name: str, target: Target, capsys: Any) -> None:
+    (raw, statuses), before = WIRES[name], target.forget_peak()
+    with socket.create_connection(("127.0.0.1", target.port), 30) as client:
+        with suppress(ConnectionError):
+            client.sendall(raw)
+        found = client.recv(65_536).split(b"\r\n")[0]
+    assert any(found.startswith(b"HTTP/1.1 %d " % status) for status in statuses), found
+    assert target.peak() - before < 50
     target.stands()
-    assert not wrong and "Traceback" not in capsys.readouterr().err
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_clients_that_take_nothing(target: Target, pytestconfig: Any) -> None:
@@ -480,49 +501,21 @@ def piece(text: str) -> bytes:
     return llama_piece(text, ids)
 
 
-GOOD = piece("Hello.") + llama_end()
-END = llama_end()
-MANY = b",".join([b"5"] * 50_000)
-SENT: dict[str, tuple[bytes, bool]] = {
-    "CRLF": (GOOD.replace(b"\n", b"\r\n"), True),
-    "no space": (GOOD.replace(b"data: ", b"data:"), True),
-    "comments and fields": (b": hi\n\n:\n\nevent: message\nid: 5\nretry: 10\n" + GOOD, True),
-    "200,000 empty lines": (b"\n" * 200_000 + GOOD, True),
-    "20,000 empty events": (b'data: {"content": "", "tokens": []}\n\n' * 20_000 + GOOD, True),
-    "an end, twice": (GOOD + END, True),
-    "more cached than there was": (GOOD.replace(b'"cache_n": 0', b'"cache_n": 1000'), True),
-    "an id that is none": (b'data: {"content": "Hello.", "tokens": [99999999999999999999]}\n\n' + END, True),
-    "CR alone": (GOOD.replace(b"\n\n", b"\r\r"), False),
-    "a NUL": (b"\x00" + GOOD, False),
-    "no UTF-8": (GOOD.replace(b"Hello", b"He\xffllo"), False),
-    "bytes of a surrogate": (GOOD.replace(b"Hello", b"He\xed\xa0\x80llo"), False),
-    "an event in two lines": (b'data: {"content": "a",\ndata: "stop": false}\n\n' + END, False),
-    "two objects": (b'data: {"content": "a"}{"content": "b"}\n\n' + END, False),
-    "a list": (b"data: [1]\n\n" + END, False),
-    "null": (b"data: null\n\n" + END, False),
-    "nesting": (b"data: " + b'{"a":' * 200_000 + b"1" + b"}" * 200_000 + b"\n\n" + END, False),
-    "ids that nest": (b'data: {"tokens": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n\n" + END, False),
-    "a count that is true": (GOOD.replace(b'"tokens_predicted": 3', b'"tokens_predicted": true'), False),
-    "more tokens than it was asked for": (
-        b'data: {"content": "", "tokens": [' + MANY + b"]}\n\n" + END,
-        False,
-    ),
-    "an error's line": (piece("Hel") + b'error: {"message": "boom"}\n\n', False),
-    "an error's text": (piece("Hel") + b'data: {"error": "boom"}\n\n', False),
-    "no end": (piece("Hello."), False),
-    "a page": (b"<html>\n<body>\n</html>\n", False),
-    "another JSON": (b'{"content": "Hello."}', False),
-    "17 MB of text": (b'data: {"content": "' + b"x" * 17_000_000 + b'", "tokens": [5]}\n\n' + END, False),
-}
+def say(**event: Any) -> bytes:
+    return b"data: " + json.dumps(event).encode() + b"\n\n"
 
 
-def sends(raw: bytes) -> Callable[[Wire], Any]:
-    async def act(wire: Wire) -> None:
-        await wire.head()
-        await wire.send(raw)
-        await wire.end()
+class Case(NamedTuple):
+    """What an engine sends, and what clients read of it.
 
-    return act
+    ``said``: words of the error that it ends with; None: it is whole. ``text``: the content, as far as it comes; None:
+    any. ``status``: of an answer that is not streamed. ``dear``: in one of the six ways, and in all ``--nightly``."""
+
+    act: bytes | Callable[[Wire], Any]
+    said: str | None = None
+    text: str | None = ""
+    status: int = 502
+    dear: bool = False
 
 
 def statuses(status: int) -> Callable[[Wire], Any]:
@@ -534,10 +527,29 @@ def statuses(status: int) -> Callable[[Wire], Any]:
     return act
 
 
+async def dies(wire: Wire) -> None:
+    await wire.head()
+    await wire.send(HELD)
+    await asyncio.sleep(0.05)
+    wire.die()
+
+
+async def stalls(wire: Wire) -> None:
+    await wire.head()
+    await wire.send(HELD + GOOD[:30])
+    await asyncio.sleep(30)
+
+
 async def endless(wire: Wire) -> None:
     await wire.head()
     while True:
         await wire.send(piece("the weather ") * 200)
+
+
+async def endless_error(wire: Wire) -> None:
+    await wire.head(500, "text/plain")
+    while True:
+        await wire.send(b"x" * 100_000)
 
 
 async def floods_its_head(wire: Wire) -> None:
@@ -552,41 +564,134 @@ async def speaks_no_http(wire: Wire) -> None:
     wire.die()
 
 
-async def stalls(wire: Wire) -> None:
-    await wire.head()
-    await wire.send(GOOD[:30])
-    await asyncio.sleep(30)
-
-
-ACTS: dict[str, tuple[Callable[[Wire], Any], bool]] = {
-    **{name: (sends(raw), good) for name, (raw, good) in SENT.items()},
-    **{f"the status {status}": (statuses(status), False) for status in (204, 301, 401, 404, 418, 599)},
-    "an answer without an end": (endless, False),
-    "a flood of headers": (floods_its_head, False),
-    "no HTTP": (speaks_no_http, False),
-    "half an event": (stalls, False),
+HALF = "Half an ans <tool_c"
+"""A call may begin in it. What was held of it comes too."""
+HELD = piece(HALF)
+GOOD = piece("Hello.") + llama_end()
+END = llama_end()
+MANY = b",".join([b"5"] * 50_000)
+ACTS = {
+    "CRLF": Case(GOOD.replace(b"\n", b"\r\n")),
+    "no space": Case(GOOD.replace(b"data: ", b"data:")),
+    "comments and fields": Case(b": hi\n\n:\n\nevent: message\nid: 5\nretry: 10\n" + GOOD),
+    "a byte order mark": Case(b"\xef\xbb\xbf" + GOOD),
+    "200,000 empty lines": Case(b"\n" * 200_000 + GOOD, dear=True),
+    "20,000 empty events": Case(say(content="", tokens=[]) * 20_000 + GOOD, dear=True),
+    "an end, twice": Case(GOOD + END),
+    "more cached than there was": Case(GOOD.replace(b'"cache_n": 0', b'"cache_n": 1000')),
+    "an id that is none": Case(say(content="Hello.", tokens=[10**20 - 1]) + END, text="Hello.\ufffd"),
+    "a connection that breaks": Case(dies, "connection to the engine broke", HALF),
+    "no end": Case(HELD, "in the middle of the answer", HALF),
+    "half an event": Case(stalls, "the engine was silent for", HALF, 504, dear=True),
+    "no JSON": Case(HELD + b"data: {not json\n\n", "no JSON object: b'{not json'", HALF),
+    "an error": Case(
+        HELD * 3 + say(error={"message": "out of memory"}), "the engine failed: out of memory", HALF * 3
+    ),
+    "an error's line": Case(HELD + b'error: {"message": "boom"}\n\n', "the engine failed: boom", HALF),
+    "an error's text": Case(HELD + say(error="boom"), "the engine failed: boom", HALF),
+    "CR alone": Case(GOOD.replace(b"\n\n", b"\r\r"), "what is no JSON object"),
+    "a NUL": Case(b"\x00" + GOOD, "a line that is no event"),
+    "no UTF-8": Case(GOOD.replace(b"Hello", b"He\xffllo"), "what is no JSON object"),
+    "bytes of a surrogate": Case(GOOD.replace(b"Hello", b"He\xed\xa0\x80llo"), "what is no JSON object"),
+    "an event in two lines": Case(
+        b'data: {"content": "a",\ndata: "stop": false}\n\n' + END, "what is no JSON object"
+    ),
+    "two objects": Case(b'data: {"content": "a"}{"content": "b"}\n\n' + END, "what is no JSON object"),
+    "a list": Case(b"data: [1]\n\n" + END, "no JSON object: b'[1]'"),
+    "null": Case(b"data: null\n\n" + END, "no JSON object: b'null'"),
+    "nesting": Case(
+        b"data: " + b'{"a":' * 200_000 + b"1" + b"}" * 200_000 + b"\n\n" + END,
+        "what is no JSON object",
+        dear=True,
+    ),
+    "ids that nest": Case(
+        b'data: {"tokens": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n\n" + END, "what is no JSON object"
+    ),
+    "ids that are texts": Case(say(content="a", tokens=["x"]) + END, "id that is no whole number"),
+    "ids that are fractions": Case(say(content="a", tokens=[1.5]) + END, "id that is no whole number"),
+    "ids that are nothing": Case(say(content="a", tokens=[None]) + END, "id that is no whole number"),
+    "ids that are negative": Case(say(content="a", tokens=[-1]) + END, "id that is no whole number"),
+    "content that is a list": Case(say(content=["a"], tokens=[1]) + END, "a list for a text"),
+    "content that is a number": Case(say(content=5, tokens=[1]) + END, "a number for a text"),
+    "a count that is a text": Case(
+        say(content="", stop=True, tokens_evaluated="5") + END, "'5' for a count of tokens"
+    ),
+    "a count that is negative": Case(
+        say(content="", stop=True, tokens_predicted=-5) + END, "-5 for a count of tokens"
+    ),
+    "a count that no engine reaches": Case(
+        say(content="", stop=True, tokens_evaluated=10**400) + END, "too large a number for a count of tokens"
+    ),
+    "a count that is true": Case(
+        GOOD.replace(b'"tokens_predicted": 3', b'"tokens_predicted": true'),
+        "True for a count of tokens",
+        "Hello.",
+    ),
+    "more tokens than it was asked for": Case(
+        b'data: {"content": "", "tokens": [' + MANY + b"]}\n\n" + END,
+        "more tokens than it was asked for",
+        dear=True,
+    ),
+    "a page": Case(b"<html>\n<body>\n</html>\n", "no event: b'<html>'"),
+    "another JSON": Case(b'{"content": "Hello."}', "a line that is no event"),
+    "another JSON after a piece": Case(
+        HELD + b'{"content": "more"}\n' + END, "a line that is no event", HALF
+    ),
+    "17 MB of text": Case(
+        say(content="x" * 17_000_000, tokens=[5]) + END,
+        "more than 16,000,000 characters for one answer",
+        None,
+        dear=True,
+    ),
+    "an answer without an end": Case(endless, "more tokens than it was asked for", None, dear=True),
+    "an error without an end": Case(endless_error, "with the status 500: xxx", dear=True),
+    "a flood of headers": Case(floods_its_head, "connection to the engine broke"),
+    "no HTTP": Case(speaks_no_http, "connection to the engine broke"),
+    "the status 400": Case(statuses(400), "refuses the request: boom", status=400),
+    "the status 429": Case(statuses(429), "the engine is busy: boom", status=429),
+    "the status 503": Case(statuses(503), "the engine is busy: boom", status=503),
+    **{
+        f"the status {status}": Case(statuses(status), f"with the status {status}: ")
+        for status in (204, 301, 401, 404, 418, 500, 599)
+    },
 }
-FAILED = ('data: {"error"', "event: error")
-ENGINES = {str(number): act for number, (act, _) in enumerate(ACTS.values())}
+CODES = {
+    400: ("engine_refused",),
+    429: ("engine_busy",),
+    503: ("engine_busy",),
+    504: ("engine_timeout",),
+}
+ENGINES = {str(number): case.act for number, case in enumerate(ACTS.values())}
 
 
-def test_what_engines_send(target: Target, pytestconfig: Any, capsys: Any) -> None:
-    """What is whole is a whole answer. All else is an error of the client's API, before or in the stream."""
-    nightly = pytestconfig.getoption("--nightly")
-    ways = [(api, stream) for api in PATHS for stream in (False, True)]
-    wrong = []
-    for number, (name, (_, good)) in enumerate(ACTS.items()):
-        before = target.forget_peak()
-        for api, stream in ways if nightly else [ways[number % len(ways)]]:
-            answer = target.post(api, {**BODIES[api], "seed": number, "stream": stream})
-            failed = answer.status_code >= 400 or any(mark in answer.text for mark in FAILED)
-            whole = answer.status_code == 200 and "Hello." in answer.text and not failed
-            if whole != good or failed == good:
-                wrong.append((name, api, stream, answer.status_code, answer.text[-200:]))
-        if target.peak() - before > MEMORY:
-            wrong.append((name, "memory", target.peak() - before))
+@pytest.mark.parametrize("name", ACTS)
+def test_what_engines_send(name: str, target: Target, pytestconfig: Any, capsys: Any) -> None:
+    """What is whole is a whole answer. All else is an error of the client's API: a status where nothing came before it,
+    else an event after all that came."""
+    case, number, before = ACTS[name], [*ACTS].index(name), target.forget_peak()
+    all_ways = pytestconfig.getoption("--nightly") or not case.dear
+    for api, stream in WAYS if all_ways else [WAYS[number % len(WAYS)]]:
+        more = {"seed": number, "stream": stream, "tools": tools_of(api, {"name": "f"})}
+        answer = post(target.url, api, **more)
+        found, where = (
+            told(api, answer),
+            f"{api}, stream: {stream}: {answer.status_code} {answer.text[-200:]}",
+        )
+        if case.said is None:
+            assert (found.error, found.content) == (None, case.text or "Hello."), where
+            continue
+        assert found.error is not None and case.said in found.error["message"], where
+        if answer.status_code == 200:
+            assert stream and case.text in (found.content, None), where
+            continue
+        assert answer.status_code == case.status and not (stream and case.text), where
+        assert len(answer.content) < 2000, "an error is read to a bound"
+        assert ("retry-after" in answer.headers) == (case.status in (429, 503)), where
+        codes = CODES.get(case.status, ("engine_error", "engine_ended"))
+        assert api == "messages" or found.error["code"] in codes, where
+    assert target.peak() - before < MEMORY
     target.stands()
-    assert not wrong and "Traceback" not in capsys.readouterr().err
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_files_may_be_as_many_as_the_system_allows(monkeypatch: Any, capsys: Any) -> None:

@@ -22,26 +22,12 @@ from servers import tiny_model
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
 import httpx2
+from three_apis import ASK, BODIES, PATHS, post, told, tools_of
 
 import chatparsers
-from chatparsers.gateway import EngineError, LlamaServer, OpenAICompletions, Settings, create_app
+from chatparsers.gateway import LlamaServer, OpenAICompletions, Settings, create_app
 from chatparsers.gateway.engine import Job
 from chatparsers.gateway.turns import EVENTS
-
-ASK = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
-PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-BODIES: dict[str, dict[str, Any]] = {
-    "chat": ASK,
-    "responses": {"model": "m", "input": "Hi"},
-    "messages": {**ASK, "max_tokens": 100},
-}
-
-
-TOOLS: dict[str, list[dict[str, Any]]] = {
-    "chat": [{"type": "function", "function": {"name": "f"}}],
-    "responses": [{"type": "function", "name": "f"}],
-    "messages": [{"name": "f", "input_schema": {}}],
-}
 
 
 class Broken:
@@ -76,35 +62,6 @@ def head(size: int, host: str = "localhost", kind: str = "application/json") -> 
     return f"{first}content-length: {size}\r\n\r\n".encode()
 
 
-def post(gateway: Any, api: str, **more: Any) -> httpx2.Response:
-    return httpx2.post(gateway.url + PATHS[api], json={**BODIES[api], **more}, timeout=20)
-
-
-def events(text: str) -> list[dict[str, Any]]:
-    lines = [line[6:] for line in text.split("\n") if line.startswith("data: {")]
-    return [json.loads(line) for line in lines]
-
-
-def error_of(api: str, text: str) -> str:
-    """The message of the error with which a stream ends."""
-    last = events(text)[-1]
-    if api == "responses":
-        assert last["type"] == "error" and events(text)[-2]["type"] == "response.failed"
-        return str(last["message"])
-    assert api == "chat" or last["type"] == "error"
-    return str(last["error"]["message"])
-
-
-def texts(api: str, text: str) -> str:
-    """The content of a stream."""
-    if api == "chat":
-        deltas = [event["choices"][0]["delta"] for event in events(text) if "choices" in event]
-        return "".join(delta.get("content", "") for delta in deltas)
-    if api == "responses":
-        return "".join(e["delta"] for e in events(text) if e["type"] == "response.output_text.delta")
-    return "".join(e["delta"]["text"] for e in events(text) if e["type"] == "content_block_delta")
-
-
 async def dies(wire: Wire) -> None:
     await wire.head()
     await wire.send(llama_piece("Half an ans <tool_c"))
@@ -112,77 +69,18 @@ async def dies(wire: Wire) -> None:
     wire.die()
 
 
-async def ends_early(wire: Wire) -> None:
-    await wire.head()
-    await wire.send(llama_piece("Half an ans <tool_c"))
-    await wire.end()
-
-
-async def stalls(wire: Wire) -> None:
-    await wire.head()
-    await wire.send(llama_piece("Half an ans <tool_c"))
-    await asyncio.sleep(30)
-
-
-async def garbage(wire: Wire) -> None:
-    await wire.head()
-    await wire.send(llama_piece("Half an ans <tool_c"))
-    await wire.send(b"data: {not json\n\n")
-
-
-async def fails(wire: Wire) -> None:
-    await wire.head()
-    await wire.send(llama_piece("Half an ans <tool_c"))
-    await wire.send(b'data: {"error": {"message": "out of memory"}}\n\n')
-
-
 @pytest.mark.parametrize("api", PATHS)
-@pytest.mark.parametrize(
-    ("act", "said"),
-    [
-        (dies, "connection to the engine broke"),
-        (ends_early, "in the middle of the answer"),
-        (stalls, "silent for 0.3 seconds"),
-        (garbage, "no JSON object"),
-        (fails, "out of memory"),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_an_engine_that_breaks_in_the_middle(
-    api: str, act: Callable[[Wire], Any], said: str, gateway: Callable[..., Any]
-) -> None:
-    """A stream ends with an error event, after all text that came, held text too. A whole answer is a status."""
-    server = gateway(act, stall=0.3 if act is stalls else 20)  # a busy machine starts late
-    streamed = post(server, api, stream=True, tools=TOOLS[api])
-    assert streamed.status_code == 200 and texts(api, streamed.text) == "Half an ans <tool_c"
-    assert said in error_of(api, streamed.text)
-    whole = post(server, api)
-    assert whole.status_code in (502, 504) and said in whole.json()["error"]["message"]
+def test_an_engine_that_breaks_in_the_middle(api: str, gateway: Callable[..., Any]) -> None:
+    """All that came is told, held text too, and the request is none that was answered. `test_campaign` has all ways to
+    break."""
+    server = gateway(dies)
+    streamed = told(api, post(server.url, api, stream=True, tools=tools_of(api, {"name": "f"})))
+    assert streamed.content == "Half an ans <tool_c" and streamed.error is not None
+    assert "connection to the engine broke" in streamed.error["message"]
+    assert post(server.url, api).status_code == 502
     metrics = server.app.state.metrics
     soon(lambda: metrics.active == 0)
     assert metrics.value("requests", status="200") == 0
-
-
-@pytest.mark.parametrize(
-    ("status", "wanted", "code"),
-    [(400, 400, "refused"), (429, 429, "busy"), (503, 503, "busy"), (500, 502, "error")],
-)
-@pytest.mark.parametrize("api", PATHS)
-def test_an_error_before_the_first_byte_is_a_status(
-    api: str, status: int, wanted: int, code: str, gateway: Callable[..., Any]
-) -> None:
-    async def refuses(wire: Wire) -> None:
-        await wire.head(status, "application/json")
-        await wire.send(b'{"error": {"message": "the prompt is too long"}}')
-        await wire.end()
-
-    server = gateway(refuses)
-    for stream in (True, False):
-        answer = post(server, api, stream=stream)
-        assert answer.status_code == wanted
-        assert "the prompt is too long" in answer.json()["error"]["message"]
-        assert api == "messages" or answer.json()["error"]["code"] == f"engine_{code}"
-        assert ("retry-after" in answer.headers) == (wanted in (429, 503))
 
 
 def test_bytes_in_any_pieces(gateway: Callable[..., Any]) -> None:
@@ -201,9 +99,8 @@ def test_bytes_in_any_pieces(gateway: Callable[..., Any]) -> None:
         await wire.end()
 
     server = gateway(cuts)
-    assert post(server, "chat").json()["choices"][0]["message"]["content"] == text + long
-    deltas = [chunk["choices"][0]["delta"] for chunk in events(post(server, "chat", stream=True).text)]
-    assert "".join(delta.get("content", "") for delta in deltas) == text + long
+    for stream in (False, True):
+        assert told("chat", post(server.url, "chat", stream=stream)).content == text + long
 
 
 def test_invalid_utf8_is_shown_as_such(gateway: Callable[..., Any]) -> None:
@@ -216,8 +113,7 @@ def test_invalid_utf8_is_shown_as_such(gateway: Callable[..., Any]) -> None:
 
     server = gateway(half)
     for stream in (True, False):
-        answer = post(server, "chat", stream=stream)
-        assert answer.status_code == 200 and "\\ud83d b" in answer.text.replace("�", "\\ud83d")
+        assert told("chat", post(server.url, "chat", stream=stream)).content in ("a � b", "a \ud83d b")
 
 
 def test_the_engine_is_stopped_when_the_client_leaves(gateway: Callable[..., Any]) -> None:
@@ -346,7 +242,7 @@ def test_silence_is_filled_with_comments(gateway: Callable[..., Any]) -> None:
             return str(stream.get_final_message().content[0].text)
 
     with ThreadPoolExecutor(5) as pool:  # each takes a second
-        answers = [pool.submit(post, server, api, stream=True) for api in PATHS]
+        answers = [pool.submit(post, server.url, api, stream=True) for api in PATHS]
         read = [pool.submit(client) for client in (openai, anthropic)]
     for answer in answers:
         before, _, after = answer.result().text.partition("One ")
@@ -362,8 +258,9 @@ def test_an_error_after_a_comment_is_an_event(gateway: Callable[..., Any]) -> No
         await wire.end()
 
     server = gateway(late, keep_alive=0.2)
-    answer = post(server, "chat", stream=True)
-    assert answer.status_code == 200 and "no memory" in error_of("chat", answer.text)
+    answer = post(server.url, "chat", stream=True)
+    found = told("chat", answer).error
+    assert answer.status_code == 200 and found is not None and "no memory" in found["message"]
 
 
 def test_limits(gateway: Callable[..., Any]) -> None:
@@ -453,21 +350,3 @@ def test_streams_with_much_to_read_take_turns() -> None:
     rounds = asyncio.run(run())
     assert rounds[-1] <= streams * 2 * EVENTS  # all begin at once
     assert rounds[-streams] <= 4 * EVENTS
-
-
-def test_what_came_with_an_error_comes_before_it() -> None:
-    """Events that come at once are one batch, but none is lost by a later one."""
-    event = b'data: {"choices": [{"text": "x", "finish_reason": null}]}\n\n'
-    raw = event * 3 + b'data: {"error": {"message": "full"}}\n\n'
-    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, content=raw))
-    client = httpx2.AsyncClient(transport=transport, base_url="http://engine")
-    read: list[str] = []
-
-    async def run() -> None:
-        engine = OpenAICompletions("http://engine", client=client)
-        async for batch in engine.generate(Job(chatparsers.get_format("hermes-2-pro").bind(), "Hi")):
-            read.append(batch.text)
-
-    with pytest.raises(EngineError, match="full"):
-        asyncio.run(run())
-    assert read == ["xxx"]

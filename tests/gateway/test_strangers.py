@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,11 +19,15 @@ from servers import Server, tiny_model
 pytest.importorskip("starlette", reason="the gateway's packages are not installed")
 
 import httpx2
+from three_apis import BODIES, PATHS, post, told, tools_of
 
 from chatparsers.gateway import LlamaServer, Settings, create_app
 
-PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-PARAMETERS = {"type": "object", "properties": {"text": {"type": "string"}}}
+NOTE = {
+    "name": "note",
+    "description": "Notes.",
+    "parameters": {"type": "object", "properties": {"text": {"type": "string"}}},
+}
 
 
 class Echo(Llama):
@@ -53,16 +57,14 @@ def server(upstream: Callable[..., Upstream], serve: Callable[..., Server]) -> S
 
 
 def asking(api: str, words: str, *, stream: bool) -> dict[str, Any]:
+    """A request whose answer thinks, says and calls with these words."""
     said = f"[[{json.dumps(words)}]]"
-    function = {"name": "note", "description": "Notes.", "parameters": PARAMETERS}
-    body: dict[str, Any] = {"model": "m", "stream": stream}
-    if api == "chat":
-        tools = [{"type": "function", "function": function}]
-        return {**body, "messages": [{"role": "user", "content": said}], "tools": tools}
-    if api == "responses":
-        return {**body, "input": said, "tools": [{"type": "function", **function}]}
-    tool = {"name": "note", "description": "Notes.", "input_schema": PARAMETERS}
-    return {**body, "max_tokens": 500, "messages": [{"role": "user", "content": said}], "tools": [tool]}
+    given: Any = {"input": said} if api == "responses" else {"messages": [{"role": "user", "content": said}]}
+    return {**BODIES[api], **given, "stream": stream, "tools": tools_of(api, NOTE)}
+
+
+def repeated(words: str) -> tuple[str, str, list[Any]]:
+    return words, words, [{"text": words}]
 
 
 # each answer is its client's alone
@@ -73,24 +75,23 @@ def test_no_answer_is_anothers(server: Server, amount: Callable[..., int]) -> No
     number = amount(60, 300, 2_400)
     limit = asyncio.Semaphore(40)
 
-    async def one(client: httpx2.AsyncClient, place: int) -> tuple[str, str]:
+    async def one(client: httpx2.AsyncClient, place: int) -> tuple[str, httpx2.Response]:
         api = [*PATHS][place % 3]
         secret = f"secret {place:05d} is mine"
         body = asking(api, secret, stream=place % 2 == 0)
         async with limit:
             answer = await client.post(server.url + PATHS[api], json=body)
         assert answer.status_code == 200, answer.text
-        return secret, answer.text
+        return secret, answer
 
-    async def all_of_them() -> list[tuple[str, str]]:
+    async def all_of_them() -> list[tuple[str, httpx2.Response]]:
         async with httpx2.AsyncClient(timeout=300) as client:
             return await asyncio.gather(*(one(client, place) for place in range(number)))
 
     calls: list[str] = []
-    for place, (secret, text) in enumerate(asyncio.run(all_of_them())):
-        api = [*PATHS][place % 3]
-        said = said_in(api, [*events(text)]) if place % 2 == 0 else said_by(api, json.loads(text))
-        assert said == (secret, secret, secret)
+    for place, (secret, answer) in enumerate(asyncio.run(all_of_them())):
+        text = answer.text
+        assert told([*PATHS][place % 3], answer).parts == repeated(secret)
         assert {*re.findall(r"secret \d{5}", text)} <= {secret[:12]}
         (id,) = {*re.findall(r'"(?:call_id|id)": ?"((?:call|toolu)?_?[A-Za-z0-9]{9})"', text)}
         calls.append(id)
@@ -115,63 +116,9 @@ WORDS = {
 def test_words_are_no_frames(api: str, server: Server) -> None:
     """Each event is one line of data by the rules of server-sent events, and what was said comes back."""
     for name, words in WORDS.items():
-        whole = httpx2.post(server.url + PATHS[api], json=asking(api, words, stream=False), timeout=60).json()
-        streamed = httpx2.post(
-            server.url + PATHS[api], json=asking(api, words, stream=True), timeout=60
-        ).content.decode()
-        assert said_by(api, whole) == (words, words, words), name
-        assert said_in(api, [*events(streamed)]) == (words, words, words), name
-
-
-def events(text: str) -> Iterator[dict[str, Any]]:
-    for frame in text.split("\n\n"):
-        lines = frame.split("\n") if frame else []
-        assert "\r" not in frame
-        assert all(line.startswith(("event: ", "data: ")) for line in lines), frame
-        assert len([line for line in lines if line.startswith("data: ")]) == (1 if lines else 0), frame
-        data = "".join(line[6:] for line in lines if line.startswith("data: "))
-        if data and data != "[DONE]":
-            yield json.loads(data)
-
-
-Said = tuple[str, str, str]
-"""The reasoning, the content, and the text in the call's arguments."""
-
-
-def said_by(api: str, answer: dict[str, Any]) -> Said:
-    if api == "chat":
-        message = answer["choices"][0]["message"]
-        arguments = message["tool_calls"][0]["function"]["arguments"]
-        return message["reasoning"], message["content"], json.loads(arguments)["text"]
-    if api == "messages":
-        thought, text, call = answer["content"]
-        return thought["thinking"], text["text"], call["input"]["text"]
-    thought, text, call = answer["output"]
-    return (
-        "".join(part["text"] for part in thought["content"]),
-        text["content"][0]["text"],
-        json.loads(call["arguments"])["text"],
-    )
-
-
-def said_in(api: str, found: list[dict[str, Any]]) -> Said:
-    if api == "responses":
-        return said_by(api, found[-1]["response"])
-    parts = {"reasoning": "", "content": "", "arguments": ""}
-    for event in found:
-        if api == "messages":
-            delta = event.get("delta", {})
-            parts["reasoning"] += delta.get("thinking", "")
-            parts["content"] += delta.get("text", "")
-            parts["arguments"] += delta.get("partial_json", "")
-            continue
-        for choice in event["choices"]:
-            delta = choice["delta"]
-            parts["reasoning"] += delta.get("reasoning") or ""
-            parts["content"] += delta.get("content") or ""
-            for call in delta.get("tool_calls", ()):
-                parts["arguments"] += call["function"]["arguments"]
-    return parts["reasoning"], parts["content"], json.loads(parts["arguments"])["text"]
+        for stream in (False, True):
+            answer = post(server.url, api, **asking(api, words, stream=stream))
+            assert told(api, answer).parts == repeated(words), (name, stream)
 
 
 # bombs
@@ -276,10 +223,9 @@ def test_no_schema_is_a_failure(bomb: str, upstream: Any, serve: Any, capsys: An
         form = {"type": "grammar", "syntax": "lark", "definition": LARK[bomb]}
         asked = [("responses", {"tools": [{"type": "custom", "name": "f", "format": form}]})]
     for api, more in asked:
-        body = {**asking(api, "Hi", stream=False), **more}
-        answer = httpx2.post(server.url + PATHS[api], json=body, timeout=60)
+        answer = post(server.url, api, **{**asking(api, "Hi", stream=False), **more})
         assert answer.status_code in (200, 400, 413), f"{api}: {answer.status_code} {answer.text[:300]}"
-        assert "error" in answer.json() or answer.status_code == 200
+        assert (told(api, answer).error is None) == (answer.status_code == 200)
     metrics = f"{server.url}/metrics"
     soon(lambda: "\nchatparsers_active_requests 0.0\n" in httpx2.get(metrics, timeout=20).text)
     assert "Traceback" not in capsys.readouterr().err
