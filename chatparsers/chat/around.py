@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from ..core.format import Format, Turn
 from ..errors import ChatParsersError
-from ..kept import cached_method
-from ..templates.probe.edges import opening
+from ..kept import cached, cached_method
+from ..templates.probe.edges import end_marker, opening
 from ..templates.probe.stand_ins import FOUND, IDS, answer, answered, question, results
 from ..templates.probe.turns import FOLLOW_UP
 from ..templates.renderer import Renderer
@@ -55,7 +55,8 @@ Messages = Sequence[Mapping[str, Any]]
 
 class Around:
     """What the template writes around the answers of a conversation that needs these polyfills. ``format``: what reads
-    these answers; ``tools``: whether there are some; ``variables``: the template's."""
+    these answers; ``tools``: whether there are some; ``variables``: the template's; ``given``: whether a caller gave
+    some of them, on which the stop may depend."""
 
     def __init__(
         self,
@@ -64,14 +65,24 @@ class Around:
         polyfills: Sequence[str],
         tools: bool,
         variables: Mapping[str, Any],
+        given: bool = False,
     ) -> None:
         self._renderer = renderer
         self._format = format
         self._polyfills = polyfills
         self._tools = tools
         self._variables = {name: value for name, value in variables.items() if name != "strftime_now"}
-        self.stops = format.stops
-        """The stops of the format."""
+        self._given = given
+
+    @cached
+    def stops(self) -> tuple[str, ...]:
+        """The stops of the format, and the one that the template writes with the variables that a caller gave."""
+        stops = self._format.stops
+        if not self._given:
+            return stops
+        alone, followed = (shown(False) or "" for shown in (self.alone, self.followed))
+        written = end_marker(self._format, alone, followed)
+        return stops if any(stop in alone + followed for stop in stops) else (*written, *stops)
 
     @cached_method
     def asked(self, role: str) -> Lead | None:

@@ -26,6 +26,7 @@ from .places import Place, Places, missing, places_in
 from .quoted import quoted_in
 from .request import Request
 from .sample import Kind, Run, Sample
+from .shapes import shape_of
 
 TrainOn: TypeAlias = Literal["all", "last"] | Callable[[Mapping[str, Any], int], bool]
 """Which answers a loss counts: all, the last, or those for which a function of the message and its index is true."""
@@ -135,7 +136,7 @@ def _counted(rendered: _Rendered, how: How, only: range) -> tuple[list[tuple[int
             continue
         places = rendered.places.get(index)
         if not places:
-            left_out[index] = "moved"
+            left_out[index] = "moved" if any(shape_of(message)) else "empty"
             continue
         lost = missing(message, index, rendered.trace, places)
         if lost and not how.rewritten:

@@ -178,7 +178,8 @@ class Request:
 
         def found() -> Around:
             format = self._format(polyfills)
-            return Around(self._renderer, format, polyfills, bool(self.tools), self._variables)
+            given = bool(self.options.get("template_kwargs"))
+            return Around(self._renderer, format, polyfills, bool(self.tools), self._variables, given)
 
         return self.fact(("around", polyfills), found)
 

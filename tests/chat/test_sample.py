@@ -158,6 +158,13 @@ COUNTED: dict[str, tuple[str, list[Any], bool | None, str, dict[int, str]]] = {
         )
         for what, content in {"a result": "4", "an empty result": ""}.items()
     },
+    "an answer without words": (
+        "qwen3",
+        [QUESTION, said(""), QUESTION, said("No.")],
+        False,
+        "No.<|im_end|>",
+        {1: "empty"},
+    ),
     "an answer that is written as two turns": (
         "mistral-nemo",
         [QUESTION, BESIDE, RESULT, said("Cold.")],
@@ -199,11 +206,13 @@ def test_what_is_found_for_one_variable_is_not_taken_for_another() -> None:
         "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
     chat = chatparsers.load(source)
-    for number in (Decimal(1), Decimal(2)):
+    for number, stop in ((Decimal(1), "<|a|>"), (Decimal(2), "<|b|>"), (1, "<|a|>")):
         fresh, messages = chatparsers.load(source), [QUESTION, said("No.")]
         found = chat.encode(messages, template_kwargs={"n": number})
         assert found.text == fresh.encode(messages, template_kwargs={"n": number}).text
-    assert found.text.endswith("No.<|b|>")
+        assert found.text.endswith(f"No.{stop}") and found.counted == len(f"No.{stop}")
+        followed = chat.encode([*messages, QUESTION], template_kwargs={"n": number})
+        assert followed.text.startswith(found.text) and followed.counted == found.counted
 
 
 def test_which_answers_count() -> None:
