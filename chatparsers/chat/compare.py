@@ -18,7 +18,7 @@ from .parts import Completion
 from .places import turn_end
 from .request import Request
 from .same import calls_key, text_of
-from .segment import Segment, Step, thoughts_in
+from .segment import Segment, thoughts_in
 from .shapes import read_answer, shape_of
 
 
@@ -78,12 +78,8 @@ def compare(
     """The verdict on a step from ``segment``, which ends in an answer, to the rendering ``whole`` of ``messages``."""
     text = whole.turn.prompt
     lacking: list[tuple[int, str]] = []
-    lead, at = segment.lead, 0
-    following = 0  # the first message of the text before an answer
-    for turn in segment.turns:
-        if isinstance(turn, Step):
-            lead = turn.lead
-            continue
+    at = following = 0  # the first message of the text before an answer
+    for lead, turn in segment.answers():
         begun = _answer_begins(lead, text, at)
         if begun is None and lead is segment.lead:
             return _opening(segment, whole, delta)

@@ -6,7 +6,7 @@ raises leaves nothing half done. Messages that come after others start again at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -147,26 +147,45 @@ class Line(NamedTuple):
         system = any(message.get("role") in ("system", "developer") for message in self.messages[:1])
         delta = stand_in(self.request, self.messages[-1], new, system=system)
         proved, key = self.request.found, ("step", self.kind, kind, bool(generates))
-        status = proved.get(key)
+        status, lost = proved.get(key, ("tail", frozenset()))
         if delta is not None and not changed:
             if status == "kept":
-                return Verdict(None, delta)
-            if status not in (None, "tail") and self.policy.exact:
+                return Verdict(None, delta, lacking=[*self._lacking(lost)])
+            if status != "tail" and self.policy.exact:
                 return self._known(str(status), delta)
         messages = [*self.messages, *new]
         whole = self.request.traced(messages)
         verdict = compare(self.request, self.segments[-1], whole, delta, messages)
+        told = self._told("prompt")
+        verdict = verdict._replace(lacking=[one for one in verdict.lacking if one[0] not in told])
         if changed:
             return verdict._replace(reason="variables")
-        proved[key] = verdict.status
+        lost = frozenset((text, self._calls(index)) for index, text in verdict.lacking)
+        proved[key] = verdict.status, lost
         return verdict
+
+    def _lacking(self, lost: frozenset[tuple[str, bool]]) -> Iterator[tuple[int, str]]:
+        """What the history lacks of prompts, if it was not told. ``lost``: what an earlier step of this kind lacked, of
+        answers with calls or without."""
+        told = self._told("prompt") if lost else frozenset()
+        for lead, said in self.segments[-1].answers() if lost else ():
+            for text, calls in lost:
+                if said.index not in told and lead.generated.endswith(text) and calls is self._calls(said.index):
+                    yield said.index, text
+
+    def _told(self, what: str) -> frozenset[int]:
+        """The messages of which a difference was told."""
+        return frozenset(one.message for one in self.differs if one.what == what)
+
+    def _calls(self, index: int) -> bool:
+        return bool(self.messages[index].get("tool_calls"))
 
     def _known(self, reason: str, delta: Delta) -> Verdict:
         """The verdict that an earlier rollout found for a step of this kind, with the answers that it concerns here."""
-        named = {difference.message for difference in self.differs if difference.what == reason}
+        told = self._told(reason)
         for said in self.segments[-1].said():
             thought = said.spoken.message.reasoning
-            if reason == "thought" and thought and said.index not in named:
+            if reason == "thought" and thought and said.index not in told:
                 return Verdict(reason, delta, True, said.index, thought, "")
         return Verdict(None if reason == "thought" else reason, delta)
 

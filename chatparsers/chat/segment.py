@@ -106,6 +106,15 @@ class Segment:
         """The answers."""
         return (part for part in self.parts() if isinstance(part, Completion))
 
+    def answers(self) -> Iterator[tuple[Lead, Completion]]:
+        """The answers that came after the rendering, each with the text before it."""
+        lead = self.lead
+        for turn in self.turns:
+            if isinstance(turn, Step):
+                lead = turn.lead
+            else:
+                yield lead, turn
+
     @property
     def last(self) -> Completion:
         """The answer that it ends with. Raises ValueError if it ends otherwise."""

@@ -154,6 +154,19 @@ def test_what_was_sampled_stays_and_counts(case: str) -> None:
     assert "Yes!" not in made.text
 
 
+def test_what_a_history_lacks_of_prompts_is_told_once() -> None:
+    """And by each rollout, whatever others of the chat rendered before."""
+    for _ in range(2):
+        made = rollout("qwen3", thinking=False)
+        for number in range(3):
+            say(made, "qwen3", "No." + STOP)
+            made.append(ASK)
+            assert [one.message for one in made.differs if one.what == "prompt"] == [
+                *range(1, 2 * number + 2, 2)
+            ]
+            assert made.differs[-1].held == "<think>\n\n</think>\n\n" and not made.breaks
+
+
 def test_ids_that_are_not_canonical_stay() -> None:
     special = ("<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<think>", "</think>")
     from tokenizers import Tokenizer, models
