@@ -22,6 +22,7 @@ from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common
 from ..values.cut import cut_json
 from ..values.json import JsonScanner
+from .places import in_one_text
 from .shapes import text_after
 
 _PLACE = "\ue000"  # from the private use area
@@ -120,13 +121,6 @@ class _Begun:
         after it."""
         name = self.call.get("function", self.call).get("name")
         calls = [*self.calls, {**self.call, "function": {"name": name, "arguments": arguments}}, *more]
-        content = self.final.get("content")
-        if isinstance(content, list):
-            content = "".join(part.get("text", "") for part in content)
-        message = {
-            "role": "assistant",
-            "content": content,
-            "reasoning_content": reasoning_of(self.final),
-            "tool_calls": calls,
-        }
+        thought = reasoning_of(self.final)
+        message = {**in_one_text(self.final), "reasoning_content": thought, "tool_calls": calls}
         return text_after(self.fmt, self.opened, message, self.tools, read_back=False)

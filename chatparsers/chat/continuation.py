@@ -14,10 +14,9 @@ from typing import Any
 from ..core.format import Format
 from ..errors import ChatParsersError, TemplateError
 from ..templates import Template
-from ..templates.jinja.traced import interleaved
 from ..templates.messages import REASONING, reasoning_of
 from ..templates.renderer import Rewritten
-from .places import words_of
+from .places import in_one_text
 from .shapes import region_after, text_after
 
 _HALF = "\ufffd"
@@ -29,10 +28,10 @@ def continued(
 ) -> tuple[str, str]:
     """The prompt, and the part of it that belongs to the answer. ``asked``: the same for a new answer, without the last
     message. Raises `TemplateError` if the template drops the beginning and the format cannot write it."""
-    final = given.messages[-1]
+    final = in_one_text(given.messages[-1])
     wanted = "content" if final.get("content") or not reasoning_of(final) else "reasoning"
     header = asked[0].removesuffix(asked[1])
-    content = interleaved("\n", words_of(final))  # as templates get parts
+    content = final.get("content") or ""
     begun: str | None = None
     refused: TemplateError | None = None
     try:

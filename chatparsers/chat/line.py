@@ -170,7 +170,11 @@ class Line(NamedTuple):
         told = self._told("prompt") if lost else frozenset()
         for lead, said in self.segments[-1].answers() if lost else ():
             for text, calls in lost:
-                if said.index not in told and lead.generated.endswith(text) and calls is self._calls(said.index):
+                if (
+                    said.index not in told
+                    and lead.generated.endswith(text)
+                    and calls is self._calls(said.index)
+                ):
                     yield said.index, text
 
     def _told(self, what: str) -> frozenset[int]:

@@ -15,7 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..templates.jinja.traced import interleaved
 from ..templates.messages import reasoning_of
+from ..templates.probe.parts import part_kind
 from ..templates.probe.turns import MARKER, aligned, common, outside_marker
 from ..templates.trace import Trace, covered
 from .around import Around, Lead, Rendered, turns_of
@@ -47,6 +49,14 @@ def words_of(message: Mapping[str, Any]) -> list[str]:
         return []
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
     return [text for text in texts if isinstance(text, str) and text]
+
+
+def in_one_text(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message; if its content are texts in parts, they are joined as templates get them."""
+    content = message.get("content")
+    if not isinstance(content, (list, tuple)) or any(part_kind(part) is not None for part in content):
+        return message
+    return {**message, "content": interleaved("\n", words_of(message))}
 
 
 def find_places(trace: Trace, messages: Sequence[Mapping[str, Any]], around: Around) -> Places:

@@ -21,7 +21,6 @@ from ..core.shown import Shown
 from ..errors import RequestError, lacks_tokenizers, warn_user
 from ..public import public
 from ..templates.messages import own
-from ..tokens.pieces import encode_after
 from .compare import Break, Difference
 from .ends import joined_message
 from .line import Line, Policy
@@ -175,7 +174,7 @@ class Rollout(Shown):
         if message.get("role", "assistant") != "assistant":
             raise RequestError(f"said: expected an assistant's message, found the role {message['role']!r}")
         turn = self._numbered()
-        ids = encode_after(turn.tokenizer, written(self._line.request, turn, message))[0]
+        ids = written(self._line.request, turn, message)
         marks = [counted] * len(ids)
         for region in () if reasoning else turn.parse(ids).regions:
             if region.kind == "reasoning":

@@ -1,4 +1,4 @@
-"""The text of an answer as the model would write it after its prompt, with the stop that its turn ends with."""
+"""The ids of an answer as the model would write it after its prompt, with the stop that its turn ends with."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..core.format import Turn
+from ..core.message import Message
 from ..errors import ChatParsersError, RequestError
 from ..templates.probe.stand_ins import answer, question
+from ..tokens.pieces import as_text, encode_after
+from .places import in_one_text
+from .quoted import quoted_in_answer
 from .request import Request
 from .same import same_message
 from .shapes import text_after, written_around
 
 
-def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
-    """What the model writes after the prompt of ``turn`` to say ``message``, its stop included. Raises `RequestError`
-    if the format writes no text that is read as this message."""
+def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> list[int]:
+    """What the model writes after the prompt of ``turn`` to say ``message``, its stop included. Markers that its words
+    spell are text. Raises `RequestError` if the format writes no text that is read as this message."""
+    message = in_one_text(message)
     calls = bool(message.get("tool_calls"))
     short = [question(), answer("", calls=1) if calls else answer()]
     before, stop = request.around(request.polyfills(short)).ending(calls)
@@ -25,12 +30,22 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> str:
             text = text.removesuffix(closer)  # gpt-oss ends a turn with another marker than a channel
         whole = text if stop and text.endswith(stop) else text + stop
         read = turn.parse(whole)
-        if read.complete and same_message(read.to_openai(), message):
-            return whole
+        if not _says(read, message):
+            continue
+        ids, spans = encode_after(turn.tokenizer, whole)
+        quoted = quoted_in_answer(request, read)
+        if quoted:
+            ids, spans = as_text(turn.tokenizer, whole, ids, spans, quoted)
+        if not quoted or _says(turn.parse(ids), message):
+            return ids
     raise RequestError(
         f"said: the format {turn.format.name!r} has no text that is read as this answer after its prompt: give the ids "
         "to `sampled`"
     )
+
+
+def _says(read: Message, message: Mapping[str, Any]) -> bool:
+    return read.complete and same_message(read.to_openai(), message)
 
 
 def _ways(request: Request, turn: Turn, message: Mapping[str, Any]) -> Iterator[str]:

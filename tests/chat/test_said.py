@@ -122,6 +122,43 @@ def test_what_cannot_be_said_is_context(chat: Any) -> None:
 CALL = '<tool_call>\n{"name":"get_weather", "arguments":{"city":"Oslo"}}\n</tool_call><|im_end|>'
 
 
+def test_texts_in_parts_are_said_as_templates_join_them(chat: Any) -> None:
+    parts = [{"type": "text", "text": "Yes,"}, {"type": "text", "text": "cold."}]
+    (sample,) = chat.encode([ASK, {"role": "assistant", "content": parts}], as_sampled=True)
+    assert counted_texts(chat, sample) == {1: "Yes,\ncold.<|im_end|>"} and not sample.left_out
+    assert counted_texts(chat, sample) == counted_texts(
+        chat, chat.encode([ASK, {"role": "assistant", "content": parts}])
+    )
+    with pytest.raises(chatparsers.RequestError, match="no text that is read as this answer"):
+        chat.rollout([ASK]).said({"role": "assistant", "content": [*parts, {"type": "image"}]})
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["<|im_end|>", "a</tool_call>", {"in": ["\n<|endoftext|>", "<|im_start|>"]}, '</tool_call>"<think>'],
+)
+def test_markers_in_the_words_of_a_said_call_are_text(chat: Any, value: Any) -> None:
+    """A stop in an argument ended the answer, and its other calls were lost."""
+    calls = [
+        {
+            "id": f"call0000{place}",
+            "type": "function",
+            "function": {"name": "get_weather", "arguments": given},
+        }
+        for place, given in enumerate(({"city": value}, {"city": "Rome"}))
+    ]
+    answer = {"role": "assistant", "content": "See <|im_start|>:", "tool_calls": calls}
+    made = chat.rollout([ASK], tools=TOOLS)
+    message = made.said(answer)
+    assert [call.parsed_arguments for call in message.tool_calls] == [{"city": value}, {"city": "Rome"}]
+    assert message.content == "See <|im_start|>:" and not made.differs
+    whole = chat.encode([ASK, answer], tools=TOOLS)
+    counted = [id for id, counts in zip(whole.ids, whole.loss_mask, strict=True) if counts]
+    special = {chat.tokenizer.token_to_id(one) for one in QWEN}
+    sampled = made.ids[-len(made.begun()[0].ids) :]
+    assert [id for id in sampled if id in special] == [id for id in counted if id in special]
+
+
 def test_rebased_keeps_the_ids_of_answers_that_stand(chat: Any) -> None:
     """Odd ids of an answer stay where its text stands; they count in the row in which they were sampled."""
     rollout = chat.rollout([ASK])

@@ -17,8 +17,8 @@ from ..serving import ApiError
 from ..serving.fields import whole_request
 from ..serving.items import kept_items, listed
 from ..serving.read_responses import metadata_of
-from .store import StoredResponse, StoreFull
-from .storing import Following, Storing
+from .keeping import Following, Keeping
+from .store import Kept, StoreFull
 
 _ITEMS = 20
 """How many items one request may give to a conversation."""
@@ -43,11 +43,11 @@ class Asking:
         return whole_request(self._body)
 
 
-class StoredPaths:
+class KeptPaths:
     """Answers requests for what is kept. ``most``: bytes of a conversation's items."""
 
-    def __init__(self, storing: Storing, most: int, keep_alive: float) -> None:
-        self._store = storing.store
+    def __init__(self, keeping: Keeping, most: int, keep_alive: float) -> None:
+        self._store = keeping.store
         self._most = most
         self._keep_alive = keep_alive
 
@@ -71,7 +71,7 @@ class StoredPaths:
 
     # responses
 
-    def _kept(self, asking: Asking) -> StoredResponse:
+    def _kept(self, asking: Asking) -> Kept:
         kept = self._store.response(asking.owner, asking.ids["id"])
         if kept is None:
             raise _missing("response", asking.ids["id"])
