@@ -7,11 +7,12 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from making import tool
 
-from chatparsers import detect, get_format, load
+from chatparsers import get_format, load
 from chatparsers.cli.module_source import module_source
 from chatparsers.detection.analysis import analyse
 from chatparsers.detection.shown import CALL, HISTORY
@@ -100,25 +101,6 @@ THOUGHTS = {
 }
 
 
-@pytest.mark.parametrize("why", THOUGHTS)
-def test_a_thought_that_is_not_read_is_a_limit_and_the_calls_are_read(why: str) -> None:
-    source = SEVERAL.replace("$VALUE$", "{{ v }}").replace("{{ m.content }}", THOUGHTS[why])
-    found = detect(source.replace("m.thought", "m.reasoning_content"))
-    assert ("reasoning", why) in [(limit.part, limit.why) for limit in found.limits] and found.score < 1
-    assert found.format is not None and found.name == "auto:tagged-args"
-    turn = found.format.bind(tools=[{"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}])
-    assert turn.parse("Hi.<do f><a=b;></do><|end|>").tool_calls[0].arguments == '{"a": "b"}'
-
-
-def test_values_between_marks_are_read_beside_plain_ones() -> None:
-    found = analyse(Template(SEVERAL.replace("$VALUE$", MARKED)))
-    assert found.format is not None and found.analysis is not None and not found.analysis.limits, found.levels
-    turn = found.format.bind(tools=[{"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}])
-    for wire, value in (("<a=plain;>", "plain"), ("<a=<![CDATA[1 < 2;> ]]>;>", "1 < 2;> ")):
-        message = turn.parse(f"<do f>{wire}</do><|end|>")
-        assert [call.arguments for call in message.tool_calls] == [f'{{"a": "{value}"}}'] and message.complete
-
-
 def test_what_is_not_proved_is_named_and_warned_of_where_tools_need_it() -> None:
     """Lists are written so that nothing tells them from texts: all else is read."""
     chat = load(SEVERAL.replace("$VALUE$", LISTS), format="auto")
@@ -145,58 +127,6 @@ def test_what_is_not_proved_is_named_and_warned_of_where_tools_need_it() -> None
     assert Path(told[0].filename) == Path(__file__) and len(told) == 1
 
 
-QUOTED = (
-    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% macro spelt(v) %}{% if v is string %}"
-    '{{ "\'" + v + "\'" }}'
-    "{% elif v is mapping %}{{ v | tojson }}{% else %}{{ v }}{% endif %}{% endmacro %}"
-    "{% for m in messages %}<|{{ m.role }}|>{% if m.tool_calls %}{% set ns = namespace(all=[]) %}"
-    "{% for c in m.tool_calls %}{% set it = namespace(all=[]) %}{% for k, v in c.function.arguments.items() %}"
-    "{% set it.all = it.all + [k + '=' + spelt(v)] %}{% endfor %}"
-    "{% set ns.all = ns.all + [c.function.name + '(' + it.all | join(', ') + ')'] %}{% endfor %}"
-    "<|calls|>[{{ ns.all | join(', ') }}]<|/calls|>{% endif %}{{ m.content }}<|end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
-
-
-def test_python_calls_with_strings_that_the_template_does_not_escape() -> None:
-    """A text with a quote in it is broken Python there, which a diagnostic says. Plain texts are read."""
-    found = analyse(Template(QUOTED))
-    assert found.format is not None and found.analysis is not None and found.analysis.variant == "python-call"
-    assert {limit.part for limit in found.analysis.limits} == {"grammar", "special characters"}
-    turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
-    message = turn.parse("<|calls|>[f(a='x', b=True), f(a=[1, None])]<|/calls|><|end|>")
-    assert [call.arguments for call in message.tool_calls] == ['{"a": "x", "b": true}', '{"a": [1, null]}']
-    assert turn.parse("<|calls|>[f(a='it's')]<|/calls|><|end|>").diagnostics
-
-
-SECTIONS = (
-    "{% if tools %}<|caps|>{{ tools | tojson }}\n{% endif %}{% for m in messages %}{% if m.role == 'assistant' %}"
-    "{% if m.reasoning_content %}<|think|>\n{{ m.reasoning_content }}\n{% endif %}"
-    "{% if m.content %}<|out|>\n{{ m.content }}\n{% endif %}"
-    "{% for c in m.tool_calls or [] %}<|act|>\n"
-    '{"name":{{ c.function.name | tojson }},"arguments":{{ c.function.arguments | tojson }}}\n{% endfor %}'
-    "{% else %}<|{{ m.role }}|>\n{{ m.content }}\n{% endif %}<|eot|>\n{% endfor %}"
-)
-
-
-def test_sections_that_nothing_closes() -> None:
-    """The opener of the answer ends the thought; it stands there without a thought too, and calls end thoughts."""
-    found = analyse(Template(SECTIONS))
-    assert found.format is not None and found.analysis is not None and found.analysis.tools
-    turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
-    assert turn.parse("<|out|>\nHi.\n<|eot|>").content == "Hi."
-    message = turn.parse('<|think|>\nHm.\n<|act|>\n{"name":"f","arguments":{"a": 1}}\n<|eot|>')
-    assert message.reasoning.strip() == "Hm." and message.tool_calls[0].parsed_arguments == {"a": 1}
-
-
-def test_a_marker_that_ends_messages_and_opens_calls_is_no_stop() -> None:
-    chat = load((OWN / "gigachat-3.jinja").read_text(encoding="utf-8"), format="auto")
-    turn = chat.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
-    call = 'function call<|role_sep|>\n{"name": "f", "arguments": {"a": 1}}'
-    message = turn.parse(f"I look.<|message_sep|>\n\n{call}<|message_sep|>\n\n")
-    assert (message.content, [call.arguments for call in message.tool_calls]) == ("I look.", ['{"a": 1}'])
-
-
 BLANK = (
     "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}{{ m.role }}: "
     "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think> {% endif %}{{ m.content }}"
@@ -204,20 +134,6 @@ BLANK = (
     "{% if add_generation_prompt %}assistant:{% endif %}"
 )
 OBJECT = """{{ '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' }}"""
-
-
-@pytest.mark.parametrize("call", [f"<call>{OBJECT}</call>", OBJECT])
-def test_the_prompt_may_end_before_a_blank_that_answers_have(call: str) -> None:
-    found = analyse(Template(BLANK.replace("$CALL$", call)))
-    assert found.format is not None and found.analysis is not None and not found.analysis.limits, found.levels
-    assert found.format.features.tools and found.format.features.reasoning
-    written = call.replace(OBJECT, '{"name": "f", "arguments": {"a": 1}}')
-    turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
-    for text in (f" {written}</s>", f"{written}</s>", f" <think>Hm.</think> {written}</s>"):
-        message = turn.parse(text)
-        assert [call.arguments for call in message.tool_calls] == ['{"a": 1}'] and message.complete, text
-        assert not message.content and message.reasoning == ("Hm." if "Hm." in text else "")
-    assert turn.parse(" Hi.</s>").content == "Hi."
 
 
 @pytest.mark.parametrize("opened", [False, True])
@@ -258,57 +174,188 @@ def test_calls_that_are_shown_only_behind_reasoning(call: str, opened: bool) -> 
     assert str(ARGUMENTS["thing"]) in chat.prepare(past, tools=TOOLS).prompt
 
 
-def test_a_thought_that_only_its_closer_marks() -> None:
-    """The prompt opens none, and the closer alone stands before each answer without a thought."""
-    source = (
-        "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}<|{{ m.role }}|>"
-        "{% if m.role == 'assistant' %}{{ m.reasoning_content or '' }}</think>{% endif %}{{ m.content }}"
-        "{% for c in m.tool_calls or [] %}<do>$CALL$</do>{% endfor %}<|end|>{% endfor %}"
-        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-    )
-    found = analyse(Template(source.replace("$CALL$", OBJECT)))
-    assert found.format is not None and found.analysis is not None, found.levels
-    assert (found.analysis.confidence, found.analysis.limits) == (1.0, ())
-    turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
-    call = '<do>{"name": "f", "arguments": {"a": 1}}</do>'
-    for opener, thought, answer in (
-        ("", "Hm.", "I look."),
-        ("", "", "I look."),
-        ("", "Hm.", ""),
-        ("<think>", "Hm.", ""),
-    ):
-        text = f"{opener}{thought}</think>{answer}{call}<|end|>"
-        message = check_stream(turn, text, list(text))
-        assert (message.reasoning, message.content, message.complete) == (thought, answer, True), text
-        assert [call.arguments for call in message.tool_calls] == ['{"a": 1}'] and not message.diagnostics
-    assert "always=True" in module_source(found, "closed", ["<|end|>"])
-
-
-SHAPES = {
+QUOTED = (
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% macro spelt(v) %}{% if v is string %}"
+    '{{ "\'" + v + "\'" }}'
+    "{% elif v is mapping %}{{ v | tojson }}{% else %}{{ v }}{% endif %}{% endmacro %}"
+    "{% for m in messages %}<|{{ m.role }}|>{% if m.tool_calls %}{% set ns = namespace(all=[]) %}"
+    "{% for c in m.tool_calls %}{% set it = namespace(all=[]) %}{% for k, v in c.function.arguments.items() %}"
+    "{% set it.all = it.all + [k + '=' + spelt(v)] %}{% endfor %}"
+    "{% set ns.all = ns.all + [c.function.name + '(' + it.all | join(', ') + ')'] %}{% endfor %}"
+    "<|calls|>[{{ ns.all | join(', ') }}]<|/calls|>{% endif %}{{ m.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+SECTIONS = (
+    "{% if tools %}<|caps|>{{ tools | tojson }}\n{% endif %}{% for m in messages %}{% if m.role == 'assistant' %}"
+    "{% if m.reasoning_content %}<|think|>\n{{ m.reasoning_content }}\n{% endif %}"
+    "{% if m.content %}<|out|>\n{{ m.content }}\n{% endif %}"
+    "{% for c in m.tool_calls or [] %}<|act|>\n"
+    '{"name":{{ c.function.name | tojson }},"arguments":{{ c.function.arguments | tojson }}}\n{% endfor %}'
+    "{% else %}<|{{ m.role }}|>\n{{ m.content }}\n{% endif %}<|eot|>\n{% endfor %}"
+)
+CLOSED = (
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}<|{{ m.role }}|>"
+    "{% if m.role == 'assistant' %}{{ m.reasoning_content or '' }}</think>{% endif %}{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<do>" + OBJECT + "</do>{% endfor %}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+NAMES = {
     "brackets of its own": "⟦do {0}⟧{1}⟦/do⟧",
     "quotes for brackets": "«{0}»{1}«end»",
     "the name in the closer": "[{0}]{1}[/{0}]",
     "the name as a value in both tags": "<fn={0}>{1}</fn={0}>",
-    "the name in both tags, arguments in tags": "<tool:{0}><arg:a>1</arg:a></tool:{0}>",
+    "the name in both tags, arguments in tags": "<tool:{0}><arg:a>{1}</arg:a></tool:{0}>",
 }
 
 
-@pytest.mark.parametrize("call", SHAPES.values(), ids=SHAPES)
-def test_a_name_ends_at_the_sign_after_it_and_may_be_in_the_closer(call: str) -> None:
+def named(shape: str) -> str:
+    """A template that writes calls in that shape, with the name and the arguments."""
     arguments = "{{ c.function.arguments | tojson }}"
-    if "arg:" in call:
+    if "arg:" in shape:
         each = "<arg:{{ k }}>{{ v if v is string else v | tojson }}</arg:{{ k }}>"
+        shape = shape.replace("<arg:a>{1}</arg:a>", "{1}")
         arguments = "{% for k, v in c.function.arguments.items() %}" + each + "{% endfor %}"
-    shape = call.replace("<arg:a>1</arg:a>", "{1}")
-    source = BLANK.replace("$CALL$", shape.replace("{0}", "{{ c.function.name }}").replace("{1}", arguments))
-    found = analyse(Template(source))
-    assert found.format is not None and found.analysis is not None and not found.analysis.limits, found.levels
-    text = call.replace("{0}", "get_weather").replace("{1}", '{"a": 1}')
-    tools = [{"name": "get_weather", "parameters": {"properties": {"a": {"type": "integer"}}}}]
-    message = found.format.bind(tools=tools).parse(f" I look.{text}{text.replace('1', '2')}</s>")
-    assert [(call.name, call.arguments) for call in message.tool_calls] == [
-        ("get_weather", '{"a": 1}'),
-        ("get_weather", '{"a": 2}'),
-    ]
-    assert message.content == "I look." and message.complete and not message.diagnostics
-    module_source(found, "named", ["</s>"])
+    return BLANK.replace("$CALL$", shape.replace("{0}", "{{ c.function.name }}").replace("{1}", arguments))
+
+
+class Known(NamedTuple):
+    """A template, the texts of answers with the thought, the content and the arguments that are read, the type of the
+    argument ``a``, what is not proved (and why, where it is told), the variant of the calls, and how much is proved."""
+
+    source: str
+    texts: tuple[tuple[str, str, str, list[str]], ...]
+    a: dict[str, Any] = {}  # noqa: RUF012  # nothing changes it
+    limits: dict[str, str] = {}  # noqa: RUF012
+    variant: str = ""
+    confidence: float | None = None
+    module: str = ""
+    """What the module that is written for it has."""
+
+
+A, TEXT = '{"name": "f", "arguments": {"a": 1}}', {"type": "string"}
+KNOWN: dict[str, Known] = {
+    **{
+        f"of a thought, {why}: the calls are read": Known(
+            SEVERAL.replace("$VALUE$", "{{ v }}")
+            .replace("{{ m.content }}", shown)
+            .replace("m.thought", "m.reasoning_content"),
+            (("Hi.<do f><a=b;></do><|end|>", "", "Hi.", ['{"a": "b"}']),),
+            TEXT,
+            {"reasoning": why},
+            "tagged-args",
+            0.73,
+        )
+        for why, shown in THOUGHTS.items()
+    },
+    "values between marks beside plain ones": Known(
+        SEVERAL.replace("$VALUE$", MARKED),
+        (
+            ("<do f><a=plain;></do><|end|>", "", "", ['{"a": "plain"}']),
+            ("<do f><a=<![CDATA[1 < 2;> ]]>;></do><|end|>", "", "", ['{"a": "1 < 2;> "}']),
+        ),
+        TEXT,
+    ),
+    "strings of Python that the template does not escape": Known(
+        QUOTED,
+        (
+            (
+                "<|calls|>[f(a='x', b=True), f(a=[1, None])]<|/calls|><|end|>",
+                "",
+                "",
+                ['{"a": "x", "b": true}', '{"a": [1, null]}'],
+            ),
+        ),
+        limits={"grammar": "", "special characters": ""},
+        variant="python-call",
+    ),
+    # The opener of the answer ends the thought; it stands there without a thought too, and calls end thoughts.
+    "sections that nothing closes": Known(
+        SECTIONS,
+        (
+            ("<|out|>\nHi.\n<|eot|>", "", "Hi.", []),
+            ('<|think|>\nHm.\n<|act|>\n{"name":"f","arguments":{"a": 1}}\n<|eot|>', "Hm.", "", ['{"a": 1}']),
+        ),
+    ),
+    "a marker that ends messages and opens calls": Known(
+        (OWN / "gigachat-3.jinja").read_text(encoding="utf-8"),
+        (
+            (
+                f"I look.<|message_sep|>\n\nfunction call<|role_sep|>\n{A}<|message_sep|>\n\n",
+                "",
+                "I look.",
+                ['{"a": 1}'],
+            ),
+        ),
+    ),
+    **{
+        f"a prompt that ends before a blank that answers have, {how}": Known(
+            BLANK.replace("$CALL$", call),
+            (
+                (f" {call.replace(OBJECT, A)}</s>", "", "", ['{"a": 1}']),
+                (f"{call.replace(OBJECT, A)}</s>", "", "", ['{"a": 1}']),
+                (f" <think>Hm.</think> {call.replace(OBJECT, A)}</s>", "Hm.", "", ['{"a": 1}']),
+                (" Hi.</s>", "", "Hi.", []),
+            ),
+        )
+        for how, call in {"calls in tags": f"<call>{OBJECT}</call>", "bare calls": OBJECT}.items()
+    },
+    # The prompt opens no thought, and the closer alone stands before each answer without one.
+    "a thought that only its closer marks": Known(
+        CLOSED,
+        tuple(
+            (f"{opener}{thought}</think>{said}<do>{A}</do><|end|>", thought, said, ['{"a": 1}'])
+            for opener, thought, said in (
+                ("", "Hm.", "I look."),
+                ("", "", "I look."),
+                ("", "Hm.", ""),
+                ("<think>", "Hm.", ""),
+            )
+        ),
+        confidence=1.0,
+        module="always=True",
+    ),
+    # A name ends at the sign after it, and may be in the closer.
+    **{
+        f"a name between signs: {how}": Known(
+            named(shape),
+            (
+                (
+                    f" I look.{shape.format('f', one)}{shape.format('f', two)}</s>",
+                    "",
+                    "I look.",
+                    ['{"a": 1}', '{"a": 2}'],
+                ),
+            ),
+            {"type": "integer"},
+        )
+        for how, shape in NAMES.items()
+        for one, two in [("1", "2") if "arg:" in shape else ('{"a": 1}', '{"a": 2}')]
+    },
+}
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_an_analysed_template_reads_its_answers(case: str) -> None:
+    known = KNOWN[case]
+    found = analyse(Template(known.source))
+    assert found.format is not None and found.analysis is not None, found.levels
+    limits = {limit.part: limit.why for limit in found.analysis.limits}
+    assert limits == {part: why or limits.get(part) for part, why in known.limits.items()}
+    assert known.confidence in (None, found.analysis.confidence)
+    assert known.variant in ("", found.analysis.variant)
+    turn = found.format.bind(tools=[tool("f", {"a": known.a})])
+    for text, *meant in known.texts:
+        message = check_stream(turn, text, list(text))
+        assert [
+            message.reasoning,
+            message.content,
+            [call.arguments for call in message.tool_calls],
+        ] == meant, text
+        assert message.complete and not message.diagnostics, text
+    assert known.module in module_source(found, "known", ["<|end|>"])
+
+
+def test_a_text_with_a_quote_is_broken_where_the_template_does_not_escape_it() -> None:
+    found = analyse(Template(QUOTED)).format
+    assert found is not None
+    assert found.bind(tools=[tool("f")]).parse("<|calls|>[f(a='it's')]<|/calls|><|end|>").diagnostics

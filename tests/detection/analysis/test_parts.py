@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,31 +31,37 @@ def test_units_are_the_text(text: str) -> None:
     assert "".join(units(text)) == text
 
 
-def test_markers_are_never_cut() -> None:
-    assert shared_start("</think>\n", "</tool_call>\n") == ""
-    assert shared_end("<a_b>", "<c_b>") == ""
-    assert shared_start("</v>\n<k>", "</v>\n</f>") == "</v>\n"
-    assert shared_end(">\n<k>", "</v>\n<k>") == "\n<k>"
-    assert shared_start("<<a>>x", "<</a>>x") == ""
-    assert shared_start("a", "a", "a") == "a" and shared_start("one") == "one"
-    assert shared_end("]<m>[<a>", "]<m>[</b>]<m>[<a>", marks=("]<m>[",)) == "]<m>[<a>"
-    assert units("]<m>[</b>]", marks=("]<m>[",)) == ["]<m>[", "</b>", "]"]
-    assert (
-        is_marker("<|im_end|>")
-        and is_marker("[ARGS]")
-        and not is_marker("<parameter=")
-        and not is_marker("[]")
-    )
+MARK = "]<m>["
+END = "<|close|>message<|sep|><|over|>"
+SEP = f"<|sep|>{END}"
 
 
-def test_a_tag_of_several_markers_is_not_cut() -> None:
-    """Its last marker belongs to it, if the texts show elsewhere that it does."""
-    end = "<|close|>message<|sep|><|over|>"
-    assert shared_end(f"<|close|>response<|sep|>{end}", f"<|close|>tools<|sep|>{end}") == end
-    assert shared_end("<|a|>one<|b|><|over|>", "<|a|>two<|b|><|over|>") == "<|b|><|over|>"
-    assert shared_end(f"Text.{end}", f"<|close|>tools<|sep|>{end}") == end
-    sep = f"<|sep|>{end}"
-    assert shared_end(f"<|close|>response {sep}", f"<|close|>tools\n{sep}") == sep
+@pytest.mark.parametrize(
+    ("share", "texts", "marks", "shared"),
+    [
+        (shared_start, ("</think>\n", "</tool_call>\n"), (), ""),
+        (shared_start, ("</v>\n<k>", "</v>\n</f>"), (), "</v>\n"),
+        (shared_start, ("<<a>>x", "<</a>>x"), (), ""),
+        (shared_start, ("a", "a", "a"), (), "a"),
+        (shared_start, ("one",), (), "one"),
+        (shared_end, ("<a_b>", "<c_b>"), (), ""),
+        (shared_end, (">\n<k>", "</v>\n<k>"), (), "\n<k>"),
+        (shared_end, ("]<m>[<a>", "]<m>[</b>]<m>[<a>"), (MARK,), "]<m>[<a>"),
+        # The last of a tag's several markers belongs to it, if the texts show elsewhere that it does.
+        (shared_end, (f"<|close|>response<|sep|>{END}", f"<|close|>tools<|sep|>{END}"), (), END),
+        (shared_end, ("<|a|>one<|b|><|over|>", "<|a|>two<|b|><|over|>"), (), "<|b|><|over|>"),
+        (shared_end, (f"Text.{END}", f"<|close|>tools<|sep|>{END}"), (), END),
+        (shared_end, (f"<|close|>response {SEP}", f"<|close|>tools\n{SEP}"), (), SEP),
+    ],
+)
+def test_no_marker_is_cut(share: Callable[..., str], texts: tuple[str, ...], marks: Any, shared: str) -> None:
+    assert share(*texts, marks=marks) == shared
+
+
+def test_a_mark_is_a_unit_and_what_is_a_marker() -> None:
+    assert units("]<m>[</b>]", marks=(MARK,)) == [MARK, "</b>", "]"]
+    markers = {text: is_marker(text) for text in ("<|im_end|>", "[ARGS]", "<parameter=", "[]")}
+    assert markers == {"<|im_end|>": True, "[ARGS]": True, "<parameter=": False, "[]": False}
 
 
 TOOLS: list[dict[str, Any]] = [
@@ -97,15 +104,15 @@ TOOLS: list[dict[str, Any]] = [
         ("glm-4-5", "<tool_call>f\n</tool_call>", False),
         ("lfm2", """<|tool_call_start|>[f(a="it's", b=[1])]<|tool_call_end|>""", True),
         ("lfm2", "<|tool_call_start|>[f(a='longer')]<|tool_call_end|>", False),
+        ("content-only", "anything", True),  # nothing is constrained
     ],
 )
 def test_what_a_grammar_generates(format: str, text: str, generated: bool) -> None:
-    turn = get_format(format).bind(tools=TOOLS, tool_choice="required", thinking=False)
+    request = (
+        {"tools": TOOLS, "tool_choice": "required", "thinking": False} if format != "content-only" else {}
+    )
+    turn = get_format(format).bind(**request)
     assert accepts(turn, text) is generated
-
-
-def test_nothing_constrained_generates_all() -> None:
-    assert accepts(get_format("content-only").bind(), "anything")
 
 
 @pytest.mark.parametrize(
