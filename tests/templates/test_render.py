@@ -131,17 +131,6 @@ def test_reasoning_under_any_key(own_folder: Path, name: str, key: str) -> None:
     assert text.count("because") == 1
 
 
-def test_content_as_parts_is_built_and_taken_apart() -> None:
-    parts_only = Template(
-        "{% for m in messages %}{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endfor %}"
-    )
-    assert parts_only.render([{"role": "user", "content": "Hi"}]) == "[Hi]"
-    assert parts_only.wants.content_as == "parts"
-    text_only = Template("{% for m in messages %}{{ m.content + '.' }}{% endfor %}")
-    assert text_only.render([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]) == "Hi."
-    assert text_only.wants.content_as == "text"
-
-
 def test_call_ids_take_the_form_that_the_template_accepts(own_folder: Path) -> None:
     nemo = load(own_folder / "mistral-nemo.jinja")
     messages = json.loads(json.dumps(CONVERSATION))
@@ -160,52 +149,67 @@ def test_call_ids_take_the_form_that_the_template_accepts(own_folder: Path) -> N
     assert "<functions.get_weather:7>" in id_is_name.render(messages)
 
 
-def test_ids_that_only_several_calls_need_are_filled_in() -> None:
-    source = """
-    {%- for message in messages %}
-        {%- for call in message.tool_calls or [] %}
-            {%- if message.tool_calls | length > 1 and not call.id %}{{ raise_exception("no id") }}{% endif %}
-            {{- call.function.name ~ (call.function.arguments | tojson) }}
-        {%- endfor %}
-        {{- message.content or "" }}
-    {%- endfor %}"""
-    template = Template(source)
-    assert template.wants.call_ids == "fill"
-    calls = [{"function": {"name": name, "arguments": "{}"}} for name in ("one", "two")]
-    assert template.render([{"role": "assistant", "content": "", "tool_calls": calls}]) == "one{}two{}"
-
-
-def test_arguments_as_text_where_the_template_wants_text() -> None:
-    source = (
-        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}"
-        "{{ c.function.name + c.function.arguments }}{% endfor %}{% endfor %}"
-    )
-    template = Template(source)
-    assert template.wants.arguments_as == "text"
-    for arguments in ('{"x":1.10}', {"x": 1.5}):
-        message = {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [{"function": {"name": "f", "arguments": arguments}}],
-        }
-        assert template.render([message]) == ('f{"x":1.10}' if isinstance(arguments, str) else 'f{"x": 1.5}')
-
-
-@pytest.mark.parametrize(
-    ("source", "message", "shown"),
-    [
-        pytest.param("<{{ m.content | trim }}>", "You  ", "<You", id="a template that strips"),
-        pytest.param(
-            "{% for p in m.content %}<{{ p.text }}>{% endfor %}",
-            [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
-            "<a><b",
-            id="parts",
-        ),
-    ],
+SEVERAL_IDS = """
+{%- for message in messages %}
+    {%- for call in message.tool_calls or [] %}
+        {%- if message.tool_calls | length > 1 and not call.id %}{{ raise_exception("no id") }}{% endif %}
+        {{- call.function.name ~ (call.function.arguments | tojson) }}
+    {%- endfor %}
+    {{- message.content or "" }}
+{%- endfor %}"""
+TEXTS = (
+    "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}"
+    "{{ c.function.name + c.function.arguments }}{% endfor %}{% endfor %}"
 )
-def test_what_goes_on_ends_with_its_last_text(source: str, message: Any, shown: str) -> None:
-    template = Template("{% for m in messages %}" + source + "{% endfor %}")
-    assert template.render([{"role": "assistant", "content": message}], continue_final_message=True) == shown
+PARTS = "{% for m in messages %}{% for p in m.content %}<{{ p.text }}>{% endfor %}{% endfor %}"
+STRIPS = "{% for m in messages %}<{{ m.content | trim }}>{% endfor %}"
+TWO = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+
+
+def said(content: Any, *calls: dict[str, Any]) -> dict[str, Any]:
+    message = {"role": "assistant", "content": content}
+    return {**message, "tool_calls": [{"function": call} for call in calls]} if calls else message
+
+
+# A template, what it wants, a message, and what is shown of it; or, begun with …, where the message goes on.
+WANTED: dict[str, tuple[str, dict[str, str], dict[str, Any], str]] = {
+    "content as parts": (PARTS, {"content_as": "parts"}, {"role": "user", "content": "Hi"}, "<Hi>"),
+    "content as text": (
+        "{% for m in messages %}{{ m.content + '.' }}{% endfor %}",
+        {"content_as": "text"},
+        {"role": "user", "content": [{"type": "text", "text": "Hi"}]},
+        "Hi.",
+    ),
+    "ids that only several calls need": (
+        SEVERAL_IDS,
+        {"call_ids": "fill"},
+        said("", *({"name": name, "arguments": "{}"} for name in ("one", "two"))),
+        "one{}two{}",
+    ),
+    **{
+        f"arguments as text, given as {kind}": (
+            TEXTS,
+            {"arguments_as": "text"},
+            said(None, {"name": "f", "arguments": given}),
+            shown,
+        )
+        for kind, given, shown in (
+            ("text", '{"x":1.10}', 'f{"x":1.10}'),
+            ("an object", {"x": 1.5}, 'f{"x": 1.5}'),
+        )
+    },
+    "an answer that goes on, in a template that strips": (STRIPS, {}, said("You  "), "…<You"),
+    "an answer of parts that goes on": (PARTS, {}, said(TWO), "…<a><b"),
+}
+
+
+@pytest.mark.parametrize("case", WANTED)
+def test_a_message_has_the_shape_that_the_template_wants(case: str) -> None:
+    source, wants, message, shown = WANTED[case]
+    template = Template(source)
+    goes_on = shown.startswith("…")
+    assert template.render([message], continue_final_message=goes_on) == shown.removeprefix("…")
+    assert {key: getattr(template.wants, key) for key in wants} == wants
 
 
 HI = {"role": "user", "content": "Hi"}
@@ -222,7 +226,8 @@ def with_calls(calls: Any) -> list[dict[str, Any]]:
     return [{"role": "assistant", "tool_calls": calls}]
 
 
-# A template, its messages, and what the error says: where it is, what was found, what to do.
+# A template, its messages, and what the error says: where it is, what was found, what to do. After … the last
+# message is to go on.
 ERRORS: dict[str, tuple[str, list[Any], str]] = {
     "syntax": ("\n{% if %}", [], r"template it, line 2: .*mend it at that line"),
     "the template refuses a message": (
@@ -257,28 +262,23 @@ ERRORS: dict[str, tuple[str, list[Any], str]] = {
         with_calls({"name": "f"}),
         r"messages\[0\], tool_calls: expected a list of calls",
     ),
+    "no message to go on with": ("…{{ messages }}", [], "no message"),
+    "a question to go on with": ("…{{ messages }}", [HI], r"messages\[0\].*the role 'user'"),
+    "a call to go on with": ("…{{ messages }}", [CONVERSATION[1]], r"messages\[0\].*found tool calls"),
+    "a template that drops what is to go on": (
+        "…-",
+        [{"role": "assistant", "content": "Hi"}],
+        r"messages\[0\].*drops",
+    ),
 }
 
 
 @pytest.mark.parametrize(("source", "messages", "said"), ERRORS.values(), ids=ERRORS)
 def test_an_error_says_where_it_is_and_what_to_do(source: str, messages: list[Any], said: str) -> None:
     with pytest.raises(TemplateError, match=said):
-        Template(source, name="it").render(messages)
-
-
-@pytest.mark.parametrize(
-    ("source", "messages", "said"),
-    [
-        ("{{ messages }}", [], "no message"),
-        ("{{ messages }}", [HI], r"messages\[0\].*the role 'user'"),
-        ("{{ messages }}", [CONVERSATION[1]], r"messages\[0\].*found tool calls"),
-        ("-", [{"role": "assistant", "content": "Hi"}], r"messages\[0\].*drops"),
-    ],
-    ids=["nothing", "a question", "a call", "a template that drops the message"],
-)
-def test_what_cannot_go_on(source: str, messages: list[dict[str, Any]], said: str) -> None:
-    with pytest.raises(TemplateError, match=said):
-        Template(source).render(messages, continue_final_message=True)
+        Template(source.removeprefix("…"), name="it").render(
+            messages, continue_final_message=source.startswith("…")
+        )
 
 
 def test_in_a_macro_that_calls_itself_the_outermost_calls_are_shown() -> None:

@@ -215,15 +215,6 @@ WIRES: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "message", "ends", "wire"), WIRES)
-def test_own_templates_write_their_formats(
-    own_folder: Path, name: str, message: dict[str, Any], ends: str, wire: str
-) -> None:
-    prompt, written = load(own_folder / f"{name}.jinja").assistant_turn(message)
-    assert written == wire
-    assert prompt.endswith(ends)
-
-
 CHAT = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>\n{% endfor %}"
 ASKED = "<|user|>Hi<|end|>\n"
 LAST_THOUGHT = (
@@ -261,8 +252,17 @@ LOOP = (
     '<|user|>Hi<|end|><|assistant|><think>OldReason</think><call>get_weather{"city": "OldCity"}</call><|end|>'
     "<|tool|>OldResult<|end|><|assistant|>"
 )
-# A template, the answer, the prompt, the wire text, and what is before it, if that is not the user's "Hi" alone.
+# A template or the name of one of ours, the answer, the prompt (after … its end alone), the wire text, and what is
+# before it, if that is not the user's "Hi" alone.
 CUTS: dict[str, tuple[Any, ...]] = {
+    **{f"{name}: {wire:.40}": (name, message, f"…{ends}", wire, None) for name, message, ends, wire in WIRES},
+    # The clock does not move between two renderings.
+    "a time in the prompt": (
+        "{{ strftime_now('%f') }}|" + CHAT,
+        answer("Hello"),
+        f"…|{ASKED}",
+        "<|assistant|>Hello<|end|>",
+    ),
     "a history that changes with the answer": (
         LAST_THOUGHT,
         answer("Hello", "R"),
@@ -364,16 +364,12 @@ CUTS: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("case", CUTS)
-def test_where_the_answer_begins(case: str) -> None:
-    source, message, prompt, wire, *before = CUTS[case]
-    history = before[0] if before else USER
-    assert Template(source).assistant_turn(message, history=history) == (prompt, wire)
-
-
-def test_the_clock_does_not_move_between_renderings() -> None:
-    template = Template("{{ strftime_now('%f') }}|" + CHAT)
-    prompt, wire = template.assistant_turn(answer("Hello"), history=USER)
-    assert prompt.endswith("|" + ASKED) and wire == "<|assistant|>Hello<|end|>"
+def test_where_the_answer_begins(own_folder: Path, case: str) -> None:
+    source, message, expected, wire, *before = CUTS[case]
+    template = Template(source) if "{" in source else load(own_folder / f"{source}.jinja")
+    prompt, written = template.assistant_turn(message, history=before[0] if before else USER)
+    assert written == wire
+    assert prompt.endswith(expected[1:]) if expected.startswith("…") else prompt == expected
 
 
 @pytest.mark.parametrize(
