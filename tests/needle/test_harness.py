@@ -88,22 +88,8 @@ def test_numbers_are_compared_as_they_are_spelt() -> None:
                 check_expected(made, message)
 
 
-@pytest.mark.parametrize(
-    ("events", "told"),
-    [
-        ([CallStart(1, "f", None)], "call 1 starts after 0 calls"),
-        ([CallStart(0, "f", None), CallStart(1, "g", None)], "call 1 starts inside another"),
-        (
-            [CallStart(0, "f", None), CallEnd(0, "i", True), CallArguments(0, "{}")],
-            "arguments of call 0 out of turn",
-        ),
-        ([CallEnd(0, "i", True)], "call 0 ends out of turn"),
-        ([Content("")], "an event without text"),
-    ],
-)
-def test_events_out_of_order_are_told(events: list[Event], told: str) -> None:
-    with pytest.raises(AssertionError, match=told):
-        Deltas().add(events)
+def of_events(*events: Event) -> Callable[[], None]:
+    return lambda: Deltas().add(events)
 
 
 def of_regions(*spans: tuple[int, int]) -> Callable[[], None]:
@@ -122,20 +108,30 @@ def of_arguments(complete: bool) -> None:
     check_message(Message(tool_calls=[ToolCall(0, "i", "f", "{", complete)]))
 
 
-@pytest.mark.parametrize(
-    ("check", "told"),
-    [
-        pytest.param(lambda: of_deltas("a"), "the content is not the deltas", id="deltas of another message"),
-        pytest.param(of_regions(), "character", id="no regions"),
-        pytest.param(of_regions((0, 2)), "character", id="regions end too soon"),
-        pytest.param(of_regions((0, 2), (3, 4)), "character", id="a gap"),
-        pytest.param(of_regions((0, 3), (2, 4)), "character", id="regions overlap"),
-        pytest.param(of_regions((0, 4), (4, 4)), "character", id="an empty region"),
-        pytest.param(of_regions((1, 4)), "character", id="regions begin too late"),
-        pytest.param(lambda: of_arguments(True), "Expecting", id="arguments that are no JSON"),
-    ],
-)
-def test_a_message_that_breaks_a_promise_is_told(check: Callable[[], None], told: str) -> None:
+START, OTHER = CallStart(0, "f", None), CallStart(1, "g", None)
+BREAKS: dict[str, tuple[Callable[[], None], str]] = {
+    "a first call with another index": (of_events(OTHER), "call 1 starts after 0 calls"),
+    "a call in a call": (of_events(START, OTHER), "call 1 starts inside another"),
+    "arguments after the call": (
+        of_events(START, CallEnd(0, "i", True), CallArguments(0, "{}")),
+        "arguments of call 0 out of turn",
+    ),
+    "an end without a call": (of_events(CallEnd(0, "i", True)), "call 0 ends out of turn"),
+    "an empty event": (of_events(Content("")), "an event without text"),
+    "deltas of another message": (lambda: of_deltas("a"), "the content is not the deltas"),
+    "no regions": (of_regions(), "character"),
+    "regions end too soon": (of_regions((0, 2)), "character"),
+    "a gap": (of_regions((0, 2), (3, 4)), "character"),
+    "regions overlap": (of_regions((0, 3), (2, 4)), "character"),
+    "an empty region": (of_regions((0, 4), (4, 4)), "character"),
+    "regions begin too late": (of_regions((1, 4)), "character"),
+    "arguments that are no JSON": (lambda: of_arguments(True), "Expecting"),
+}
+
+
+@pytest.mark.parametrize("case", BREAKS)
+def test_events_and_messages_that_break_a_promise_are_told(case: str) -> None:
+    check, told = BREAKS[case]
     with pytest.raises((AssertionError, ValueError), match=told):
         check()
     of_deltas("ab")

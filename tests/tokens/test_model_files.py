@@ -14,12 +14,15 @@ from chatparsers.tokens import ModelFiles, SpecialTokens, read_model, read_token
 
 
 def write(folder: Path, **files: Any) -> Path:
-    """Writes files by their stem, where ``__`` is a slash. A text gets the suffix ``.jinja``, another value is JSON."""
+    """Writes files by their stem, where ``__`` is a slash. A text gets the suffix ``.jinja``, another value is JSON;
+    bytes are the text of one."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, value in files.items():
         path = folder / (name.replace("__", "/") + (".jinja" if isinstance(value, str) else ".json"))
         path.parent.mkdir(exist_ok=True)
-        path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+        if not isinstance(value, bytes):
+            value = (value if isinstance(value, str) else json.dumps(value)).encode()
+        path.write_bytes(value)
     return folder
 
 
@@ -79,48 +82,52 @@ def test_one_file_of_a_folder_brings_the_others(tmp_path: Path, byte_level: Toke
     assert model.tokenizer is not None
 
 
-def test_templates_in_order_of_precedence(tmp_path: Path) -> None:
-    folder = write(tmp_path, tokenizer_config={"chat_template": "config"})
-    assert read_model(folder).templates == {"default": "config"}
-    write(folder, chat_template={"chat_template": "json"})
-    assert read_model(folder).templates == {"default": "json"}
-    write(folder, chat_template="jinja")
-    assert read_model(folder).templates == {"default": "jinja"}
+CONFIG, JSON = {"tokenizer_config": {"chat_template": "config"}}, {"chat_template": {"chat_template": "json"}}
+NAMED = {"default": "one", "tool_use": "two"}
+# The files of a folder, by their stems as `write` takes them, and what is read of them.
+READ: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
+    "a template in the config": ([CONFIG], {"templates": {"default": "config"}}),
+    "one in JSON before it": ([CONFIG, JSON], {"templates": {"default": "json"}}),
+    "one in Jinja before both": (
+        [CONFIG, JSON, {"chat_template": "jinja"}],
+        {"templates": {"default": "jinja"}},
+    ),
+    "named templates in a list": (
+        [{"tokenizer_config": {"chat_template": [{"name": n, "template": t} for n, t in NAMED.items()]}}],
+        {"templates": NAMED},
+    ),
+    "named templates in an object": ([{"tokenizer_config": {"chat_template": NAMED}}], {"templates": NAMED}),
+    "ids in the config": ([{"config": {"eos_token_id": 3}}], {"eos_ids": (3,)}),
+    "ids in the text's config": (
+        [{"config": {"text_config": {"eos_token_id": [1, 106], "bos_token_id": 2}}}],
+        {"eos_ids": (1, 106), "special_ids": {"bos_token_id": 2}},
+    ),
+    "minus one is no id": (
+        [{"generation_config": {"eos_token_id": 5, "pad_token_id": -1}}],
+        {"eos_ids": (5,)},
+    ),
+    "a token by its text has no id yet": (
+        [{"tokenizer_config": {"eos_token": "</s>"}}],
+        {"eos_token": "</s>", "special_tokens": {"eos_token": "</s>"}},
+    ),
+    "a token without a content is none": ([{"tokenizer_config": {"bos_token": {"text": "<s>"}}}], {}),
+    "a byte order mark": (
+        [{"tokenizer_config": '\ufeff{"bos_token": "<s>"}'.encode()}],
+        {"bos_token": "<s>", "special_tokens": {"bos_token": "<s>"}},
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        [{"name": "default", "template": "one"}, {"name": "tool_use", "template": "two"}],
-        {"default": "one", "tool_use": "two"},
-    ],
-)
-def test_named_templates(tmp_path: Path, value: object) -> None:
-    model = read_model(write(tmp_path, tokenizer_config={"chat_template": value}))
-    assert model.templates == {"default": "one", "tool_use": "two"}
-
-
-@pytest.mark.parametrize(
-    ("files", "eos", "others"),
-    [
-        pytest.param({"config": {"eos_token_id": 3}}, (3,), {}, id="config"),
-        pytest.param(
-            {"config": {"text_config": {"eos_token_id": [1, 106], "bos_token_id": 2}}},
-            (1, 106),
-            {"bos_token_id": 2},
-            id="nested in a text config",
-        ),
-        pytest.param(
-            {"generation_config": {"eos_token_id": 5, "pad_token_id": -1}}, (5,), {}, id="minus one is none"
-        ),
-        pytest.param({"tokenizer_config": {"eos_token": "</s>"}}, (), {}, id="none"),
-    ],
-)
-def test_ids_in_the_configs(
-    tmp_path: Path, files: dict[str, Any], eos: tuple[int, ...], others: dict[str, int]
-) -> None:
-    model = read_model(write(tmp_path, **files))
-    assert (model.eos_ids, model.special_ids, model.templates, model.tokenizer) == (eos, others, {}, None)
+@pytest.mark.parametrize("case", READ)
+def test_what_is_read_of_a_folder(case: str, tmp_path: Path) -> None:
+    """And nothing else: no template, no id, no token, no tokenizer that no file has."""
+    written, expected = READ[case]
+    for files in written:
+        write(tmp_path, **files)
+    model = read_model(tmp_path)
+    nothing = {"templates": {}, "eos_ids": (), "special_ids": {}, "eos_token": None, "bos_token": None}
+    found = {key: getattr(model, key) for key in (*nothing, "special_tokens", "tokenizer")}
+    assert found == {**nothing, "special_tokens": {}, "tokenizer": None, **expected}
 
 
 def test_a_jinja_file_stands_alone(tmp_path: Path) -> None:
@@ -188,12 +195,6 @@ def test_broken_files_are_named(tmp_path: Path, name: str, content: str | bytes,
     (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(LoadError, match=message):
         read_model(tmp_path)
-
-
-def test_what_is_no_error(tmp_path: Path) -> None:
-    config = '\ufeff{"bos_token": {"text": "<s>"}}'  # a byte order mark, and a token without a content
-    (tmp_path / TOKENIZER_CONFIG).write_text(config, encoding="utf-8")
-    assert (read_model(tmp_path).templates, read_model(tmp_path).bos_token) == ({}, None)
 
 
 @pytest.mark.parametrize(
