@@ -20,6 +20,7 @@ from schema_suite import Score, canonical, compiled, judges, official
 from chatparsers import get_format
 from chatparsers.errors import SchemaError
 from chatparsers.grammar.arrange import FREE, FREE_REQUIRED
+from chatparsers.grammar.dialects.gbnf import write_gbnf
 
 INSTANCES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 3, 7, 10, 12, 99, 100, 101, -100, 0.5, 1.5, -0.25, 3.14, 1e3, 12.75, 0.125, "",
@@ -372,16 +373,24 @@ def test_large_counts_compile() -> None:
 
 def test_length_is_exact() -> None:
     for least, most in ((0, 3), (2, 2), (130, 150), (0, 300), (5, 200), (0, 128), (64, 129), (200, 5000)):
-        score = Score()
-        schema = {"type": "string", "minLength": least, "maxLength": most}
-        tests = [
-            (text * size, least <= size <= most)
-            for size in {0, 1, least - 1, least, most, most + 1}
-            if size >= 0
-            for text in ("x", "\n", "😀")
-        ]
-        score.case("length", "length", schema, tests)
-        assert not score.wrong, score.wrong
+        counts = {"type": "string", "minLength": least, "maxLength": most}
+        schemas = [counts, *({**counts, "pattern": "^[x\n😀]*$"} for _ in range(most < 2_000))]
+        for schema in schemas:
+            score = Score()
+            tests = [
+                (text * size, least <= size <= most)
+                for size in {0, 1, least - 1, least, 63, 64, 65, most, most + 1}
+                if size >= 0
+                for text in ("x", "\n", "😀")
+            ]
+            score.case("length", "length", schema, tests)
+            assert not score.wrong, score.wrong
+
+
+def test_a_pattern_that_counts_is_short() -> None:
+    for count in ("{1000}", "{1,2000}", "{200}X{200}"):
+        root, rules, _ = compiled({"type": "string", "pattern": f"^-[a-z]{count}$"})
+        assert len(write_gbnf(root, rules)) < 8_000, count
 
 
 @pytest.fixture(scope="session")

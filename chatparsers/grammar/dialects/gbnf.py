@@ -3,15 +3,17 @@ r"""Writes GBNF: the common core of xgrammar's syntax and llama.cpp's since the 
 Strategy: rules on one line, names ``[a-z][a-z0-9-]*``, the empty text as ``""``, only the escapes that all read
 (``\n``, ``\r``, ``\t``, those of quotes, backslashes and square brackets, ``\uXXXX``, ``\UXXXXXXXX``), no ``.``, no
 left recursion, no repeat count past 2,000 even multiplied through nesting. A `Lang` becomes its automaton, written as
-right-recursive rules. Both engines run these fast for strings and for text up to a stop, while ``char*`` costs xgrammar
-49 ms a mask and ``char{0,500}`` two seconds (Qwen3's vocabulary). Equal rules are written once.
+right-recursive rules; where many states only count characters of one set, blocks of them repeat. Both engines run
+these fast for strings and for text up to a stop, while ``char*`` costs xgrammar 49 ms a mask and ``char{0,500}`` two
+seconds (Qwen3's vocabulary). Equal rules are written once.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from ...kept import Kept, kept
 from .. import ir
@@ -26,6 +28,8 @@ _CHAIN = 128
 """Up to so many times, what may be one character is a chain of rules: as a count it costs 40 ms a mask."""
 _BLOCK = 64
 """The number of characters in a block of a longer string."""
+_One = Callable[[str], list[str]]
+"""The spellings of one character, each with what follows it."""
 _RESERVED = frozenset({"true", "false", "root"})
 _COMMON = {
     "ws": '"" | " " | "\\r"? "\\n" [ \\t]{0,64}',
@@ -116,6 +120,8 @@ _AUTOMATA: Kept[Dfa] = Kept(8_000_000)
 
 
 def _automaton(node: ir.Lang) -> Dfa:
+    if node.encoding != "raw" and (known := build(node, 20_000)):  # a schema's
+        return known
     key = repr(node)
     found = _AUTOMATA.get(key)
     if found is None:
@@ -270,7 +276,11 @@ class GbnfWriter(RuleWriter):
             if quoted and not node.least and node.most is None:
                 return self.common("string-rest" if node.opened else "string")
             if quoted:
-                return self.rule("string", _quoted(node) + self.counted(node.least, node.most))
+                most, last = node.most, '"\\""'
+                if most is None:
+                    most, last = node.least, self.common("string-rest")
+                chars = self.characters(self.any_character, node.least, most, last, '"\\""')
+                return self.rule("string", _quoted(node) + chars)
             if not node.least and node.most is None:
                 return self.rule("text", f"{char_class(ANY)}*")
         listed = self.listed(node)
@@ -279,45 +289,34 @@ class GbnfWriter(RuleWriter):
         start = self.automaton(_automaton(node), node.encoding)
         return self.rule("string", _quoted(node) + start) if quoted else start
 
-    def counted(self, least: int, most: int | None) -> str:
-        """The rest of a string of so many characters after its opening quote: a rule for each character.
+    def characters(self, one: _One, least: int, most: int, last: str, end: str) -> str:
+        """From ``least`` to ``most`` characters, then ``last``: a rule for each. ``one`` spells one.
+        ``end``: what ends the text before there are ``most``.
 
         A rule of one character, repeated, would say it in one line. But at each of its ends xgrammar would try every
         token at run time: 20 to 50 ms a mask, against 20 µs. Past `_CHAIN`, blocks are repeated, so xgrammar tries
         the tokens only near the end of a block.
         """
-        total = most if most is not None else least
-        if total <= _CHAIN:
-            last = '"\\""' if most is not None else self.common("string-rest")
-            return self.characters(total, least, last)
-        block = self.characters(_BLOCK, _BLOCK, "")
+        if most <= _CHAIN:
+            for left in range(1, most + 1):
+                ends = [end or '""'] if most - left >= least else []
+                last = self.rule("str", " | ".join([*ends, *one(last)]))
+            return last
+        block = self.characters(one, _BLOCK, _BLOCK, "", end)
+        blocks, rest = divmod(least, _BLOCK)
+        begin = [self.times(block, blocks)] if blocks else []
+        begin += [self.characters(one, rest, rest, "", end)] if rest else []
+        blocks, rest = divmod(most - least, _BLOCK)
+        then = self.characters(one, 0, rest, last, end)
+        if blocks:
+            then = self.blocks(block, blocks, self.characters(one, 0, _BLOCK - 1, end, end), then)
+        return self.rule("counted", " ".join([*begin, then]).rstrip())
 
-        def exactly(count: int) -> list[str]:
-            whole, rest = divmod(count, _BLOCK)
-            found = [self.times(block, whole)] if whole else []
-            return found + ([self.characters(rest, rest, "")] if rest else [])
-
-        parts = exactly(least)
-        if most is None:
-            parts.append(self.common("string-rest"))
-        else:
-            whole, rest = divmod(most - least, _BLOCK)
-            tail = self.characters(rest, 0, '"\\""')
-            if whole:
-                short = self.characters(_BLOCK - 1, 0, '"\\""')
-                tail = self.blocks(block, whole, short, tail)
-            parts.append(tail)
-        return self.rule("counted", " ".join(parts))
-
-    def characters(self, most: int, least: int, last: str) -> str:
-        """Up to ``most`` characters of a JSON string, then ``last``. After ``least`` characters the quote may come."""
-        digits = self.common("char-hex")
-        for left in range(1, most + 1):
-            then = f" {last}" if last else ""
-            escape = self.rule("esc", f'["\\\\/bfnrt]{then} | "u" {digits}{then}')
-            end = '"\\"" | ' if most - left >= least else ""
-            last = self.rule("str", f'{end}[^"\\\\\\u0000-\\u001F]{then} | "\\\\" {escape}')
-        return last
+    def any_character(self, then: str) -> list[str]:
+        """The spellings of any character of a JSON string, and what follows it."""
+        then = f" {then}" if then else ""
+        escape = self.rule("esc", f'["\\\\/bfnrt]{then} | "u" {self.common("char-hex")}{then}')
+        return [f'[^"\\\\\\u0000-\\u001F]{then}', f'"\\\\" {escape}']
 
     def listed(self, node: ir.Lang) -> str | None:
         """One of the texts that raw text lists, as one expression; None if it lists none."""
@@ -342,20 +341,33 @@ class GbnfWriter(RuleWriter):
     def automaton(self, dfa: Dfa, encoding: Encoding) -> str:
         """The first of the rules of an automaton, one for each state. For a string, they include the closing quote."""
         end, hint = ("", "text") if encoding == "raw" else ('"\\""', "str")
-        names = {state: self.fresh(hint) for state, edges in enumerate(dfa.edges) if edges or not state}
+        runs = dfa.runs(_CHAIN)
+        inner = {state for run in runs.values() for state in run[1:]}
+        states = [state for state, edges in enumerate(dfa.edges) if edges or not state]
+        names = {state: self.fresh(hint) for state in states if state not in inner}
         for state, name in names.items():
+            if state in runs:
+                run = runs[state]
+                ((ranges, then),) = dfa.edges[run[-1]]
+                one = partial(self.edge, ranges, encoding)
+                least = 0 if state in dfa.accepting else len(run)
+                self.out[name] = self.characters(one, least, len(run), names.get(then, end), end)
+                continue
             options = [end or '""'] if state in dfa.accepting else []
             for ranges, then in dfa.edges[state]:
-                options += (f"{part} {names.get(then, end)}".rstrip() for part in self.edge(ranges, encoding))
+                options += self.edge(ranges, encoding, names.get(then, end))
             self.out[name] = " | ".join(options)
         return names[0]
 
-    def edge(self, ranges: Ranges, encoding: Encoding) -> list[str]:
-        """The spellings of one character of a set. In a string, a character that needs no escape has only itself."""
+    def edge(self, ranges: Ranges, encoding: Encoding, then: str) -> list[str]:
+        """The spellings of one character of a set, each with what follows it. In a string, a character that needs no
+        escape has only itself."""
         if encoding == "raw":
-            return [char_class(ranges)]
+            return [f"{char_class(ranges)} {then}".rstrip()]
         found, high = _in_string(ranges)
-        return [*found, f'"\\\\" {self.common("char-high")}'] if high else [*found]
+        if high:
+            found = [*found, f'"\\\\" {self.common("char-high")}']
+        return [f"{spelling} {then}".rstrip() for spelling in found]
 
 
 @kept(4096, 64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -31,7 +32,27 @@ class Dfa:
     def bytes(self) -> int:
         """About the memory that it takes. Several moves may share a set of characters."""
         spans = {id(ranges): len(ranges) for edges in self.edges for ranges, _ in edges}
-        return 200 * (sum(map(len, self.edges)) + sum(spans.values()))
+        return 120 * (1 + sum(map(len, self.edges))) + 150 * sum(spans.values())
+
+    def runs(self, longest: int) -> dict[int, list[int]]:
+        """The runs of more than ``longest`` states that only count characters of one set, by their first states."""
+        if len(self.edges) <= longest:
+            return {}
+        entries = Counter(then for edges in self.edges for _, then in edges)
+        after: dict[int, int] = {}
+        for state, edges in enumerate(self.edges):
+            (ranges, then), *others = edges or [((), 0)]
+            alike = then and not others and [one for one, _ in self.edges[then]] == [ranges]
+            if alike and entries[then] == 1 and (state in self.accepting) is (then in self.accepting):
+                after[state] = then
+        found: dict[int, list[int]] = {}
+        for first in after.keys() - after.values():
+            run = [first]
+            while run[-1] in after:
+                run.append(after[run[-1]])
+            if len(run) > longest:
+                found[first] = run
+        return found
 
 
 def reached(states: Sequence[State], start: int, limit: int) -> Dfa:
