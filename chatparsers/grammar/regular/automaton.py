@@ -20,11 +20,11 @@ from ...kept import Kept
 from ..budget import Budget
 from ..ir import ANY, ANYTHING, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Shared, Text, children
 from .classes import Classes, sets_of
-from .counted import counted, layers_of, lengths, needed
+from .counted import counted
 from .dfa import Dfa, TooLarge, spend
 from .listed import listed_texts, without_texts
 
-__all__ = ["Dfa", "Matcher", "TooLarge", "build", "bytes_of", "size_of"]
+__all__ = ["Dfa", "Matcher", "TooLarge", "build"]
 
 _MOST_POSITIONS = 60_000
 
@@ -256,40 +256,8 @@ class _Divisible:
 def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa | None:
     """The automaton of a language and its end; None if the language is empty. Raises `TooLarge` past ``limit`` states,
     or if ``budget`` has too little work left."""
-    whole, texts = _apart(lang)
-    found = _build(whole, limit, budget)
-    if found is not None and (lang.least or lang.most is not None):
-        found = counted(found, *_lengths(lang), limit, budget)
-    return without_texts(found, texts, limit, budget) if found is not None and texts else found
-
-
-def size_of(lang: Lang, limit: int, budget: Budget | None = None) -> int:
-    """How many states the automaton of a language and its end has at most; 0 if the language is empty. Raises
-    `TooLarge` where `build` does. It is not made if it is surely small."""
-    whole, texts = _apart(lang)
-    spend(budget, sum(map(len, texts)))
-    limited = lang.least or lang.most is not None
-    found = _build(whole, limit, budget)
-    if found is None:
-        return 0
-    size = len(found.edges) + (1 + sum(map(len, texts)) if texts else 0)
-    sure = not texts or lengths(found)[1] is None
-    least, most = needed(found, *_lengths(lang)) if limited else (0, None)
-    if least or most is not None:
-        layers = layers_of(found, least, most, limit, budget)
-        if not layers:
-            return 0
-        size += sum(map(len, layers))
-        sure = not texts
-    if sure and size <= limit:
-        return size
-    made = build(lang, limit, budget)
-    return len(made.edges) if made else 0
-
-
-def _apart(lang: Lang) -> tuple[Lang, list[str]]:
-    """A language without its counts and without the texts that it excludes one by one, and these texts."""
     texts: list[str] = []
+    """Those that the language excludes one by one. Listed names are new in each request."""
     parts: list[Part] = []
     for part in lang.parts:
         excluded = None if part.positive else listed_texts(part)
@@ -297,22 +265,17 @@ def _apart(lang: Lang) -> tuple[Lang, list[str]]:
             parts.append(part)
         else:
             texts += [text + lang.end_text for text in excluded]
-    return replace(lang, parts=tuple(parts), least=0, most=None), texts
-
-
-def _lengths(lang: Lang) -> tuple[int, int | None]:
-    """The least and the most characters of a language's texts, its end included."""
-    end = len(lang.end_text)
-    return lang.least + end, None if lang.most is None else lang.most + end
+    found = _known(replace(lang, parts=tuple(parts)) if texts else lang, limit, budget)
+    return without_texts(found, texts, limit, budget) if found is not None and texts else found
 
 
 _ANY_TEXT = Dfa(frozenset([0]), (((ANY, 0),),))
-_KEPT: Kept[tuple[Lang, int, int, Dfa | None]] = Kept(8_000_000)
+_KEPT: Kept[tuple[Lang, int, int, Dfa | None, bool]] = Kept(16_000_000)
 """Automata, each with its language, whose nodes are kept for as long as their identities are in the key, with the limit
-that it was made within, and with the work to make it."""
+that it was made within, with the work to make it, and with whether it is past the limit."""
 
 
-def bytes_of(lang: Lang) -> int:
+def _bytes_of(lang: Lang) -> int:
     """About the bytes of a language and its nodes."""
     nodes = [part.node for part in lang.parts]
     for node in nodes:
@@ -320,21 +283,36 @@ def bytes_of(lang: Lang) -> int:
     return 300 * (8 + len(nodes))
 
 
-def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
-    """The automaton of a language without counts. Writing a schema's string asks twice: how large it is, and for it."""
-    if not (lang.parts or lang.stops or lang.end):
-        return _ANY_TEXT
+def _known(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
+    """As `build`, once for each language: first the schemas' compiler asks how large it is, then a writer for it."""
     parts = tuple([(id(part.node), part.positive, part.divisor, part.begun) for part in lang.parts])
-    key = parts, lang.stops, lang.end_text
+    key = parts, lang.least, lang.most, lang.stops, lang.end_text
     known = _KEPT.get(key)
-    if known is not None and known[1] <= limit:
-        spend(budget, known[2])
-        return known[3]
+    if known is not None:
+        _, within, work, found, past = known
+        if limit <= within if past else limit >= within or found is None or len(found.edges) <= limit:
+            spend(budget, work)
+            if past:
+                raise TooLarge
+            return found
     budget = budget or Budget(work=sys.maxsize)
     before = budget.work
-    found = _finish(*_explored(lang, limit, budget))
-    size = bytes_of(lang) + (found.bytes if found else 0)
-    _KEPT.add(key, (lang, limit, before - budget.work, found), size)
+    found, past = None, False
+    try:
+        parted = lang.parts or lang.stops or lang.end
+        found = _finish(*_explored(lang, limit, budget)) if parted else _ANY_TEXT
+        if found is not None and (lang.least or lang.most is not None):
+            end = len(lang.end_text)
+            most = None if lang.most is None else lang.most + end
+            found = counted(found, lang.least + end, most, limit, budget)
+    except TooLarge:
+        past = True
+        if budget.work < 0:  # another request may have enough
+            raise
+    size = _bytes_of(lang) + (found.bytes if found else 0)
+    _KEPT.add(key, (lang, limit, before - budget.work, found, past), size)
+    if past:
+        raise TooLarge
     return found
 
 

@@ -16,19 +16,15 @@ from dataclasses import dataclass, field
 from marshal import dumps
 from typing import Any
 
-from ...kept import Kept
 from ...schema.keywords import KEYWORDS, NOTES
 from ..budget import Budget
 from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, children
-from ..regular.automaton import TooLarge, bytes_of, size_of
+from ..regular.automaton import TooLarge, build
 from ..steps import Steps, run
 from ..target import Target
 from .cases import Case, Located, Weakened
 
 _MOST_STATES = 3_000
-_SIZES: Kept[tuple[Lang, int | None, int]] = Kept(8_000_000)
-"""How many states the automata of languages have, and the work to make them. The nodes of the constraints are kept for
-as long as their identities are in the keys."""
 
 
 @dataclass(slots=True)
@@ -61,27 +57,15 @@ class Output:
         return list(found.values())
 
     def states(self, lang: Lang) -> int | None:
-        """How many states the automaton of a language has at most: 0 if the language is empty, None if there are too
-        many."""
+        """How many states the automaton of a language has: 0 if the language is empty, None if there are too many."""
         if self.budget.over():
             return None
-        parts = tuple([(id(part.node), part.positive) for part in lang.parts])
-        key = parts, lang.least, lang.most, lang.stops
-        known = _SIZES.get(key)
-        if known is not None:
-            _, size, work = known
-            self.budget.work -= work
-            size = None if self.budget.work < 0 else size
-        else:
-            before = self.budget.work
-            try:
-                size = size_of(lang, _MOST_STATES, self.budget)
-            except TooLarge:
-                size = None
-            # Listed names are new in each request, and what the budget forbids is allowed in the next one.
-            if self.budget.work >= 0 and all(part.positive and not part.divisor for part in lang.parts):
-                _SIZES.add(key, (lang, size, before - self.budget.work), bytes_of(lang))
-        self.budget.size -= 24 * (size or 0)
+        try:
+            found = build(lang, _MOST_STATES, self.budget)
+        except TooLarge:
+            return None
+        size = len(found.edges) if found else 0
+        self.budget.size -= 24 * size
         return size
 
     def names(self, lang: Lang, path: str) -> Ir:
