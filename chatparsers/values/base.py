@@ -23,6 +23,7 @@ _T = TypeVar("_T", bound="Transcoder")
 Search = Callable[[str], object]
 """Finds the first character of a piece that is not plain; None if every character is plain."""
 Match = Callable[..., "re.Match[str] | None"]
+Spell = Callable[[str], str]
 
 WS = r"[ \t\r\n]*"
 white = re.compile(WS).match

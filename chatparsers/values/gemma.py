@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .base import escape, white
-from .json import COLON, GEMMA, KEY, KEY_OR_END, NEXT, NUMBER, VALUE, Fast, JsonScanner
+from .json import AS_JSON, BARE, COLON, GEMMA, KEY, KEY_OR_END, NEXT, NUMBER, QUOTED, TEXT, VALUE, JsonScanner
 from .unquoted import HELD, MOST, NEAR, StringPatterns, is_scalar, string_patterns
 
 if TYPE_CHECKING:
@@ -47,10 +47,6 @@ _whole_scalar = re.compile(rf"(?:{NUMBER}|true|false|null)(?=[,\]}})])").match
 # The next key, where the comma before it is missing.
 _key_begins = re.compile(r"[A-Za-z_]\w{0,63}[:=]").match
 _key_begun = re.compile(r"[A-Za-z_]\w{0,63}\Z").match
-
-# The states of its own: between markers, in a key without quotes, in a value without quotes.
-_STRING, _BARE, _TEXT = range(11, 14)
-_ENDS = {_STRING: "the end of a string", _BARE: "':'", _TEXT: "the end of a value"}
 
 
 def gemma_key(name: str, quote: str) -> str:
@@ -120,27 +116,28 @@ class GemmaScanner(JsonScanner):
         if text.startswith(self.quote, i):
             end = i + len(self.quote)
             self.put(text, i, end, '"')
-            self.state = _STRING
+            self.state = QUOTED
             self.ahead = None
             return end
         if not final and len(text) - i < len(self.quote) and self.quote.startswith(text[i:]):
-            self.waiting = True
+            self.stopped = True
             return i
         if char in '":,{}[])':
+            self.goes_on = AS_JSON
             return -1
         if key:
             self.put(text, i, i, '"')
-            self.state = _BARE
+            self.state = BARE
             return self._bare(text, i, final)
         scalar = is_scalar(text, i, final) if char in "-0123456789tfnTFN" else False
         if scalar or not self.closers or not self.stack:
             return -1
         if scalar is None:
-            self.waiting = True
+            self.stopped = True
         else:
             self.notes.append((i, "a value in quotes", char))
             self.put(text, i, i, '"')
-            self.state = _TEXT
+            self.state = TEXT
         return i
 
     def after(self, text: str, i: int, final: bool) -> int:
@@ -152,23 +149,15 @@ class GemmaScanner(JsonScanner):
                 self.state, self.key = KEY, True
                 return self.begin(text, i, final)
             if not final and _key_begun(text, i):
-                self.waiting = True
+                self.stopped = True
                 return i
         return JsonScanner.after(self, text, i, final)
-
-    def missing(self, state: int) -> str:
-        if state == _STRING and self.key:
-            return "the end of a key"
-        return _ENDS.get(state) or JsonScanner.missing(self, state)
-
-    def search(self) -> Fast:
-        return None, (self.ahead or self._look_ahead()).plain if self.state == _STRING else None
 
     def cut_off(self) -> None:
         self.open = True
 
     def holds(self, text: str) -> bool:
-        if self.state == _STRING:
+        if self.state == QUOTED:
             match = self.patterns.stops.find(text, 0)
             if match is None or match.start():
                 return False
@@ -200,7 +189,7 @@ class GemmaScanner(JsonScanner):
             if text.startswith(self.quote, i):
                 i += len(self.quote)
                 self.put(text, key.start(1), i, f'"{key[1]}":"')
-                self.state = _STRING
+                self.state = QUOTED
                 self.ahead = None
                 break
             self.put(text, key.start(1), i, f'"{key[1]}":')
@@ -215,8 +204,8 @@ class GemmaScanner(JsonScanner):
         return i
 
     def inside(self, text: str, i: int, final: bool) -> int:
-        if self.state != _STRING:
-            return self._bare(text, i, final) if self.state == _BARE else self._text(text, i, final)
+        if self.state != QUOTED:
+            return self._bare(text, i, final) if self.state == BARE else self._text(text, i, final)
         quote = self.quote
         find = self.patterns.stops.find
         match = find(text, i)
@@ -225,7 +214,7 @@ class GemmaScanner(JsonScanner):
             if found is not None and certain:
                 return self._unquoted(found, text, i, "the end of a string")
             if found is not None:
-                self.waiting = True
+                self.stopped = True
                 end = len(text) if final else found.start()
                 self.put(text, i, end, escape(text[i:end]))
                 return end
@@ -254,7 +243,7 @@ class GemmaScanner(JsonScanner):
                 end = len(text) if final else begin
                 if i < end:
                     self.put(text, i, end, escape(text[i:begin]))
-                self.waiting = True
+                self.stopped = True
                 return end
             self.put(text, i, match.end(), escape(text[i:begin]) + '\\"')
             if not self.told:
@@ -269,7 +258,9 @@ class GemmaScanner(JsonScanner):
             if ahead is not self.patterns:
                 other = ahead.next_begun(text, max(i, end - HELD), end)
                 end = end if other is None else other.start()
-            self.waiting = end < len(text)
+            self.stopped = end < len(text)
+            if self.odd is None:
+                self.odd, self.goes_on = ahead.plain, (ahead.goes_on, escape)
         if i < end:
             self.put(text, i, end, escape(text[i:end]))
         return end
@@ -348,6 +339,7 @@ class GemmaScanner(JsonScanner):
         close = found["close"]
         start += max(0, len(close.rstrip()) - len(self.stack))  # the other brackets are part of the value
         self._keep(text, i, start, start)
+        self.stopped = True
         if found.end() == found.start() + len(close):  # the next call: this one has no end
             self.error = expected or "the end of a value"
             return start
@@ -364,7 +356,7 @@ class GemmaScanner(JsonScanner):
     def _keep(self, text: str, i: int, end: int, after: int) -> None:
         """Passes on the rest of the value, which ends at ``end``, in place of the text up to ``after``."""
         value = text[i:end]
-        if self.state == _TEXT:
+        if self.state == TEXT:
             value = "".join([*self.bare, value]).strip()
             self.bare.clear()
             if len(value) > 1 and value[0] == value[-1] == "'":
@@ -383,7 +375,7 @@ class GemmaScanner(JsonScanner):
             if end > i:
                 self.bare.append(text[i:end])
                 self.put(text, i, end, "")
-            self.waiting = True
+            self.stopped = True
             return end
         if found["close"] is not None:
             return self._unquoted(found, text, i, "")
@@ -418,7 +410,7 @@ class GemmaScanner(JsonScanner):
                 return end
             i = end
         if text[i] in ",{}":
-            self.error = _ENDS[_BARE]
+            self.fail(BARE)
             return i
         if text[i] == "=":
             return self._equals(text, i, final)
@@ -426,7 +418,7 @@ class GemmaScanner(JsonScanner):
         match = white(text, i, limit)
         end = match.end() if match else i
         if end == n and end < limit and not final:
-            self.waiting = True
+            self.stopped = True
         elif end < n and end < limit and text[end] == ":":
             self.put(text, i, end + 1, f'"{text[i:end]}:')
             self.state = VALUE
@@ -450,6 +442,6 @@ class GemmaScanner(JsonScanner):
         elif not final and (
             _assigns_begun(text, i) or (len(quoted) < len(quote) and quote.startswith(quoted))
         ):
-            self.waiting = True
+            self.stopped = True
             return i
         return i + 1

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import re
 
-from .base import WS, Match, Search, Transcoder, escape, white
+from .base import WS, Match, Search, Spell, Transcoder, escape, white
 
 # Regular expressions for text that is JSON already.
 STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
@@ -28,9 +28,7 @@ SCALAR = rf'(?:"{STRING}"|{NUMBER}|true|false|null)'
 
 _run = re.compile(STRING).match
 _odd: Search = re.compile(r'["\\\x00-\x1f]').search
-Fast = tuple[Match | None, Search | None]
-SLOW: Fast = None, None
-_FAST: Fast = _run, _odd
+AS_JSON: tuple[Match, Spell | None] = _run, None
 _number = re.compile(NUMBER).fullmatch
 _number_run = re.compile(r"[-+.0-9eE]*").match
 _word_run = re.compile(r"-?[A-Za-z_]*").match
@@ -54,10 +52,11 @@ _FLAT = 256
 """The longest object that is tried as a flat one: a try that fails costs no more than this."""
 _PART = 4096
 
-# The states: what may come next. The first two follow a comma. A dialect's own are `OWN_NUMBER` and all after it.
-KEY, ITEM, VALUE, ITEM_OR_END, KEY_OR_END, COLON, NEXT, STRING_VALUE, STRING_KEY, NUMBER_OPEN, OWN_NUMBER = (
-    range(11)
-)
+# The states: what may come next. The first two follow a comma. The last five are those of dialects: in a number, in a
+# string, where the next literal of a string begins, in a key and in a value without quotes.
+KEY, ITEM, VALUE, ITEM_OR_END, KEY_OR_END, COLON, NEXT, STRING_VALUE, STRING_KEY, NUMBER_OPEN = range(10)
+OWN_NUMBER, QUOTED, JOIN, BARE, TEXT = range(10, 15)
+_AFTER_COMMA = {"{": KEY, "c": KEY, "[": ITEM, "(": ITEM, "q": ITEM, "s": ITEM}
 _EXPECTED = {
     VALUE: "{value}",
     ITEM: "{value}",
@@ -69,6 +68,10 @@ _EXPECTED = {
     STRING_KEY: "the end of a key",
     NUMBER_OPEN: "a JSON number",
     OWN_NUMBER: "a number",
+    QUOTED: "the end of a string",
+    JOIN: "a string",
+    BARE: "':'",
+    TEXT: "the end of a value",
 }
 
 JSON, PYTHON, GEMMA = range(3)
@@ -130,7 +133,8 @@ class JsonScanner(Transcoder):
     """
 
     __slots__ = (
-        "comma", "dialect", "fast", "kept", "key", "kinds", "number", "parts", "stack", "state", "waiting",
+        "comma", "dialect", "goes_on", "kept", "key", "kinds", "number", "odd", "parts", "stack", "state",
+        "stopped",
     )  # fmt: skip
 
     def __init__(self, kinds: str = "", dialect: int = JSON) -> None:
@@ -145,22 +149,28 @@ class JsonScanner(Transcoder):
         self.comma: list[str] = []
         self.parts: list[str] = []
         self.kept = 0
-        self.waiting = False
-        """Whether a dialect must see more text."""
-        self.fast: Fast = SLOW
-        """What matches text that goes on with the open string and is the same in JSON, and ``plain`` after it."""
+        self.stopped = False
+        """Whether a dialect must see more text, has ended the value or has failed."""
+        self.odd: Search | None = None
+        """``plain`` inside the open string."""
+        self.goes_on = AS_JSON
+        """What matches text that only goes on with the open string, and what spells that in JSON; None: it is JSON."""
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
         if self.notes:
             self.notes = []
-        same, plain = self.fast
-        if same is not None and not final:
-            match = same(text, start)
-            if match is not None and match.end() == n:
-                self.out = text[start:] if start else text
-                self.plain = plain
-                return n
+        self.marked = -1
+        if self.odd is not None and not final:
+            goes_on, spelt = self.goes_on
+            match = goes_on(text, start)
+            end = match.end() if match else start
+            if end == n or (end == n - 1 and text[end] == "\\"):
+                self.out = text[start:end]
+                if spelt is not None:
+                    self.out = spelt(self.out)
+                self.plain = self.odd if end == n else None
+                return end
         i = self.kept = start
         comma = -1
         parts = self.parts
@@ -168,19 +178,18 @@ class JsonScanner(Transcoder):
         stack = self.stack
         own = self.dialect
         if own:
-            self.waiting = False
-            self.marked = -1
+            self.stopped = False
         elif not stack and state == VALUE and (match := _flat(text, i, i + _FLAT)):
             self.done = True
             self.out = match[0]
             return match.end()
-        while (i < n or (final and NUMBER_OPEN <= state <= OWN_NUMBER)) and not self.error:
+        while i < n or (final and NUMBER_OPEN <= state <= OWN_NUMBER):
             if state >= STRING_VALUE:
                 if state > NUMBER_OPEN:
                     self.state = state
                     i = self.inside(text, i, final)
                     state = self.state
-                    if self.done or self.waiting:
+                    if self.stopped:
                         break
                 elif state == NUMBER_OPEN:
                     match = _number_run(text, i)
@@ -190,7 +199,7 @@ class JsonScanner(Transcoder):
                     if i == n and not final:
                         break
                     if not _number("".join(self.number)):
-                        self.error = _EXPECTED[NUMBER_OPEN]
+                        self.fail(state)
                         break
                     self.number = []
                     if not stack:
@@ -205,6 +214,7 @@ class JsonScanner(Transcoder):
                     char = text[i]
                     if char == '"':
                         i += 1
+                        self.odd = None
                         if state == STRING_KEY:
                             state = COLON
                         elif stack:
@@ -225,20 +235,20 @@ class JsonScanner(Transcoder):
             char = text[i]
             if char in " \t\r\n":
                 i += 1
-                if i < n and text[i] in " \t\r\n":
+                if i == n:
+                    break
+                char = text[i]
+                if char in " \t\r\n":
                     match = white(text, i)
                     i = match.end() if match else i
-                continue
+                    continue
             if state == NEXT:
                 kind = stack[-1]
                 if char == "," and kind != "p":
                     i += 1
-                    state = KEY if kind == "{" else ITEM
-                    if own:
-                        if kind == "q":
-                            stack[-1] = "("
-                        elif kind == "c":
-                            state = KEY
+                    state = _AFTER_COMMA[kind]
+                    if kind == "q":
+                        stack[-1] = "("
                     if n - i > _BULK and own != GEMMA:
                         match = (_members if state == KEY else _items)(text, i)
                         i = match.end() if match else i
@@ -253,43 +263,45 @@ class JsonScanner(Transcoder):
                     if not stack:
                         self.done = True
                         break
-                elif own:
+                else:
                     self.state = state
                     i = self.after(text, i, final)
                     state = self.state
-                    if self.done or self.waiting:
+                    if self.stopped:
                         break
-                else:
-                    self.error = self.missing(state)
             elif state == COLON:
                 if char == ":":
                     i += 1
                     state = VALUE
                 else:
-                    self.error = _EXPECTED[state]
+                    self.fail(state)
+                    break
             elif char in "}])" and state != VALUE and char == BRACKETS[stack[-1]]:
                 if state <= ITEM:
                     self._without_comma(text, comma, i, state)
                 state = NEXT  # closes
             else:
+                key = state == KEY or state == KEY_OR_END
                 if own:
-                    self.key = state == KEY or state == KEY_OR_END
+                    self.key = key
                     self.state = state
                     end = self.begin(text, i, final)
                     if end >= 0:
                         i = end
                         state = self.state
-                        if self.done or self.waiting:
+                        if self.stopped:
                             break
                         continue
-                if state == KEY or state == KEY_OR_END:
-                    if char == '"':
-                        i += 1
-                        state = STRING_KEY
-                    else:
-                        self.error = self.missing(state)
+                if key:
+                    if char != '"':
+                        self.fail(state)
+                        break
+                    i += 1
+                    state = STRING_KEY
+                    self.odd = _odd
                 elif self.kinds and not stack and char not in self.kinds:
-                    self.error = _OBJECT[self.dialect] if self.kinds == "{" else self.missing(VALUE)
+                    self.error = _OBJECT[own] if self.kinds == "{" else self.missing(VALUE)
+                    break
                 elif not stack and not own and n - i > _BULK and (end := _whole(text, i)):
                     i = end
                     self.done = True
@@ -297,6 +309,7 @@ class JsonScanner(Transcoder):
                 elif char == '"':
                     i += 1
                     state = STRING_VALUE
+                    self.odd = _odd
                 elif char == "{" or char == "[":
                     i += 1
                     stack.append(char)
@@ -319,7 +332,7 @@ class JsonScanner(Transcoder):
                         self.notes.append((i, f"'{_MENDED[word]}'", word))
                         self.put(text, i, end, _MENDED[word])
                     elif word not in _WORDS:
-                        self.error = self.missing(state)
+                        self.fail(state)
                         break
                     i = end
                     if not stack:
@@ -340,15 +353,11 @@ class JsonScanner(Transcoder):
         if parts:
             if kept < end:
                 parts.append(text[kept:end])
-            self.out = parts[0] if len(parts) == 1 else "".join(parts)
+            self.out = "".join(parts)
             self.parts = []
         else:
             self.out = text if kept == 0 and end == n else text[kept:end]
-        if state < STRING_VALUE or state == NUMBER_OPEN or self.error:
-            self.fast = SLOW
-        else:
-            self.fast = _FAST if state < NUMBER_OPEN else self.search()
-        self.plain = self.fast[1] if i == n else None
+        self.plain = self.odd if i == n else None
         return i
 
     def put(self, text: str, i: int, end: int, out: str) -> None:
@@ -368,27 +377,31 @@ class JsonScanner(Transcoder):
 
     def after(self, text: str, i: int, final: bool) -> int:
         """Reads what comes after a value in place of a comma or a bracket."""
-        self.error = self.missing(self.state)
+        self.fail(self.state)
         return i
-
-    def search(self) -> Fast:
-        """``fast`` inside what the dialect has begun."""
-        return SLOW
 
     def over(self) -> None:
         """Ends a key or a value of the dialect."""
+        self.odd = None
         if self.key:
             self.state = COLON
         elif self.stack:
             self.state = NEXT
         else:
-            self.done = True
+            self.done = self.stopped = True
+
+    def fail(self, state: int) -> None:
+        """Ends the scan, as the text lacks what must come in this state."""
+        self.error = self.missing(state)
+        self.stopped = True
 
     def missing(self, state: int) -> str:
         """What the text lacks in this state."""
         close = BRACKETS[self.stack[-1]] if self.stack else ""
         if state == NEXT:
             return f"'{close}'" if self.stack[-1] == "p" else f"',' or '{close}'"
+        if state == QUOTED and self.key and self.dialect == GEMMA:
+            state = STRING_KEY
         return _EXPECTED[state].format(value=_VALUES[self.dialect], close=close)
 
     def _without_comma(self, text: str, comma: int, end: int, state: int) -> None:

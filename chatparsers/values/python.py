@@ -31,21 +31,20 @@ from __future__ import annotations
 
 import re
 
-from .base import WS, Match, Search, escape, white
+from .base import WS, Match, Search, Spell, escape, white
 from .closers import NO_CLOSERS, Closers
 from .json import (
     COLON,
     ITEM_OR_END,
+    JOIN,
     KEY_OR_END,
-    NEXT,
     NUMBER,
     OWN_NUMBER,
     PYTHON,
     PYTHON_WORDS,
-    SLOW,
+    QUOTED,
     STRING,
     VALUE,
-    Fast,
     JsonScanner,
 )
 from .respell import LONGEST_ESCAPE, SINGLE, requoted, single_inside, whole_value
@@ -91,8 +90,8 @@ _escape = re.compile(rf"\\(?:'|a|v|\r\n|\r|\n|[0-7]{{1,3}}|x{_HEX}{{2}}|U{_HEX}{
 _escape_begun = re.compile(rf"\\(?:\r|[0-7]{{1,2}}|x{_HEX}?|u{_HEX}{{0,3}}|U{_HEX}{{0,7}})?\Z").match
 _ESCAPED = {"'": "'", "a": "\\u0007", "v": "\\u000b", "\n": "", "\r": ""}
 
-# A whole string of one literal that differs from JSON only in its quotes.
-_whole_string = re.compile(rf"""(?:'(?!''){SINGLE}'|"(?!"){STRING}")(?=[,:\]}})])""").match
+# A whole string of one literal that differs from JSON only in its quotes. Group 1: the inside of one in single quotes.
+_whole_string = re.compile(rf"""(?:'(?!'')({SINGLE})'|"(?!"){STRING}")(?=[,:\]}})])""").match
 _number_run = re.compile(r"[-+.0-9A-Za-z_]*").match
 _json_number = re.compile(NUMBER).fullmatch
 _DIGITS = "[0-9]+(?:_[0-9]+)*"
@@ -105,13 +104,9 @@ _NUMBERS = frozenset({"NaN", "Infinity", "nan", "inf"})
 _signed = re.compile(r"-(?:Infinity|inf)").fullmatch
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 
-# The states of its own, and that of a number: inside a string, and where the next literal of a string begins.
-_STRING, _JOIN = 11, 12
-_ENDS = {_STRING: "the end of a string", _JOIN: "a string"}
 
-
-def _mode(quote: str, raw: bool) -> tuple[Match, Match, Search, str, bool]:
-    """How to read a string: text that is the same in JSON, text to escape, the first odd character; quote; raw."""
+def _mode(quote: str, raw: bool) -> tuple[tuple[Match, Spell | None], Match, Search, str, bool]:
+    """How to read a string: what goes on with it (`JsonScanner.goes_on`), text to escape, ``plain``; quote; raw."""
     q = quote[0]
     ordinary = rf'[^{q}"\\\x00-\x1f]*'
     if raw:
@@ -125,7 +120,8 @@ def _mode(quote: str, raw: bool) -> tuple[Match, Match, Search, str, bool]:
     else:
         other = rf"(?:{q}{{0,2}}(?:[^{q}\\]+{pair}))+"
     odd = re.compile(rf'[{q}"\\\x00-\x1f]').search
-    return re.compile(same).match, re.compile(other).match, odd, quote, raw
+    usual = (single_inside, requoted) if quote == "'" and not raw else (re.compile(same).match, None)
+    return usual, re.compile(other).match, odd, quote, raw
 
 
 _MODES = {
@@ -150,30 +146,27 @@ class PythonScanner(JsonScanner):
         self.named = named
         self.closers = closers
         self.mode = ""
-        """The prefix and quote of the string being read."""
+        """The prefix and quote of the last string."""
 
     def begin(self, text: str, i: int, final: bool) -> int:
         char = text[i]
-        if char == '"' or char == "'":
-            match = _whole_string(text, i) if self.state != _JOIN else None
+        if char in "\"'":
+            match = _whole_string(text, i) if self.state != JOIN else None
             if match:
                 end = match.end()
-                over = 1 if self.stack else self._string_over(text, end)
-                if over > 0 or (over and not final):
-                    if over < 0:
-                        end -= 1
-                        self.mode, self.state, self.waiting = char, _STRING, True
-                    elif self.key:
-                        self.state = COLON
-                    elif self.stack:
-                        self.state = NEXT
-                    else:
-                        self.done = True
-                    if char == "'":
-                        inside = text[i + 1 : match.end() - 1]
+                if self.stack or self._string_over(text, end) > 0:
+                    inside = match[1]
+                    if inside is not None:
                         if '"' in inside or "\\'" in inside:
                             inside = requoted(inside)
-                        self.put(text, i, end, f'"{inside}"' if over > 0 else f'"{inside}')
+                        self.put(text, i, end, f'"{inside}"')
+                    if not self.key:
+                        self.over()
+                    elif text.startswith(": ", end):
+                        self.state = VALUE
+                        end += 2
+                    else:
+                        self.state = COLON
                     return end
             return self._opened_string(text, i, i, final)
         if char in _LETTERS:
@@ -189,20 +182,11 @@ class PythonScanner(JsonScanner):
                 end, out = whole_value(text, i)
                 if end:
                     self.put(text, i, end, out)
-                    self.done = True
+                    self.done = self.stopped = True
                     return end
             if char != "[":
                 return self._opened(text, i, final)
         return -1
-
-    def search(self) -> Fast:
-        if not self.mode:
-            return SLOW
-        same, _, odd, _, _ = _MODES[self.mode]
-        return same, odd
-
-    def missing(self, state: int) -> str:
-        return _ENDS.get(state) or JsonScanner.missing(self, state)
 
     def holds(self, text: str) -> bool:
         if self.stack or text[0] != self.mode or text[1:2] not in ",) \t\r\n":
@@ -213,7 +197,7 @@ class PythonScanner(JsonScanner):
         """Reads an opening brace or parenthesis."""
         kind = self._kind(text, i, final)
         if not kind:
-            self.waiting = True
+            self.stopped = True
             return i
         self.stack.append(kind)
         self.state = KEY_OR_END if kind == "{" else VALUE if kind == "p" else ITEM_OR_END
@@ -247,14 +231,14 @@ class PythonScanner(JsonScanner):
         match = _word_run(text, i)
         end = match.end() if match else i
         if end == len(text) and not final and end - i <= _LONGEST_WORD:
-            self.waiting = True
+            self.stopped = True
             return i
         word = text[i:end]
         if text[end : end + 1] in ("'", '"') and _prefix(word):
             return self._opened_string(text, i, end, final)
         out = f'"{word}"' if word in _NUMBERS else _WORDS.get(word)
-        if out is None or self.state == _JOIN:
-            self.error = self.missing(self.state)
+        if out is None or self.state == JOIN:
+            self.fail(self.state)
             return i
         if self.key:
             self.notes.append((i, "a string as key", word))
@@ -284,7 +268,7 @@ class PythonScanner(JsonScanner):
             if mended and mended != number:
                 self.notes.append((end, mended, number))
             if not mended:
-                self.error = self.missing(OWN_NUMBER)
+                self.fail(OWN_NUMBER)
                 return end
         if self.key:
             self.put(text, end, end, '"')
@@ -297,56 +281,57 @@ class PythonScanner(JsonScanner):
         quote = text[at : at + 3]
         if quote != char * 3:
             if len(quote) < 3 and quote == char * len(quote) and not final:
-                self.waiting = True
+                self.stopped = True
                 return i
             quote = char
         prefix = text[i:at].lower()
         if "b" in prefix or "f" in prefix:
             self.notes.append((i, "a plain string", text[i : at + 1]))
-        out = "" if self.state == _JOIN else '"'
+        out = "" if self.state == JOIN else '"'
         if out != text[i : at + len(quote)]:
             self.put(text, i, at + len(quote), out)
-        self.mode = ("r" if "r" in prefix else "") + quote
-        self.state = _STRING
+        self._open(("r" if "r" in prefix else "") + quote)
         return at + len(quote)
 
+    def _open(self, mode: str) -> None:
+        """Begins a string, its quote included."""
+        self.mode = mode
+        self.state = QUOTED
+        self.goes_on, _, self.odd, _, _ = _MODES[mode]
+
     def inside(self, text: str, i: int, final: bool) -> int:
-        if self.state != _STRING:
+        if self.state != QUOTED:
             return self._number(text, i, final) if self.state == OWN_NUMBER else self.begin(text, i, final)
         n = len(text)
-        same, other, _, quote, raw = _MODES[self.mode]
-        single = quote == "'" and not raw
+        (same, spelt), other, _, quote, raw = _MODES[self.mode]
         while True:
-            if single:
-                match = single_inside(text, i)
-                end = match.end() if match else i
+            match = same(text, i)
+            end = match.end() if match else i
+            if spelt is not None:
                 run = text[i:end]
                 if '"' in run or "\\'" in run:
-                    self.put(text, i, end, requoted(run))
-                i = end
-            else:
-                match = same(text, i)
-                i = match.end() if match else i
+                    self.put(text, i, end, spelt(run))
+            i = end
             if i == n:
                 return i
             char = text[i]
             if char == quote[0]:
-                if single and _apostrophe_begun(text, i):
-                    self.waiting = True
+                if spelt and _apostrophe_begun(text, i):
+                    self.stopped = True
                     return i
-                if single and _apostrophe(text, i):
+                if spelt and _apostrophe(text, i):
                     self.notes.append((i, "an escaped quote", text[i : i + 2]))
                     i += 1
                     continue
                 if text.startswith(quote, i):
                     return self._closed_string(text, i, len(quote), final)
                 if not final and n - i < len(quote) and quote.startswith(text[i:]):
-                    self.waiting = True
+                    self.stopped = True
                     return i
             elif char == "\\" and not raw:
                 at = self._escaped(text, i, final)
                 if at == i:
-                    self.waiting = True
+                    self.stopped = True
                     return i
                 i = at
                 continue
@@ -358,7 +343,7 @@ class PythonScanner(JsonScanner):
             if match:
                 end = match.end()
             elif char == "\\" and not final:
-                self.waiting = True
+                self.stopped = True
                 return i
             else:
                 end = i + 1
@@ -409,15 +394,15 @@ class PythonScanner(JsonScanner):
             match = _adjacent(text, after, after + _WINDOW)
             if match:
                 self.put(text, i, match.end(), "")
-                self.mode = ""
-                self.state = _JOIN
+                self.odd = None
+                self.state = JOIN
                 return match.end()
             if len(text) - after < _WINDOW and _adjacent_begun(text, after):
                 over = -1
             elif width == 1 and not self.key and _goes_on(text, after):
                 over = 0
         if over < 0:
-            self.waiting = True
+            self.stopped = True
             return len(text) if final else i
         if not over:
             self.notes.append((i, "an escaped quote", text[i : after + 1]))
@@ -425,7 +410,6 @@ class PythonScanner(JsonScanner):
             return after
         if width == 3 or text[i] != '"':
             self.put(text, i, after, '"')
-        self.mode = ""
         self.over()
         return after
 

@@ -58,8 +58,8 @@ class StringPatterns(_Patterns):
     tool's arguments. ``stops`` finds any marker, ``opens`` the next call. A match of the others has the groups
     ``close``, closing brackets before the marker or opener, ``sure`` and ``likely``, the marker, and ``prose``, a
     marker before other text, which only ``string`` finds. ``next`` finds a comma and the key of an argument, its name
-    as group 1, at the end of the text; ``next_begun`` a beginning of these. ``plain`` finds the characters with which
-    a string of an argument may end, and those that a JSON string must escape."""
+    as group 1, at the end of the text; ``next_begun`` a beginning of these. ``goes_on`` matches text of an argument's
+    string up to a character with which it may end, ``plain`` finds that, or what a JSON string must escape."""
 
     def __init__(
         self,
@@ -86,12 +86,16 @@ class StringPatterns(_Patterns):
         begun = rf"{_WS}(?:{begun}|(?:{named}){_WS}(?:{sign}{_WS})?)?\Z"
         firsts = {quote[0], *(marker[0] for marker in (*closers, *openers))}
         special = re.escape("".join(sorted(firsts | set("}]" if closers or openers else ""))))
-        comma, is_key = (",", f"(?:(?<!,)|{other}|{begun})") if names else ("", "")
+        comma, is_key, no_key = "", "", ""
+        if names:
+            comma, is_key = ",", f"(?:(?<!,)|{other}|{begun})"
+            no_key = rf"(?:,(?!{other}|{begun})[^{special},]*)*"
         quote = re.escape(quote)
         texts = {
             "next": rf",{_WS}({named}){_WS}{sign}{_WS}\Z",
             "next_begun": "," + begun if names else "(?!)",
             "plain": rf'[{special}{comma}"\\\x00-\x1f]{is_key}',
+            "goes_on": rf"[^{special}{comma}]*{no_key}",
             "opens": opener,
             "string": rf"{over[:-1]}|(?P<prose>{likely}))",
             "member": rf"(?={quote}|{first})|{over}",

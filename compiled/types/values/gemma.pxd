@@ -2,7 +2,6 @@ cimport cython
 from .base cimport escape
 from .json cimport JsonScanner
 cdef object _assigns, _assigns_begun, _key_run, _whole_key, _whole_next_key, _whole_scalar
-cdef dict _ENDS
 cdef class GemmaScanner(JsonScanner):
     cdef public list bare
     cdef public tuple closers, openers
@@ -12,8 +11,6 @@ cdef class GemmaScanner(JsonScanner):
     @cython.locals(key=bint, char=str, end=Py_ssize_t)
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
     cdef Py_ssize_t after(self, str text, Py_ssize_t i, bint final) except? -1
-    cdef str missing(self, int state)
-    cdef tuple search(self)
     cdef _look_ahead(self)
     cdef Py_ssize_t _string_over(self, str text, Py_ssize_t end) except? -2
     @cython.locals(i=Py_ssize_t)

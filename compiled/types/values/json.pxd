@@ -1,24 +1,25 @@
 cimport cython
 from .base cimport Transcoder, escape
 cdef object _run, _odd, _number, _number_run, _word_run, _escape_begun, _members, _items, _flat, _escape
-cdef dict _MENDED, _EXPECTED, _RESPELT
+cdef dict _MENDED, _EXPECTED, _RESPELT, _AFTER_COMMA
 @cython.locals(size=Py_ssize_t)
 cdef Py_ssize_t _whole(str text, Py_ssize_t start) except -1
 cdef class JsonScanner(Transcoder):
     cdef public list comma, number, parts, stack
     cdef public str kinds
-    cdef public bint key, waiting
+    cdef public bint key, stopped
     cdef public int dialect, state
     cdef public Py_ssize_t kept
-    cdef public tuple fast
-    @cython.locals(n=Py_ssize_t, i=Py_ssize_t, kept=Py_ssize_t, comma=Py_ssize_t, parts=list, state=int, own=int, stack=list, end=Py_ssize_t, char=Py_UCS4, kind=str, word=str)
+    cdef public object odd
+    cdef public tuple goes_on
+    @cython.locals(n=Py_ssize_t, i=Py_ssize_t, kept=Py_ssize_t, comma=Py_ssize_t, parts=list, state=int, own=int, stack=list, end=Py_ssize_t, key=bint, char=Py_UCS4, kind=str, word=str)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
     cdef put(self, str text, Py_ssize_t i, Py_ssize_t end, str out)
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
     cdef Py_ssize_t inside(self, str text, Py_ssize_t i, bint final) except? -1
     cdef Py_ssize_t after(self, str text, Py_ssize_t i, bint final) except? -1
-    cdef tuple search(self)
     cdef over(self)
+    cdef fail(self, int state)
     cdef str missing(self, int state)
     cdef _without_comma(self, str text, Py_ssize_t comma, Py_ssize_t end, int state)
 cdef class ObjectScanner(JsonScanner):

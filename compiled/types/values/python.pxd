@@ -2,7 +2,7 @@ cimport cython
 from .base cimport escape
 from .json cimport JsonScanner
 cdef object _apostrophe, _apostrophe_begun, _word_run, _prefix, _adjacent, _adjacent_begun, _first, _escape, _escape_begun, _whole_string, _number_run, _json_number
-cdef dict _ENDS, _WORDS, _MODES
+cdef dict _WORDS, _MODES
 cdef class PythonScanner(JsonScanner):
     cdef public bint named
     cdef public object closers
@@ -10,8 +10,6 @@ cdef class PythonScanner(JsonScanner):
     cpdef bint holds(self, str text) except -1
     @cython.locals(char=Py_UCS4, end=Py_ssize_t, inside=str)
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
-    cdef str missing(self, int state)
-    cdef tuple search(self)
     @cython.locals(kind=str)
     cdef Py_ssize_t _opened(self, str text, Py_ssize_t i, bint final) except? -1
     @cython.locals(n=Py_ssize_t, limit=Py_ssize_t, brace=bint, after=Py_ssize_t, char=Py_UCS4)
@@ -22,7 +20,8 @@ cdef class PythonScanner(JsonScanner):
     cdef Py_ssize_t _number(self, str text, Py_ssize_t i, bint final) except? -1
     @cython.locals(char=str, quote=str, prefix=str, out=str)
     cdef Py_ssize_t _opened_string(self, str text, Py_ssize_t i, Py_ssize_t at, bint final) except? -1
-    @cython.locals(n=Py_ssize_t, end=Py_ssize_t, quote=str, char=str, run=str, single=bint, at=Py_ssize_t)
+    cdef _open(self, str mode)
+    @cython.locals(n=Py_ssize_t, end=Py_ssize_t, quote=str, char=str, run=str, at=Py_ssize_t)
     cdef Py_ssize_t inside(self, str text, Py_ssize_t i, bint final) except? -1
     cdef Py_ssize_t _escaped(self, str text, Py_ssize_t i, bint final) except? -1
     cdef int _string_over(self, str text, Py_ssize_t after) except -2
