@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -92,8 +93,57 @@ ENDS_WITH_ITS_ID = [{**CALL["tool_calls"][0], "id": "Xy9Xy9Xy9"}]
 ASSISTANTS = [{"role": "system", "content": "You are an assistant"}, {"role": "user", "content": "assistant"}]
 APERTUS_CALL = '<|tools_prefix|>[{"get_weather": {"city": "Oslo"}}]<|tools_suffix|><|assistant_end|>'
 NEMO_CALL = '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "%s"}]<EOS>'
-# A template of ours, the messages, the switch of thinking, what counts of all answers, what is left out.
-COUNTED: dict[str, tuple[str, list[Any], bool | None, str, dict[int, str]]] = {
+MOVES = (
+    "{% for m in messages %}{% set before = messages[loop.index0 - 1] %}{% if m.role == 'user' %}"
+    "<|turn>user\n{{ m.content }}<turn|>\n{% elif m.tool_calls %}"
+    "<|turn>model\n<|tool_call>call:{{ m.tool_calls[0].function.name }}{}<tool_call|>{% elif m.role == 'tool' %}"
+    "<|tool_response>response:get_weather{value:{{ m.content }}}<tool_response|>{{ before.content }}<turn|>\n"
+    "{% else %}{{ '<|turn>model\n' if before.role == 'user' }}{{ m.content }}<turn|>\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt and messages[-1].role != 'tool' %}<|turn>model\n{% endif %}"
+)
+COHERE2 = (
+    "{% for m in messages %}<|START_OF_TURN_TOKEN|>{% if m.role == 'user' %}<|USER_TOKEN|>{{ m.content }}"
+    "<|END_OF_TURN_TOKEN|>{% else %}<|CHATBOT_TOKEN|><|START_RESPONSE|>{{ m.content }}<|END_RESPONSE|>"
+    "<|END_OF_TURN_TOKEN|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_RESPONSE|>{% endif %}"
+)
+
+INSTRUCTED = "{% for m in messages %}{{ m.content }}{{ '[/INST]' if m.role == 'user' }}{% endfor %}"
+COHERE2_MARKERS = ("<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>", "<|START_RESPONSE|>")
+
+
+def loaded(source: str, *markers: str, **options: Any) -> Callable[[], Chat]:
+    return lambda: chatparsers.load(source, tokenizer=bytewise(*markers), **options)
+
+
+# A template of ours or another, the messages, the switch of thinking, what counts of all answers, what is left out.
+COUNTED: dict[str, tuple[str | Callable[[], Chat], list[Any], bool | None, str, dict[int, str]]] = {
+    "answers after which the template writes nothing": (
+        loaded(INSTRUCTED),
+        [QUESTION, said("No."), QUESTION, said("Still no.")],
+        None,
+        "No.Still no.",
+        {},
+    ),
+    # Gemma's template writes the text beside a call after the call's result.
+    "a text that the template moved is no other answer's": (
+        loaded(MOVES, "<turn|>", format="gemma-4", polyfills=False),
+        [QUESTION, BESIDE, RESULT, said("It is cold")],
+        None,
+        "It is cold<turn|>",
+        {1: "content"},
+    ),
+    # Cohere 2 ends an answer with a marker of the response and one of the turn: a model is taught both.
+    **{
+        f"the true end of a turn, {how}": (
+            loaded(COHERE2, *COHERE2_MARKERS, **files),
+            [QUESTION, said("It is cold.")],
+            None,
+            "It is cold.<|END_RESPONSE|><|END_OF_TURN_TOKEN|>",
+            {},
+        )
+        for how, files in {"alone": {}, "with an eos_token": {"eos_token": "<|END_OF_TURN_TOKEN|>"}}.items()
+    },
     "the prompt's empty thought does not count": (
         "qwen3",
         [QUESTION, said("No.")],
@@ -185,17 +235,11 @@ COUNTED: dict[str, tuple[str, list[Any], bool | None, str, dict[int, str]]] = {
 @pytest.mark.parametrize("case", COUNTED)
 def test_what_counts_of_all_answers(case: str) -> None:
     name, messages, thinking, counted, left_out = COUNTED[case]
-    chat = chat_of(OWN / f"{name}.jinja")
-    tools = TOOLS if any("tool_calls" in message for message in messages) else None
+    chat = chat_of(OWN / f"{name}.jinja") if isinstance(name, str) else name()
+    shown = isinstance(name, str) and any("tool_calls" in message for message in messages)
+    tools = TOOLS if shown else None
     sample = chat.encode(messages, tools=tools, thinking=thinking)
     assert (spelt(chat, sample), sample.left_out) == (counted, left_out)
-
-
-def test_an_answer_counts_after_which_the_template_writes_nothing() -> None:
-    source = "{% for m in messages %}{{ m.content }}{{ '[/INST]' if m.role == 'user' }}{% endfor %}"
-    sample = chatparsers.load(source).encode([QUESTION, said("No."), QUESTION, said("Still no.")])
-    counted = "".join(text for text, mask in zip(sample.text, sample.loss_mask, strict=True) if mask)
-    assert (counted, sample.left_out) == ("No.Still no.", {})
 
 
 def test_what_is_found_for_one_variable_is_not_taken_for_another() -> None:
@@ -279,23 +323,6 @@ def test_a_prompt_read_back_marks_the_same() -> None:
         assert thinking or text[found.start : found.end] == spelt(chat, sample)
 
 
-def test_a_text_that_the_template_moved_is_no_other_answers() -> None:
-    """Gemma's template writes the text beside a call after the call's result."""
-    source = (
-        "{% for m in messages %}{% set before = messages[loop.index0 - 1] %}{% if m.role == 'user' %}"
-        "<|turn>user\n{{ m.content }}<turn|>\n{% elif m.tool_calls %}"
-        "<|turn>model\n<|tool_call>call:{{ m.tool_calls[0].function.name }}{}<tool_call|>{% elif m.role == 'tool' %}"
-        "<|tool_response>response:get_weather{value:{{ m.content }}}<tool_response|>{{ before.content }}<turn|>\n"
-        "{% else %}{{ '<|turn>model\n' if before.role == 'user' }}{{ m.content }}<turn|>\n{% endif %}{% endfor %}"
-        "{% if add_generation_prompt and messages[-1].role != 'tool' %}<|turn>model\n{% endif %}"
-    )
-    chat = chatparsers.load(source, tokenizer=bytewise("<turn|>"), format="gemma-4", polyfills=False)
-    asked = {**CALL, "content": "Let me see", "reasoning_content": ""}
-    sample = chat.encode([QUESTION, asked, RESULT, {"role": "assistant", "content": "It is cold"}])
-    assert spelt(chat, sample).endswith("It is cold<turn|>") and "Let me see" not in spelt(chat, sample)
-    assert 1 in sample.left_out
-
-
 def test_a_short_system_text_is_where_the_template_writes_it() -> None:
     source = (
         "<|system|>\nKnowledge: December 2023\n\n{{ messages[0].content }}<|end|>{% for m in messages[1:] %}"
@@ -306,20 +333,3 @@ def test_a_short_system_text_is_where_the_template_writes_it() -> None:
         [{"role": "system", "content": "2"}, QUESTION, {"role": "assistant", "content": "Yes"}]
     )
     assert sample.kinds.index(Kind.SYSTEM) == sample.text.index("\n\n2<|end|>") + 2
-
-
-COHERE2 = (
-    "{% for m in messages %}<|START_OF_TURN_TOKEN|>{% if m.role == 'user' %}<|USER_TOKEN|>{{ m.content }}"
-    "<|END_OF_TURN_TOKEN|>{% else %}<|CHATBOT_TOKEN|><|START_RESPONSE|>{{ m.content }}<|END_RESPONSE|>"
-    "<|END_OF_TURN_TOKEN|>{% endif %}{% endfor %}"
-    "{% if add_generation_prompt %}<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_RESPONSE|>{% endif %}"
-)
-
-
-@pytest.mark.parametrize("files", [{}, {"eos_token": "<|END_OF_TURN_TOKEN|>"}], ids=["alone", "eos_token"])
-def test_the_true_end_of_a_turn_counts(files: dict[str, str]) -> None:
-    """Cohere 2 ends an answer with a marker of the response and one of the turn: a model is taught both."""
-    markers = ("<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>", "<|START_RESPONSE|>")
-    chat = chatparsers.load(COHERE2, tokenizer=bytewise(*markers), **files)
-    sample = chat.encode([QUESTION, {"role": "assistant", "content": "It is cold."}])
-    assert spelt(chat, sample) == "It is cold.<|END_RESPONSE|><|END_OF_TURN_TOKEN|>"

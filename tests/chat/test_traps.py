@@ -211,69 +211,77 @@ def real_template(real_templates: list[Path], name: str) -> Path:
     return found if found is not None else pytest.skip(f"the template {name} is not there")
 
 
-MOVING = {"openai-gpt-oss-120b": "moved", "google-gemma-4-31B-it": "moved"}
+class Older(NamedTuple):
+    """What a real template does with an older message: an answer, what follows it (else results of its calls), what the
+    break is called, words that it tears out, and how often they stand in ids that stay."""
+
+    template: str
+    answer: dict[str, Any]
+    then: tuple[dict[str, Any], ...]
+    reason: str
+    words: str
+    kept: int = 1
 
 
-@pytest.mark.parametrize("name", MOVING)
-@pytest.mark.parametrize("history", ["template", "exact"])
-def test_words_that_the_template_moves(name: str, history: Any, real_templates: list[Path]) -> None:
-    """Text beside a call: gpt-oss' template puts it into the thought, Gemma's behind the result."""
-    chat = chat_of(real_template(real_templates, name))
-    made = chat.rollout([ASK], tools=TOOLS, history=history)
-    call = {"id": "call00000", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
-    said = {"role": "assistant", "content": "I look.", "reasoning_content": "Hm.", "tool_calls": [call]}
-    message = made.sampled(
-        chat.tokenizer.encode(chat.format.render(said, TOOLS).removeprefix(made.turn.prefix)).ids
-    )
-    assert (message.content.strip(), message.reasoning.strip(), len(message.tool_calls)) == (
-        "I look.",
-        "Hm.",
-        1,
-    )
-    held = made.ids
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made.append(*results(message))
-    if history == "exact":
-        assert made.ids[: len(held)] == held and not made.breaks
-        assert MOVING[name] in [difference.what for difference in made.differs]
-        assert made.text.count("I look.") == (
-            1 if name.startswith("openai") else 2
-        )  # what is moved stands twice
-    else:
-        assert [b.reason for b in made.breaks] == [MOVING[name]] and "I look." in made.breaks[0].held
-        assert (
-            made.text == chat.prepare(made.messages, tools=TOOLS).prompt and made.text.count("I look.") == 1
+LOOK = {
+    "content": "I look.",
+    "reasoning_content": "Hm.",
+    "tool_calls": [{"id": "call00000", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}],
+}
+OLDER = {
+    "text beside a call becomes a thought": Older("openai-gpt-oss-120b", LOOK, (), "moved", "I look."),
+    "text beside a call goes after the result": Older(
+        "google-gemma-4-31B-it", LOOK, (), "moved", "I look.", 2
+    ),
+    "a late system message goes first": Older(
+        "deepseek-ai-DeepSeek-V3.1",
+        {"content": "No."},
+        ({"role": "system", "content": "Be brief."}, NEXT),
+        "moved",
+        "Is it cold?",
+    ),
+    **{
+        f"a thought is dropped by {name}": Older(
+            name, {"content": "Yes.", "reasoning_content": "Look."}, (NEXT,), "thought", "Look."
         )
+        for name in DROPPING
+    },
+}
 
 
-@pytest.mark.parametrize("name", DROPPING)
+@pytest.mark.parametrize("case", OLDER)
 @pytest.mark.parametrize("history", ["template", "exact"])
-def test_thoughts_that_the_template_drops(name: str, history: Any, shared_dir: Path) -> None:
-    chat = chat_of(shared_dir / "templates" / f"{name}.jinja")
-    made = chat.rollout(
-        [ASK], history=history, thinking=True if chat.template().probe().thinking_switches else None
-    )
-    turn = made.turn
-    wire = chat.format.render({"role": "assistant", "content": "Yes.", "reasoning_content": "Look."})
-    wire = wire.removeprefix(turn.prefix) + chat.format.stops[0]
-    ids = chat.tokenizer.encode(wire, add_special_tokens=False).ids
-    assert made.sampled(ids).reasoning.strip() == "Look."
+def test_what_the_template_does_with_an_older_message(
+    case: str, history: Any, real_templates: list[Path]
+) -> None:
+    """By the template's history that is a break, which names it; the exact one keeps the ids, and says what differs."""
+    older = OLDER[case]
+    chat = chat_of(real_template(real_templates, older.template))
+    request: dict[str, Any] = {"tools": TOOLS} if "tool_calls" in older.answer else {}
+    if older.reason == "thought" and chat.template().probe().thinking_switches:
+        request["thinking"] = True
+    made = chat.rollout([ASK], history=history, **request)
+    wire = chat.format.render({"role": "assistant", **older.answer}, TOOLS).removeprefix(made.turn.prefix)
+    wire += "" if "tool_calls" in older.answer else chat.format.stops[0]
+    message = made.sampled(chat.tokenizer.encode(wire, add_special_tokens=False).ids)
+    assert message.content.strip() == older.answer["content"]
+    assert message.reasoning.strip() == older.answer.get("reasoning_content", "")
+    assert len(message.tool_calls) == len(older.answer.get("tool_calls", ()))
     held = made.ids
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made.append(NEXT)
+        made.append(*(older.then or results(message)))
     if history == "exact":
         assert made.ids[: len(held)] == held and not made.breaks
-        assert [d.what for d in made.differs if d.what not in ("prompt", "stop")] == ["thought"]
+        assert [d.what for d in made.differs if d.what not in ("prompt", "stop")] == [older.reason]
+        assert made.text.count(older.words) == older.kept
     else:
-        assert [b.reason for b in made.breaks] == ["thought"]
-        assert "Look." in made.breaks[0].held and "Look." not in made.breaks[0].shown
-        assert made.text == chat.prepare(made.messages, thinking=made_thinking(chat)).prompt
-
-
-def made_thinking(chat: Any) -> bool | None:
-    return True if chat.template().probe().thinking_switches else None
+        (found,) = made.breaks
+        assert found.reason == older.reason and older.words in found.held
+        dropped = older.reason == "thought"
+        assert not dropped or older.words not in found.shown
+        assert made.text == chat.prepare(made.messages, **request).prompt
+        assert made.text.count(older.words) == (0 if dropped else 1)
 
 
 def test_an_answer_that_the_prompt_began() -> None:
@@ -502,20 +510,6 @@ def test_a_sample_knows_where_images_stand(name: str, real_templates: list[Path]
         assert texts == [PLACED[name]] * 2
         assert not any(mask for found in one.placeholders for mask in one.loss_mask[found.start : found.end])
         assert spelt(chat.tokenizer, one.ids[: one.placeholders[0].start]).rstrip().endswith("but")
-
-
-def test_a_system_message_that_the_template_moves(shared_dir: Path) -> None:
-    chat = chat_of(shared_dir / "templates" / "deepseek-ai-DeepSeek-V3.1.jinja")
-    for history in ("template", "exact"):
-        made = chat.rollout([ASK], history=history)  # type: ignore[arg-type]
-        made.sampled(chat.tokenizer.encode("No.<｜end▁of▁sentence｜>").ids)
-        given = made.ids
-        made.append({"role": "system", "content": "Be brief."}, NEXT)
-        if history == "template":
-            assert [b.reason for b in made.breaks] == ["moved"]
-            assert made.text == chat.prepare(made.messages).prompt
-        else:
-            assert made.ids[: len(given)] == given and "moved" in [d.what for d in made.differs]
 
 
 STOP_IS_HEADER = {"glm-4-5", "glm-4-7", "glm-5-3-flash", "rwkv"}
