@@ -42,47 +42,31 @@ def read(format: Format, text: str) -> Message:
 
 
 @pytest.mark.one_in(4)
-def test_white_space_after_the_last_call_is_no_content(format: Format) -> None:
-    """Nor before the stop that follows, nor before the next call. Before other text it is content."""
+def test_white_space_beside_a_call_is_no_content(format: Format) -> None:
+    """Models write some before the first call, between calls, before the stop and at the end, and the grammars allow
+    it: nothing of it is content, an event or a diagnostic. Beside arguments that are one object it is markup, wherever
+    the format itself writes none. Before other text it is content."""
     if not format.features.tools:
         return
     call = written(format)
-    for blank in BLANK:
-        for after in ("", format.stops[0] if format.stops else ""):
-            message = read(format, call + blank + after)
-            assert (message.content, len(message.tool_calls)) == ("", 1), (blank, after)
-            assert message.complete and not message.diagnostics, (blank, after)
-    turn = format.bind(tools=TOOLS)
-    stream = turn.stream()
-    stream.feed(call)
-    assert stream.feed("\n") == []
-    assert format.bind(tools=TOOLS).parse(call + "\n").content == ""
+    stop = format.stops[0] if format.stops else ""
+    places = [f"{blank}{call}" for blank in (" ", "\n", "\n\n")]
+    places += [f"{call}{blank}{after}" for blank in BLANK for after in {"", stop}]
+    for text in places:
+        message = read(format, text)
+        assert (message.content, len(message.tool_calls)) == ("", 1), text
+        assert message.complete and not message.diagnostics, text
     if not call.startswith(("{", "[")):  # else calls stand at the start of the turn alone
         again = read(format, f"{call} \n\n{call}")
         assert (again.content, len(again.tool_calls)) == ("", 2)
-
-
-@pytest.mark.one_in(4)
-def test_white_space_beside_the_arguments_is_no_part_of_them(format: Format) -> None:
-    """Where they are one object. It is markup, wherever the format itself writes none."""
-    if not format.features.tools:
-        return
-    before, object, after = written(format).partition('{"city": "Oslo"}')
+    before, object, after = call.partition('{"city": "Oslo"}')
     message = read(format, f"{before} \n {object} {after}")
-    assert not object or [call.arguments for call in message.tool_calls] == [object], (before, after)
-
-
-@pytest.mark.one_in(4)
-def test_white_space_before_the_first_call_is_no_content(format: Format) -> None:
-    """Models write a space or a line break there, and the grammars allow it."""
-    if not format.features.tools:
-        return
-    call = written(format)
+    assert not object or [one.arguments for one in message.tool_calls] == [object], (before, after)
     for blank in (" ", "\n", "\n\n"):
-        message = read(format, blank + call)
-        assert (message.content, len(message.tool_calls)) == ("", 1), blank
-        assert message.complete and not message.diagnostics, blank
-        assert read(format, blank + "Hello.").content.lstrip() == "Hello."
+        assert read(format, blank + "Hello.").content.lstrip() == "Hello.", blank
+    stream = format.bind(tools=TOOLS).stream()
+    stream.feed(call)
+    assert stream.feed("\n") == []
 
 
 def blocks(format: Format) -> tuple[list[str], list[str]]:

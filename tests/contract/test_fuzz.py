@@ -81,27 +81,26 @@ def test_what_is_found_of_other_targets_is_written_and_read_again(
     assert read["case"] == case
 
 
-def test_a_case_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    def hang(case: fuzz.Case) -> None:
-        while "x" in case["text"]:
-            pass
+def compute(case: fuzz.Case) -> None:
+    while "x" in case["text"]:
+        pass
 
+
+def wait(case: fuzz.Case) -> None:
+    if "x" in case["text"]:
+        Event().wait(60)
+
+
+@pytest.mark.parametrize("hang", [compute, wait])
+def test_a_case_that_does_not_end_is_ended(
+    hang: Callable[[fuzz.Case], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fuzz, "PATIENCE", 0.05)
     target = fuzz.Target(lambda chance, format: {"format": format.name, "text": "aaxbb"}, hang)
     monkeypatch.setitem(fuzz.TARGETS, "hang", target)
     [find] = fuzz.campaign(["qwen3"], ["hang"], seed=0, number=1).finds
     assert find.wrong == "Hang: not done after 0.05 seconds" and find.case["text"] == "x"
-
-
-def test_a_case_that_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[bool] = []
-    monkeypatch.setattr(fuzz, "PATIENCE", 0.1)
-    monkeypatch.setitem(
-        fuzz.TARGETS,
-        "wait",
-        fuzz.Target(lambda chance, format: {}, lambda case: waits.append(Event().wait(60))),
-    )
-    assert fuzz.fault("wait", {}).startswith("Hang")
+    assert fuzz.fault("hang", find.case).startswith("Hang")
 
 
 def test_the_same_seed_gives_the_same_cases() -> None:

@@ -121,45 +121,28 @@ LINE = '\n{"name": "get_weather", "parameters": '
 STRING = '<tool_call>{"name": "get_weather", "arguments": {"city": "'
 
 
+# A format, the text that is fed first, what is then repeated, whether the stream is strict, and polled.
+FED: dict[str, tuple[str, str, str, bool, bool]] = {
+    # Strict mode does not read all notes again, and the message does not join all pieces again.
+    "notes in strict mode": ("hermes-2-pro", STRING, "\n\n\n\n", True, False),
+    "a call, polled": ("hermes-2-pro", STRING, "words \\u00e5", False, True),
+    "content, polled": ("hermes-2-pro", "", "One writes so. ", False, True),
+    # Llama holds an object after prose until its line ends. A rule that held it over lines would be quadratic.
+    "objects that go on": ("llama-3-x", "Here:", LINE + '{"a": {}', False, False),
+    "examples": ("llama-3-x", "Here:", LINE + "{}} is how. ", False, False),
+    "braces in a line": ("llama-3-x", f'Here:{LINE}{{"a": "', "} ", False, False),
+    "a long line": ("llama-3-x", f'Here:{LINE}{{"a": "', "some words, ", False, False),
+}
+
+
 @pytest.mark.pure
-@pytest.mark.parametrize(
-    ("start", "unit", "strict", "polled"),
-    [
-        (STRING, "\n\n\n\n", True, False),
-        (STRING, "words \\u00e5", False, True),
-        ("", "One writes so. ", False, True),
-    ],
-    ids=["notes in strict mode", "a call, polled", "content, polled"],
-)
-def test_work_beside_the_machine_is_linear(
-    start: str, unit: str, strict: bool, polled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Strict mode does not read all notes again, and the message does not join all pieces again."""
-    work = Work(monkeypatch)
-    hermes = get_format("hermes-2-pro")
-    text = (unit * (2000 * PIECE // len(unit) + 1))[: 2000 * PIECE]
-    small, large = work.feed(hermes, start, text, strict, polled)
+@pytest.mark.parametrize("case", FED)
+def test_what_is_held_noted_or_polled_is_not_read_again(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, start, unit, strict, polled = FED[case]
+    text = (unit * (4000 * PIECE // len(unit) + 1))[: 4000 * PIECE]
+    small, large = Work(monkeypatch).feed(get_format(name), start, text, strict, polled)
     assert large[0] <= 1.1 * small[0] + 2
-
-
-@pytest.mark.pure
-@pytest.mark.parametrize(
-    ("start", "unit"),
-    [
-        ("", LINE + '{"a": {}'),
-        ("", LINE + "{}} is how. "),
-        (LINE + '{"a": "', "} "),
-        (LINE + '{"a": "', "some words, "),
-    ],
-    ids=["objects that go on", "examples", "braces in a line", "a long line"],
-)
-def test_a_line_that_is_held_is_read_a_bounded_number_of_times(
-    start: str, unit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Llama holds an object after prose until its line ends. A rule that held it over lines would be quadratic."""
-    work = Work(monkeypatch)
-    small, large = work.feed(get_format("llama-3-x"), "Here:" + start, unit * (4000 * PIECE // len(unit)))
-    assert large[0] <= 1.1 * small[0] + 2 and large[1] <= 1.1 * small[1] + 2
+    assert large[1] <= 1.1 * small[1] + 2
 
 
 class Counted(str):

@@ -1,4 +1,5 @@
-"""A call in a turn without tools is content, and a diagnostic names what was called."""
+"""A call in a turn without tools is content, and a diagnostic names what was called: in any cut, by ids and after a
+prompt. test_unread.py has the promise for every format."""
 
 from __future__ import annotations
 
@@ -9,33 +10,13 @@ from typing import Any
 import pytest
 
 import chatparsers
-from chatparsers import Diagnostic, Format, Message
+from chatparsers import Diagnostic, Message
 
 pytestmark = pytest.mark.one_in(1, quick=64)
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}
-CALL = {
-    "id": "call00001",
-    "type": "function",
-    "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
-}
 
 
 def noted(message: Message) -> list[Diagnostic]:
     return [one for one in message.diagnostics if one.code == "tools-not-given"]
-
-
-def test_every_format_names_the_call(format: Format) -> None:
-    if not format.features.tools:
-        pytest.skip("it has no calls")
-    text = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, [TOOL])
-    message = format.parse(text)
-    (found,) = noted(message)
-    assert "'get_weather'" in found.expected and text[found.position :].startswith(found.found)
-    assert message.complete and not message.tool_calls
-    assert noted(format.parse(text, tools=[TOOL])) == []
-    assert noted(format.parse("Weather? I cannot tell.")) == []
-    assert noted(format.bind(response_format=SCHEMA).parse(text)) == []
 
 
 @pytest.mark.parametrize(

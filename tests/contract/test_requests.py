@@ -6,6 +6,7 @@ import array
 import copy
 import marshal
 import pickle
+import warnings
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -230,37 +231,38 @@ def _typed(**properties: Any) -> list[dict[str, Any]]:
     return [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
 
 
-def test_types_spelt_as_in_python_are_read_and_said() -> None:
-    """At every depth; and again for the same tools, as the caller may have missed it."""
-    tools = _typed(
-        a={"type": "int"},
-        b={"type": "array", "items": {"type": ["str", "null"]}},
-        c={"anyOf": [{"type": "dict"}]},
-    )
-    for _ in range(2):
-        with pytest.warns(UserWarning) as said:
-            turn = chatparsers.get_format("glm-4-5").bind(tools=tools)
-        (warning,) = said
-        assert str(warning.message) == (
-            "tools: expected JSON's names of types, found others: f.a: 'int' is read as 'integer'; "
-            "f.b.items: 'str' is read as 'string'; f.c.anyOf[0]: 'dict' is read as 'object'"
-        )
-        assert warning.filename == __file__
-    call = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>30</arg_value>\n</tool_call>"
-    assert turn.parse(call).tool_calls[0].arguments == '{"a": 30}'
-
-
-@pytest.mark.parametrize(
-    "properties",
-    [
+TYPED: dict[str, tuple[dict[str, Any], str]] = {
+    "at every depth": (
+        {
+            "a": {"type": "int"},
+            "b": {"type": "array", "items": {"type": ["str", "null"]}},
+            "c": {"anyOf": [{"type": "dict"}]},
+        },
+        "f.a: 'int' is read as 'integer'; f.b.items: 'str' is read as 'string'; "
+        "f.c.anyOf[0]: 'dict' is read as 'object'",
+    ),
+    "words that are no types": (
         {"type": {"type": "string"}, "int": {"enum": ["int"]}, "x": {"default": {"type": "int"}}},
-        {"no plain data": {"default": object()}},
-        {},
-    ],
-)
-def test_other_words_are_no_types(properties: dict[str, Any]) -> None:
-    """No warning, which would be an error here."""
-    chatparsers.get_format("glm-4-5").bind(tools=_typed(**properties))
+        "",
+    ),
+    "no plain data": ({"a": {"default": object()}}, ""),
+    "nothing": ({}, ""),
+}
+
+
+@pytest.mark.parametrize("case", TYPED)
+def test_types_spelt_as_in_python_are_read_and_said(case: str) -> None:
+    """And again for the same tools, as the caller may have missed it."""
+    properties, told = TYPED[case]
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            turn = get_format("glm-4-5").bind(tools=_typed(**properties))
+        expected = [f"tools: expected JSON's names of types, found others: {told}"] * bool(told)
+        assert [str(one.message) for one in said] == expected
+        assert {one.filename for one in said} <= {__file__}
+    call = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>30</arg_value>\n</tool_call>"
+    assert not told or turn.parse(call).tool_calls[0].arguments == '{"a": 30}'
 
 
 def test_the_schemas_of_many_tools_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:

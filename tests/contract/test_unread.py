@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import chatparsers
-from chatparsers import Format, Message
+from chatparsers import Diagnostic, Format, Message
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Node
 from chatparsers.core.definition.tree import first, head, tokens, walk
@@ -29,6 +29,10 @@ CALL = {
 }
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
 TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}]
+
+
+def not_given(message: Message) -> list[Diagnostic]:
+    return [one for one in message.diagnostics if one.code == "tools-not-given"]
 
 
 def beginnings(node: Node | None) -> set[str]:
@@ -176,18 +180,26 @@ def test_a_line_that_is_a_call_without_its_opener(format: Format) -> None:
     assert turn.parse(unknown).content.startswith(unknown[: len(unknown) // 2])
 
 
-def test_without_tools_a_call_is_content_with_all_its_markers(format: Format) -> None:
+def test_without_tools_a_call_is_content_with_all_its_markers_and_named(format: Format) -> None:
     if not format.features.tools:
         return
     written = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
     message = format.parse(written)
-    assert not message.tool_calls
+    assert not message.tool_calls and message.complete
     rest = written.strip()
     if not rest.endswith(message.content.strip()):
         raise AssertionError((written, message.content))
     before = rest[: len(rest) - len(message.content.strip())]
     assert "get_weather" in message.content and "get_weather" not in before
     assert not any(opener in before for opener in markers(format)[0]), (written, message.content)
+    (found,) = not_given(message)
+    assert "'get_weather'" in found.expected and written[found.position :].startswith(found.found)
+    for other in (
+        format.parse(written, tools=TOOLS),
+        format.parse("Weather? I cannot tell."),
+        format.bind(response_format=SCHEMA).parse(written),
+    ):
+        assert not_given(other) == [], other
 
 
 def test_a_role_header_of_a_call_without_tools() -> None:
