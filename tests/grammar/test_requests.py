@@ -109,6 +109,10 @@ WANTED = {
         "schema": {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]},
     },
 }
+PYTHON, PYTHON_CALL = (
+    tool("python", {"code": {"type": "string"}}, ["code"]),
+    '<|python_tag|>{"code": "print(1)"}',
+)
 JUDGED: dict[str, Judged] = {
     # A prefix may end inside the closer of a value: its rest ends the value, and other text shows that it was none.
     "a prefix inside a closer": Judged(
@@ -183,6 +187,16 @@ JUDGED: dict[str, Judged] = {
     ),
     "reasoning may come": Judged("qwen3-coder", REQUIRED, (f"<think>\n{THOUGHT}{CODER}", CODER)),
     "no reasoning": Judged("qwen3-coder", {**REQUIRED, "thinking": False}, (CODER,), (), ("<think>",)),
+    **{
+        f"a tool whose calls begin in their own way, {how}": Judged(
+            "functionary-v3-1",
+            {"tools": [PYTHON, *others]},
+            (PYTHON_CALL, f"Hm. {PYTHON_CALL}", "Hm."),
+            (),
+            ('<function=other>{"a": 1}</function>',),
+        )
+        for how, others in {"alone": [], "beside another": [WEATHER]}.items()
+    },
     # The format's own answers are not the schema's.
     "an answer that begins like a call": Judged(
         "generic",
@@ -246,18 +260,6 @@ def test_a_prefix_may_end_inside_the_header_of_an_argument() -> None:
     judged = compile_for("xgrammar", str(turn.grammar()), "gbnf")
     assert judged.status(written[end:]) == FULL
     assert judged.status(written[end:].replace("true", "false")) != FULL
-
-
-@pytest.mark.parametrize("others", [[], [WEATHER]], ids=["alone", "beside another"])
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_tool_whose_calls_begin_in_their_own_way(dialect: str, others: list[Any]) -> None:
-    python = tool("python", {"code": {"type": "string"}}, ["code"])
-    turn = chatparsers.get_format("functionary-v3-1").bind(tools=[python, *others])
-    call = '<|python_tag|>{"code": "print(1)"}'
-    assert [one.name for one in turn.parse(call, strict=True).tool_calls] == ["python"]
-    assert [judge(turn, dialect).status(text) for text in (call, f"Hm. {call}", "Hm.")] == [FULL] * 3
-    assert judge(turn, dialect).status('<function=other>{"a": 1}</function>') != FULL
-    assert "<|python_tag|>" in [trigger.value for trigger in turn.grammar().triggers]
 
 
 @pytest.mark.parametrize("length", [24, 2000, 5000])

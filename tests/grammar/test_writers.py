@@ -80,6 +80,14 @@ def test_triggers() -> None:
     pattern = next(trigger.value for trigger in rest.triggers if trigger.kind == "pattern")
     assert all(re.match(pattern, text) for text in (', "days": 3}}', "}}<|action_end|>"))
     assert re.match(pattern, "Oslo") is None
+    # A tool may have a marker of its own.
+    turn = chatparsers.get_format("functionary-v3-1").bind(
+        tools=[tool("python", {"code": {"type": "string"}}, ["code"])]
+    )
+    assert "<|python_tag|>" in [trigger.value for trigger in turn.grammar().triggers]
+    assert [call.name for call in turn.parse('<|python_tag|>{"code": "1"}', strict=True).tool_calls] == [
+        "python"
+    ]
 
 
 def test_triggers_tell_calls_from_the_other_parts() -> None:
