@@ -188,11 +188,30 @@ TOKENIZER_CONFIG = "tokenizer_config.json"
         ("config.json", '{"eos_token_id": 1.5}', r'config\.json: field "eos_token_id".*found float 1\.5'),
         ("chat_template.json", "{}", r'chat_template\.json: field "chat_template" is missing'),
         ("chat_template.jinja", b"ab\xff", r"chat_template\.jinja: not UTF-8 at byte 2; save it as UTF-8"),
+        *(
+            pytest.param(TOKENIZER_CONFIG, content, rf"tokenizer_config\.json: .*({reason})", id=what)
+            for what, content, reason in (
+                ("deep lists", "[" * 100_000, "not JSON|cannot be read"),
+                ("deep objects", '{"a":' * 100_000, "not JSON|cannot be read"),
+                ("digits", '{"a": 1, "b": ' + "9" * 5_000 + "}", "cannot be read"),
+                ("a long file", " " * 8_000_001, "expected at most 8,000,000 bytes, found 8,000,001"),
+                ("a deep template", '{"chat_template": ' + "[" * 300 + "]" * 300 + "}", "chat_template"),
+            )
+        ),
+        *(
+            (name, None, rf"{name}: expected a file, found a folder")
+            for name in ("generation_config.json", "config.json", "special_tokens_map.json")
+        ),
         ("notes.txt", "", r"holds no model files; expected at least one of tokenizer_config\.json"),
     ],
 )
-def test_broken_files_are_named(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
-    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+def test_broken_files_are_named(tmp_path: Path, name: str, content: str | bytes | None, message: str) -> None:
+    """Also those of strangers; and a folder, beside a template, where a file belongs (None)."""
+    if content is None:
+        write(tmp_path, chat_template="{{ messages[0].content }}")
+        (tmp_path / name).mkdir()
+    else:
+        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(LoadError, match=message):
         read_model(tmp_path)
 
