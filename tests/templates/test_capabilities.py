@@ -76,41 +76,45 @@ KNOWN: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_of_own_templates(own_folder: Path, name: str) -> None:
-    can = Template((own_folder / f"{name}.jinja").read_text(encoding="utf-8"), name=name).probe()
-    assert {field: getattr(can, field) for field in KNOWN[name]} == KNOWN[name]
-
-
-def test_roles_and_pictures() -> None:
-    shown = "{{ p.text if p.text else '<image>' }}"
-    strict = Template(
+PARTS = "{{ p.text if p.text else '<image>' }}"
+ROLES = ("consecutive_users", "several_systems", "developer_role")
+# Other templates, and what they show.
+SHOWN: dict[str, tuple[str, dict[str, object]]] = {
+    "the first message alone, with pictures": (
         "{% for m in messages %}{% if m.role != 'user' or not loop.first %}{{ raise_exception('no') }}{% endif %}"
-        "{% for p in m.content %}" + shown + "{% endfor %}{% endfor %}"
-    ).probe()
-    assert strict.images and not (strict.consecutive_users or strict.several_systems or strict.developer_role)
-    loose = Template("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}").probe()
-    assert loose.consecutive_users and loose.several_systems and loose.developer_role and not loose.images
+        "{% for p in m.content %}" + PARTS + "{% endfor %}{% endfor %}",
+        {"images": True, **dict.fromkeys(ROLES, False)},
+    ),
+    "any role, and text": (
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}",
+        {"images": False, **dict.fromkeys(ROLES, True)},
+    ),
+    **{
+        f"arguments one by one: {how}": (
+            "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}<call>"
+            "{{ c.function.name }}{% for k, v in c.function.arguments.items() %}"
+            + argument
+            + "{% endfor %}</call>{% endfor %}{% endfor %}",
+            {"tool_calls": shown, "parallel_calls": shown},
+        )
+        for how, argument, shown in (
+            ("a tag named by the argument", "<{{ k }}>{{ v }}</{{ k }}>", True),
+            ("the name once", "{{ k }}={{ v }}", True),
+            ("no name", "{{ v }}", False),
+            ("the value twice", "{{ k }}={{ v }}, {{ v }}", False),
+        )
+    },
+}
 
 
-@pytest.mark.parametrize(
-    ("argument", "shown"),
-    [
-        pytest.param("<{{ k }}>{{ v }}</{{ k }}>", True, id="a tag named by the argument"),
-        pytest.param("{{ k }}={{ v }}", True, id="the name once"),
-        pytest.param("{{ v }}", False, id="no name"),
-        pytest.param("{{ k }}={{ v }}, {{ v }}", False, id="the value twice"),
-    ],
-)
-def test_calls_whose_arguments_are_written_one_by_one(argument: str, shown: bool) -> None:
-    can = Template(
-        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}<call>"
-        "{{ c.function.name }}{% for k, v in c.function.arguments.items() %}"
-        + argument
-        + "{% endfor %}</call>"
-        "{% endfor %}{% endfor %}"
-    ).probe()
-    assert (can.tool_calls, can.parallel_calls) == (shown, shown)
+@pytest.mark.parametrize("case", [*KNOWN, *SHOWN])
+def test_what_a_template_can_show(own_folder: Path, case: str) -> None:
+    if case in KNOWN:
+        source, known = (own_folder / f"{case}.jinja").read_text(encoding="utf-8"), KNOWN[case]
+    else:
+        source, known = SHOWN[case]
+    can = Template(source, name=case).probe()
+    assert {field: getattr(can, field) for field in known} == known
 
 
 FLAT = (
