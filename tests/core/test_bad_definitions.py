@@ -704,6 +704,11 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "p.token('\\n'): a token is more than white space; give the token's text, or leave it out",
         ),
         (
+            "a cut in what is held",
+            lambda p: p.atomic("a" + p.cut()) + p.body(),
+            "p.atomic('a' + p.cut()): p.cut() commits, so nothing can be held; leave it out of p.atomic()",
+        ),
+        (
             "None for a node",
             lambda p: p.body(None + p.token("<call>")),
             "expected a node or a string, found NoneType: None",

@@ -632,7 +632,7 @@ ROWS = [
 
 @pytest.mark.one_in(1)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_is_parsed(row: Row) -> None:
+def test_what_is_parsed_and_what_is_generated(row: Row) -> None:
     turn = turn_of(row.build, row.tool)
     events, message = stream(turn, row.text)
     assert events == row.events
@@ -640,11 +640,6 @@ def test_what_is_parsed(row: Row) -> None:
     assert [(c.name, c.arguments, c.complete) for c in message.tool_calls] == [
         (c.name, c.arguments, c.complete) for c in turn.parse(row.text).tool_calls
     ]
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_is_generated(row: Row) -> None:
-    turn = turn_of(row.build, row.tool)
     assert rules(turn) == "root ::= " + row.grammar
     for text in generated(turn, 20):
         message = turn.parse(text, strict=True)

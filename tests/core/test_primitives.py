@@ -250,16 +250,12 @@ def framed(row: Row) -> Callable[[Builder], Node]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_is_parsed(row: Row) -> None:
-    events, message = stream(turn_of(framed(row)), row.text)
+def test_what_is_parsed_and_what_is_generated(row: Row) -> None:
+    turn = turn_of(framed(row))
+    events, message = stream(turn, row.text)
     assert events == row.events
     assert "; ".join(map(str, message.diagnostics)) == row.diagnostics
     assert message == turn_of(framed(row)).parse(row.text)
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_is_generated(row: Row) -> None:
-    turn = turn_of(framed(row))
     assert rules(turn) == "root ::= " + row.grammar
     for text in generated(turn, 20):
         message = turn.parse(text, strict=True)
@@ -299,11 +295,6 @@ def test_a_slip_is_an_error_in_the_line_that_makes_it(build: Callable[[Builder],
     """Mistakes that the node itself reports. Those of whole trees are in test_bad_definitions.py."""
     with pytest.raises(DefinitionError, match=error):
         build(Builder(Options(tools=True)))
-
-
-def test_what_commits_cannot_be_held() -> None:
-    with pytest.raises(DefinitionError, match=r"p\.cut\(\) commits, so nothing can be held"):
-        format_of(lambda p: p.atomic("a" + p.cut()) + p.body()).tree(Options())
 
 
 def test_a_turn_that_is_cut_off_has_no_end() -> None:
