@@ -140,7 +140,7 @@ class _Plugin:
             _interrupted.add(self.name)
             raise
         except BaseException as error:  # a plugin may raise anything
-            _warn(f"plugin {self.origin}: {hook} failed: {_said(error)}")
+            _warn(f"plugin {self.origin}: {hook} failed: {_described(error)}")
             return None
 
 
@@ -243,7 +243,7 @@ class Plugins:
             _interrupted.add(name)
             raise
         except BaseException as error:  # a module may exit, or raise anything
-            _warn(f"plugin {origin} cannot be loaded: {_said(error)}")
+            _warn(f"plugin {origin} cannot be loaded: {_described(error)}")
             return
         self._plugins.append(plugin)
         for hook in strange:
@@ -271,7 +271,7 @@ def _references(result: object, origin: str) -> list[FormatRef]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        _warn(f"{hook}: expected FormatRefs: {_said(error)}")
+        _warn(f"{hook}: expected FormatRefs: {_described(error)}")
     return references
 
 
@@ -301,7 +301,7 @@ def _wrong(reference: FormatRef) -> str | None:
     return None
 
 
-def _said(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     """The error's type and text; the type alone if its text fails."""
     try:
         return f"{type(error).__name__}: {error}"[:1000]

@@ -49,8 +49,8 @@ def main(arguments: list[str]) -> int:
         return 2
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
-    _, _, behind = rest.partition(END)
-    new = f"{before}{BEGIN}\n{table(folders[0])}\n{END}{behind}"
+    _, _, after = rest.partition(END)
+    new = f"{before}{BEGIN}\n{table(folders[0])}\n{END}{after}"
     if "--check" in arguments:
         return int(new != page)
     PAGE.write_text(new, encoding="utf-8")

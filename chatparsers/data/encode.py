@@ -13,8 +13,8 @@ from ..chat.chat import Chat
 from ..chat.sample import Sample
 from ..errors import ChatParsersError
 from .arrow import pyarrow as pa
+from .cached_tokenizer import CachedTokenizer
 from .columns import added, as_table, message_lists
-from .kept_tokenizer import KeptTokenizer
 from .render import Tools
 from .rows import Model, Source, said_once, source_of
 
@@ -139,7 +139,7 @@ class Encode:
 @lru_cache(maxsize=16)
 def _encoding(source: Source) -> Chat:
     """A chat with a tokenizer that keeps what rows share."""
-    return source.open().encoding(KeptTokenizer)
+    return source.open().encoding(CachedTokenizer)
 
 
 def sample_columns(

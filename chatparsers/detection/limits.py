@@ -17,7 +17,7 @@ class Limit:
     """A part of what the template writes that the format is not proved to read, or its grammar to write.
 
     ``part`` names it: ``array``, ``boolean``, ``null``, ``number``, ``object`` (arguments of this JSON type),
-    ``special characters`` (in strings), ``several calls``, ``text beside calls``, ``calls behind reasoning``,
+    ``special characters`` (in strings), ``several calls``, ``text beside calls``, ``calls after reasoning``,
     ``white space`` (around content or reasoning: it stays there), ``grammar``, ``told form`` (the prompt tells another
     form of calls), ``past calls`` (the template writes them in another form than the prompt tells), ``reasoning`` (it
     is content), ``response template`` (the model's files have one that is not used).

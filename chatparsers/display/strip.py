@@ -256,14 +256,14 @@ def _(reading: Message, *, ids: Sequence[int] = (), turn: Turn | None = None) ->
     shown, rest = cut(reading.text)
     known = holds(turn, reading) if turn is not None else []
     chips = tuple(
-        Chip(shown[start:end], Kind(kind), (start, end), state=_held(known, start, end))
+        Chip(shown[start:end], Kind(kind), (start, end), state=_delay(known, start, end))
         for start, end, kind in answer_runs(reading)
         if shown[start:end]
     )
     return Strip(chips, notes, rest)
 
 
-def _held(known: Sequence[int], start: int, end: int) -> str:
+def _delay(known: Sequence[int], start: int, end: int) -> str:
     """How long a stream holds the characters of a part, if `holds` knows it."""
     if not known:
         return ""

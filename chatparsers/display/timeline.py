@@ -138,7 +138,7 @@ def timeline(turn: Turn, pieces: Iterable[Any], *, most: int = 2_000) -> Timelin
         )
         fed += text
         if len(steps) < most:
-            steps.append(Step(text, tuple(events), _held(stream.message, fed), stream.region))
+            steps.append(Step(text, tuple(events), _unread(stream.message, fed), stream.region))
         else:
             rest += events
             left += 1
@@ -152,7 +152,7 @@ def _ids(piece: Any) -> list[int]:
     return [int(piece)] if not hasattr(piece, "__len__") else [int(id) for id in piece]
 
 
-def _held(message: Message, fed: str) -> str:
+def _unread(message: Message, fed: str) -> str:
     """What was fed and belongs to no region yet."""
     known = max((region.end for region in message.regions), default=0)
     return fed[known:]

@@ -69,7 +69,7 @@ def samples_of(format: Format) -> list[dict[str, Any]]:
             text = format.render({"role": "assistant", **message}, _tools(["get_weather"]))
         except ChatParsersError:
             continue  # the format has no place for a part of it
-        expect = _said(_turn(format, ["get_weather"]).parse(text))
+        expect = _as_data(_turn(format, ["get_weather"]).parse(text))
         if bool(expect["calls"]) == bool(message.get("tool_calls")):
             found.append({"title": title, "text": text, "expect": _short(expect)})
     return found
@@ -79,7 +79,7 @@ def _short(said: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in said.items() if value not in ("", [], True)}
 
 
-def _said(message: Message) -> dict[str, Any]:
+def _as_data(message: Message) -> dict[str, Any]:
     calls = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
     return dict(content=message.content, reasoning=message.reasoning, calls=calls, complete=message.complete)
 
@@ -117,7 +117,7 @@ def _sample(format: Format, sample: Any, at: str) -> Iterator[Finding]:
     names = dict.fromkeys(call["name"] for call in wanted["calls"])
     try:
         turn = _turn(format, [*names], sample.get("prefix", ""), sample.get("tools"))
-        said = _said(turn.parse(text))
+        said = _as_data(turn.parse(text))
     except ChatParsersError as error:
         yield Finding("sample-malformed", "error", f"{at}: {error}", mend="write tools as OpenAI has them")
         return
@@ -136,7 +136,7 @@ def _sample(format: Format, sample: Any, at: str) -> Iterator[Finding]:
         for piece in _pieces(text, draw):
             stream.feed(piece)
         stream.finish()
-        if _said(stream.message) != said:  # a promise of ours
+        if _as_data(stream.message) != said:  # a promise of ours
             yield Finding(
                 "sample-cut", "error", f"{at}: a cut text is read otherwise", quoted(text), "report it"
             )

@@ -244,7 +244,7 @@ def append_only(model: Subject) -> Iterator[Finding]:
     """Whether what an engine holds (prompt and answer) is a prefix of the next prompt, for each shape of an answer."""
     changed: set[str] = set()
     for name, same, history, said, following in _steps(model):
-        held = _held(model, history, said)
+        held = _prompt_and_answer(model, history, said)
         rendered = model.tried([*history, said, following], generate=True, tools=True)
         if held is None or rendered is None or same in changed:
             continue
@@ -305,7 +305,7 @@ def rounds(model: Subject) -> Iterator[Finding]:
                 continue
             if plain.thought and not found.thought:
                 lost, text = "drops the running thought", found.text
-            elif plain.held and not found.held:
+            elif plain.extends and not found.extends:
                 lost, text = "changes the prompt before it", found.text
             else:
                 continue
@@ -319,23 +319,23 @@ def rounds(model: Subject) -> Iterator[Finding]:
             )
 
 
-class _KeptTexts(NamedTuple):
+class _Round(NamedTuple):
     """A round with texts after its results: its rendering, whether its thoughts are there, and whether it begins with
     the prompt before."""
 
     text: str
     thought: bool
-    held: bool
+    extends: bool
 
 
-def _round(model: Subject, added: Messages, variables: Mapping[str, Any]) -> _KeptTexts | None:
+def _round(model: Subject, added: Messages, variables: Mapping[str, Any]) -> _Round | None:
     """A round of two calls; None if the template refuses it."""
     one = [user("Q"), call({"city": "Oslo"}, reasoning="FirstThought"), result("Cold"), *added]
     two = [*one, call({"city": "Rome"}, reasoning="SecondThought"), result("Warm"), *added]
     before, text = (model.tried(some, generate=True, tools=True, **variables) for some in (one, two))
     if before is None or text is None:
         return None
-    return _KeptTexts(text, "FirstThought" in text and "SecondThought" in text, text.startswith(before))
+    return _Round(text, "FirstThought" in text and "SecondThought" in text, text.startswith(before))
 
 
 def _written_with(model: Subject, added: dict[str, Any]) -> str:
@@ -344,7 +344,7 @@ def _written_with(model: Subject, added: dict[str, Any]) -> str:
     return f"{_prepared(model, messages)}; other hosts lose it"
 
 
-def _held(model: Subject, history: Messages, said: dict[str, Any]) -> tuple[str, str] | None:
+def _prompt_and_answer(model: Subject, history: Messages, said: dict[str, Any]) -> tuple[str, str] | None:
     """The prompt, and the prompt with the answer that an engine holds after it; None if the template refuses."""
     prompt = model.tried(history, generate=True, tools=True)
     shown = model.answered(said, history)

@@ -16,7 +16,7 @@ spent where its size is known, and while it is spent where it is not:
 | steps and size of the grammar | `MAX_SIZE`, `MAX_WORK` | while it is written |
 | characters of an answer | `ANSWER`, and with ids the tokens that the engine was asked for | while it arrives |
 | answers to one prompt | `CHOICES`, and `Settings.concurrency` for all that run | before the engine is asked |
-| seconds of CPU of all this | `Settings.max_cpu` | while they pass (`chatparsers.gateway.lanes`) |
+| seconds of CPU of all this | `Settings.max_cpu` | while they pass (`chatparsers.gateway.fair_pool`) |
 
 Memory has no limit of its own: it follows from the others. docs/security.md has what was measured. If the client
 leaves, the work is given up, wherever it is.

@@ -162,13 +162,13 @@ class Answer:
                 return self.writer.frames(events) if events else ""
             self.writer.take(events)
             return ""
-        chunks = self._told(events, last)
+        chunks = self._chunks(events, last)
         if self._ids and chunks:
             self.writer.ids(self._ids, chunks)
             self._ids = []
         return self._frames(chunks)
 
-    def _told(self, events: Sequence[Event], last: bool) -> list[Any]:
+    def _chunks(self, events: Sequence[Event], last: bool) -> list[Any]:
         """The chunks of events, each with what the engine says of its tokens, in the order of the answer."""
         writer, probable = self.writer, self._probable
         chunks: list[Any] = []

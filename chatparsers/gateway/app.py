@@ -32,12 +32,10 @@ from .answer import Answers
 from .apis import CHAT, COMPACT, COUNT, COUNT_INPUT, MESSAGES, RESPONSES, Api, api_of
 from .checked import middleware
 from .engine import Engine
+from .fair_pool import Left
 from .guard import Guard
 from .http_engine import HttpEngine
 from .jobs import answers_of, jobs_of
-from .keeping import Following, Keep, Keeping
-from .kept_paths import Asking, Handler, KeptPaths, answered
-from .lanes import Left
 from .left_out import LeftOut
 from .metrics import Metrics
 from .pages import described, description, files, page, wants_page
@@ -53,6 +51,8 @@ from .rollouts import Recording, rollouts_of
 from .same_ids import same_ids
 from .settings import Settings
 from .store import Store
+from .stored_paths import Asking, Handler, StoredPaths, answered
+from .storing import Following, StoreAnswer, Storing
 
 _SEEN = 1.0
 """How many seconds what was seen of the engine counts."""
@@ -121,7 +121,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         ),
         Route("/v1/models", models),
         Route("/v1/models/{name:path}", models),
-        *([] if gateway.keeping is None else gateway.paths().routes(partial(partial, gateway.kept))),
+        *([] if gateway.storing is None else gateway.paths().routes(partial(partial, gateway.kept))),
         *([] if gateway.rollouts is None else gateway.rollouts.routes(partial(partial, gateway.trained))),
         Route("/health", health),
         Route("/ready", ready),
@@ -139,7 +139,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     app.state.metrics = gateway.metrics
     app.state.stop = gateway.stop
     app.state.engine = engine
-    app.state.keeping = gateway.keeping
+    app.state.storing = gateway.storing
     app.state.rollouts = gateway.rollouts
     app.state.repeats = gateway.repeats
     return app
@@ -156,10 +156,10 @@ class _Gateway:
         self._asking = anyio.Lock()
         self.guard = Guard(settings)
         self.about = About(chat, engine, settings, self.guard, self.metrics)
-        self.keeping = _keeping(settings, self.metrics)
+        self.storing = _storing(settings, self.metrics)
         self.rollouts = rollouts_of(chat, settings, self.guard)
         self.repeats = Repeats()
-        self._preparing = Preparing(chat, engine, settings, self.keeping, self.rollouts)
+        self._preparing = Preparing(chat, engine, settings, self.storing, self.rollouts)
         self.tasks: TaskGroup | None = None
         """Where responses run in the background, while the server runs."""
         self._left_out = LeftOut(self.metrics)
@@ -173,10 +173,10 @@ class _Gateway:
             responding.stop()
         return len(running)
 
-    def paths(self) -> KeptPaths:
+    def paths(self) -> StoredPaths:
         """What answers for the responses and conversations that are kept."""
-        assert self.keeping is not None
-        return KeptPaths(self.keeping, self.settings.max_body, self.settings.keep_alive)
+        assert self.storing is not None
+        return StoredPaths(self.storing, self.settings.max_body, self.settings.keep_alive)
 
     async def start(self) -> None:
         if self.settings.log is not None:
@@ -192,8 +192,8 @@ class _Gateway:
     async def close(self) -> None:
         """Frees what it holds."""
         await self._preparing.close()
-        if self.keeping is not None:
-            self.keeping.store.close()
+        if self.storing is not None:
+            self.storing.store.close()
         if self.rollouts is not None:
             self.rollouts.sessions.close()
         if self.log is not None:
@@ -317,12 +317,12 @@ class _Gateway:
             return keep.following(self.settings.keep_alive)
         return JSONResponse(keep.begun)
 
-    def _keep(self, prepared: Prepared, answers: Answers) -> Keep | None:
+    def _keep(self, prepared: Prepared, answers: Answers) -> StoreAnswer | None:
         """Keeps the answer to a request, if it is to be kept."""
         asked = prepared.asked
-        if self.keeping is None or asked is None or not asked.store:
+        if self.storing is None or asked is None or not asked.store:
             return None
-        return Keep(self.keeping, asked, answers.all[0], prepared.held)
+        return StoreAnswer(self.storing, asked, answers.all[0], prepared.held)
 
     async def kept(self, handler: Handler, http: HttpRequest) -> Any:
         """The response to a request for what is kept."""
@@ -371,7 +371,7 @@ class _Gateway:
         return api.failed(found)
 
 
-def _keeping(settings: Settings, metrics: Metrics) -> Keeping | None:
+def _storing(settings: Settings, metrics: Metrics) -> Storing | None:
     """What keeps responses. Raises `ValueError` if the store cannot be used."""
     if settings.store is None:
         return None
@@ -384,4 +384,4 @@ def _keeping(settings: Settings, metrics: Metrics) -> Keeping | None:
         )
     except (OSError, sqlite3.Error) as error:
         raise ValueError(f"store {settings.store}: {error}") from error
-    return Keeping(store, metrics, settings.max_body)
+    return Storing(store, metrics, settings.max_body)

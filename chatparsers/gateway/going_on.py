@@ -11,10 +11,10 @@ from ..core.format import Turn
 from ..errors import ChatParsersError
 from ..serving import Request
 from .digest import digest
-from .store import Held
+from .store import ResponseIds
 
 
-def going_on(chat: Chat, request: Request, held: Held, *, lenient_calls: bool) -> list[int] | None:
+def going_on(chat: Chat, request: Request, held: ResponseIds, *, lenient_calls: bool) -> list[int] | None:
     """The ids of the prompt, which begin with those that are held; None if the template, the tools or the messages are
     others than then."""
     messages = request.messages
@@ -34,7 +34,7 @@ def going_on(chat: Chat, request: Request, held: Held, *, lenient_calls: bool) -
     return conversation.ids if conversation.ids[: len(whole)] == whole else None
 
 
-def resumed(chat: Chat, request: Request, held: Held, *, lenient_calls: bool) -> Turn | None:
+def resumed(chat: Chat, request: Request, held: ResponseIds, *, lenient_calls: bool) -> Turn | None:
     """The turn that goes on with the last answer, which was cut off, by the ids that are held of it; None if the
     template, the tools or the messages are others than then."""
     history = request.messages[:-1]

@@ -87,7 +87,7 @@ class LlamaServer(HttpEngine):
 
     def reading(self) -> Read:
         if self._spelling is None:
-            return self._said
+            return self._with_logprobs
         lost = LostIds(self._spelling)
 
         def read(data: Mapping[str, Any]) -> Batch:
@@ -96,11 +96,11 @@ class LlamaServer(HttpEngine):
                 batch.ids = lost.flush() or None
             elif batch.ids is not None:
                 batch.ids = lost.complete(batch.text, batch.ids)
-            return self._said(data, batch) if _PROBABLE in data else batch
+            return self._with_logprobs(data, batch) if _PROBABLE in data else batch
 
         return read
 
-    def _said(self, data: Mapping[str, Any], batch: Batch | None = None) -> Batch:
+    def _with_logprobs(self, data: Mapping[str, Any], batch: Batch | None = None) -> Batch:
         """A batch with its log probabilities, if its event has them."""
         batch = batch or self.read(data)
         if _PROBABLE in data and batch.end is None:

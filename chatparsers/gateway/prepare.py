@@ -1,6 +1,6 @@
 """From the bytes of a request to what the engine is asked: the turn, its prompt and its grammar.
 
-All of it runs in `chatparsers.gateway.lanes`, and `chatparsers.gateway.account` is asked before each step.
+All of it runs in `chatparsers.gateway.fair_pool`, and `chatparsers.gateway.account` is asked before each step.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from .body import read_body
 from .digest import digest
 from .encode import Encoder
 from .engine import Engine
+from .fair_pool import FairPool
 from .fetch import Fetching
 from .going_on import going_on, resumed
-from .keeping import Asked, Keeping
-from .lanes import Lanes
 from .pictures import Picture, as_text, pictures
 from .refused import check, limited
 from .rollouts import Rollouts
 from .same_ids import known_ids
 from .settings import Settings
-from .store import Held
+from .store import ResponseIds
+from .storing import Asked, Storing
 from .work import until_left
 
 
@@ -54,7 +54,7 @@ class Prepared:
     asked: Asked | None = None
     """What is to be kept; None: nothing is."""
     pictures: Sequence[Picture] = ()
-    held: Held | None = None
+    held: ResponseIds | None = None
     """The ids of the prompt, to which those of the answer are to come; None: they are not kept."""
     step: NextAnswer | None = None
     """The step of a session that the answer is; None: it is recorded in none."""
@@ -75,15 +75,15 @@ class Preparing:
         chat: Chat,
         engine: Engine,
         settings: Settings,
-        keeping: Keeping | None = None,
+        storing: Storing | None = None,
         rollouts: Rollouts | None = None,
     ) -> None:
         self._chat = chat
         self._rollouts = rollouts
-        self._keeping = keeping
+        self._storing = storing
         self._engine = engine
         self._settings = settings
-        self._lanes = Lanes(settings.max_cpu)
+        self._pool = FairPool(settings.max_cpu)
         self._limits = ImageLimits(settings.max_images, settings.max_body, hosts=settings.fetch_images)
         self._fetching = Fetching(self._limits, settings.max_body) if settings.fetch_images else None
         self._encoder: Encoder | None = None
@@ -91,11 +91,11 @@ class Preparing:
 
     async def warm(self) -> None:
         """Does what a first request would do."""
-        await self._lanes.run(self._chat.warm)
+        await self._pool.run(self._chat.warm)
 
     async def close(self) -> None:
         """Ends its threads and connections."""
-        self._lanes.close()
+        self._pool.close()
         if self._fetching is not None:
             await self._fetching.close()
 
@@ -119,11 +119,11 @@ class Preparing:
             await self._body(http, account, raw)
             admit(raw)
             left = partial(until_left, http.receive) if watched else None
-            found = await self._lanes.run(self._work(api, account, raw, owner, entry), left)
+            found = await self._pool.run(self._work(api, account, raw, owner, entry), left)
             if isinstance(found, _Unfetched):
                 assert self._fetching is not None
                 images = await self._fetching.fetched(found.images)
-                found = await self._lanes.run(self._work(api, account, raw, owner, entry, images), left)
+                found = await self._pool.run(self._work(api, account, raw, owner, entry, images), left)
             assert isinstance(found, Prepared)
             return found
         finally:
@@ -144,7 +144,7 @@ class Preparing:
 
         try:
             await self._body(http, account, raw)
-            return await self._lanes.run(work, partial(until_left, http.receive), owner)
+            return await self._pool.run(work, partial(until_left, http.receive), owner)
         finally:
             self._forget(account, raw)
 
@@ -240,7 +240,7 @@ class Preparing:
             held = None
             keeps = asked is not None and asked.store and self._engine.ids and not placed and step is None
             if keeps and isinstance(prompt, list):
-                held = last if rest is not None else Held(digest(turn.prompt), array("I", prompt), ())
+                held = last if rest is not None else ResponseIds(digest(turn.prompt), array("I", prompt), ())
             return Prepared(request, turn, prompt, most, self._grammar(turn), asked, placed, held, step)
 
         return work
@@ -259,8 +259,8 @@ class Preparing:
     ) -> tuple[Request, Asked | None]:
         body, drops, asked = read_body(bytes(raw), account), self._settings.drop_unsupported, None
         images = self._limits if self._takes_images() else None
-        if self._keeping is not None and api in (RESPONSES, COUNT_INPUT, COMPACT):
-            request, asked = self._keeping.read(owner, body, drop_unsupported=drops, images=images)
+        if self._storing is not None and api in (RESPONSES, COUNT_INPUT, COMPACT):
+            request, asked = self._storing.read(owner, body, drop_unsupported=drops, images=images)
         else:
             request = api.read(body, drop_unsupported=drops, images=images)
         if api is COMPACT:
@@ -294,19 +294,19 @@ class Preparing:
             and (self._settings.trust_ids or known_ids(self._chat))
         )
 
-    def _held(self, request: Request, asked: Asked | None) -> Held | None:
+    def _held(self, request: Request, asked: Asked | None) -> ResponseIds | None:
         """The ids of the answer that the history ends with, if they are held and the engine gets ids."""
-        if asked is None or self._keeping is None or request.images or not self._by_ids:
+        if asked is None or self._storing is None or request.images or not self._by_ids:
             return None
-        return self._keeping.held(asked)
+        return self._storing.held(asked)
 
-    def _resumed(self, request: Request, held: Held) -> Turn | None:
+    def _resumed(self, request: Request, held: ResponseIds) -> Turn | None:
         if not request.continue_final_message:
             return None
         return resumed(self._chat, request, held, lenient_calls=self._settings.lenient_calls)
 
     def _prompt(
-        self, request: Request, turn: Turn, held: Held | None
+        self, request: Request, turn: Turn, held: ResponseIds | None
     ) -> tuple[str | list[int], Sequence[Picture]]:
         """The prompt as the engine gets it, and the images in it. ``held``: the ids of the answer before."""
         placed = pictures(self._chat, request) if request.images else ()
@@ -318,7 +318,7 @@ class Preparing:
         # A server writes the first token before a text itself.
         return turn.prompt.removeprefix(self._chat.files.bos_token or ""), ()
 
-    def _going_on(self, request: Request, held: Held) -> list[int] | None:
+    def _going_on(self, request: Request, held: ResponseIds) -> list[int] | None:
         return going_on(self._chat, request, held, lenient_calls=self._settings.lenient_calls)
 
     def _count(self, request: Request, turn: Turn, prompt: str | list[int]) -> int | None:

@@ -271,7 +271,7 @@ class Recording:
             asked, sampled, answer = self._asked[index], self._sampled[index], answers.all[index]
             sampled.cut = answer.reason in (None, "length")
             sampled.add_versions(answer.versions)
-            told = self._told(answer)
+            told = self._echo(answer)
             said = AnswerDetails(
                 self._api.name,
                 answer.reason,
@@ -284,7 +284,7 @@ class Recording:
             self._sessions.record(self._entry, asked, sampled, said)
             del self._pending[0]
 
-    def _told(self, answer: Answer) -> Message | None:
+    def _echo(self, answer: Answer) -> Message | None:
         """The answer as a client that sends it back has it; None if its API cannot say it."""
         if self._request.continue_final_message:
             return None

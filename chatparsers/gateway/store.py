@@ -77,7 +77,7 @@ WITH RECURSIVE chain (id, depth) AS (
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ResponseIds:
     """The ids of a response: of its prompt, and what the engine sampled. ``prompt``: the prompt's text, as a digest."""
 
     prompt: str
@@ -86,7 +86,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredResponse:
     """A response. ``input``: the items of its own request. ``running``: it is not yet whole."""
 
     id: str
@@ -185,12 +185,14 @@ class Store:
 
     # responses
 
-    def begin(self, owner: str, kept: Kept) -> None:
+    def begin(self, owner: str, kept: StoredResponse) -> None:
         """Keeps a response that runs. Raises `StoreFull`."""
         with self._writing() as db:
             self._insert(db, owner, kept, None)
 
-    def keep(self, owner: str, kept: Kept, held: Held | None = None, *, ran: bool = False) -> None:
+    def keep(
+        self, owner: str, kept: StoredResponse, held: ResponseIds | None = None, *, ran: bool = False
+    ) -> None:
         """Keeps a whole response. Its items become those of its conversation. ``ran``: in place of one of its id that
         ran; none if that was deleted. Raises `StoreFull`."""
         with self._writing() as db:
@@ -209,7 +211,9 @@ class Store:
                 if not db.execute(last, (kept.id, kept.conversation, kept.id)).rowcount:
                     raise StoreFull("the response and its conversation are more than the store may have")
 
-    def _insert(self, db: sqlite3.Connection, owner: str, kept: Kept, held: Held | None) -> None:
+    def _insert(
+        self, db: sqlite3.Connection, owner: str, kept: StoredResponse, held: ResponseIds | None
+    ) -> None:
         data, input = json.dumps(kept.response), json.dumps(kept.input)
         given, extends = [] if held is None else [*held.given], False
         parent = kept.parent
@@ -259,7 +263,7 @@ class Store:
             oldest = "SELECT id FROM entries WHERE owner = ? ORDER BY used LIMIT max(1, ? / 64)"
             db.execute(f"DELETE FROM entries WHERE id IN ({oldest})", largest)
 
-    def response(self, owner: str, id: str) -> Kept | None:
+    def response(self, owner: str, id: str) -> StoredResponse | None:
         """A response; None if there is none of this owner."""
         rows = self._read(
             "SELECT id, data, input, parent, conversation, running FROM entries WHERE id = ? AND owner = ? AND input "
@@ -269,7 +273,7 @@ class Store:
         )
         return _kept(rows[0]) if rows else None
 
-    def chain(self, owner: str, id: str, most: int) -> list[Kept]:
+    def chain(self, owner: str, id: str, most: int) -> list[StoredResponse]:
         """A response and all from which it goes on, oldest first; [] if one of them is gone. ``most``: bytes.
 
         Raises `ApiError` if they are more."""
@@ -297,12 +301,12 @@ class Store:
                 (id, owner, _LONGEST, time.time()),
             )
 
-    def held(self, owner: str, id: str) -> Held | None:
+    def held(self, owner: str, id: str) -> ResponseIds | None:
         """The ids of a response; None if they are not held."""
         with self._reading() as db:
             return self._held(db, owner, id)
 
-    def _held(self, db: sqlite3.Connection, owner: str, id: str) -> Held | None:
+    def _held(self, db: sqlite3.Connection, owner: str, id: str) -> ResponseIds | None:
         rows = db.execute(
             _CHAIN
             + "SELECT prompt, given, sampled, extends FROM chain JOIN entries USING (id) ORDER BY depth",
@@ -319,7 +323,7 @@ class Store:
                 tail.append(_unpacked(sampled))
             tail.append(_unpacked(given))
             if not extends:
-                return Held(first[0], [id for part in reversed(tail) for id in part], first[1])
+                return ResponseIds(first[0], [id for part in reversed(tail) for id in part], first[1])
         return None
 
     def item(self, owner: str, id: str) -> dict[str, Any] | None:
@@ -476,14 +480,14 @@ def _size(path: str) -> int:
         return 0
 
 
-def _kept(row: tuple[Any, ...]) -> Kept:
+def _kept(row: tuple[Any, ...]) -> StoredResponse:
     id, data, input, parent, conversation, running = row
     response = json.loads(data)
     if running is not None and time.time() - running > LOST:
         response["status"] = "failed"
         response["error"] = {"code": "server_error", "message": "the server that ran it has ended"}
         running = None
-    return Kept(id, response, json.loads(input), parent, conversation, running is not None)
+    return StoredResponse(id, response, json.loads(input), parent, conversation, running is not None)
 
 
 def _packed(ids: Sequence[int]) -> bytes:

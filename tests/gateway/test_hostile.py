@@ -28,7 +28,7 @@ from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.gateway.account import DEPTH, VALUES, Account
 from chatparsers.gateway.body import read_body
 from chatparsers.gateway.encode import LONGEST, Encoder
-from chatparsers.gateway.lanes import BESIDE, Lanes, Left
+from chatparsers.gateway.fair_pool import BESIDE, FairPool, Left
 from chatparsers.gateway.server import timed_protocol
 from chatparsers.serving import ApiError
 
@@ -184,20 +184,20 @@ def test_work_is_given_up() -> None:
         endless()
 
     async def leaves() -> None:
-        lanes = Lanes(0.4)
+        pool = FairPool(0.4)
         for work in (endless, loses):
             with pytest.raises(Left), anyio.fail_after(10):
-                await lanes.run(work, lambda: anyio.sleep(0.1))
+                await pool.run(work, lambda: anyio.sleep(0.1))
         with pytest.raises(ApiError, match=r"more than 0\.4 seconds of CPU"):
-            await lanes.run(endless)
+            await pool.run(endless)
         for _ in range(20):
-            assert await lanes.run(lambda: 5, lambda: anyio.sleep(10)) == 5
+            assert await pool.run(lambda: 5, lambda: anyio.sleep(10)) == 5
         with pytest.raises(ZeroDivisionError):
-            await lanes.run(lambda: 1 // 0)
+            await pool.run(lambda: 1 // 0)
         with anyio.move_on_after(0.1):
-            await lanes.run(endless)
-        assert await lanes.run(lambda: 6) == 6
-        lanes.close()
+            await pool.run(endless)
+        assert await pool.run(lambda: 6) == 6
+        pool.close()
 
     before = threading.active_count()
     anyio.run(leaves)
@@ -206,12 +206,12 @@ def test_work_is_given_up() -> None:
 
 def test_long_work_lets_others_pass() -> None:
     async def both() -> None:
-        lanes, over, usual = Lanes(20), threading.Event(), gc.get_threshold()
+        pool, over, usual = FairPool(20), threading.Event(), gc.get_threshold()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lanes.run, lambda: over.wait(10))
+            tasks.start_soon(pool.run, lambda: over.wait(10))
             await anyio.sleep(0)
             for _ in range(3):
-                await lanes.run(lambda: None)
+                await pool.run(lambda: None)
             assert not over.is_set()
             until = time.monotonic() + 10
             while gc.get_threshold()[2] < 1000:  # no whole pass of the collector, which stops all threads
@@ -234,20 +234,20 @@ def test_a_thread_that_cannot_be_started_is_missed_once(monkeypatch: Any) -> Non
         start(thread)
 
     async def asks() -> None:
-        lanes, over = Lanes(20), threading.Event()
+        pool, over = FairPool(20), threading.Event()
         refused.append("can't start new thread")
         with pytest.raises(RuntimeError):
-            await lanes.run(lambda: 1)
+            await pool.run(lambda: 1)
         with anyio.fail_after(10):
-            assert await lanes.run(lambda: 2) == 2
+            assert await pool.run(lambda: 2) == 2
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(lanes.run, lambda: over.wait(10))
+                tasks.start_soon(pool.run, lambda: over.wait(10))
                 refused.append("can't start new thread")
                 while refused:  # as the long one is to be let go
                     await anyio.sleep(0.01)
-                assert await lanes.run(lambda: 3) == 3 and not over.is_set()
+                assert await pool.run(lambda: 3) == 3 and not over.is_set()
                 over.set()
-        lanes.close()
+        pool.close()
 
     monkeypatch.setattr(threading.Thread, "start", starting)
     anyio.run(asks)
@@ -257,9 +257,9 @@ def test_one_client_leaves_others_a_place(monkeypatch: Any) -> None:
     """However much dear work it has, and whoever of its own waits there first."""
 
     async def both() -> None:
-        lanes, over = Lanes(20), threading.Event()
+        pool, over = FairPool(20), threading.Event()
         done: list[str] = []
-        monkeypatch.setattr("chatparsers.gateway.lanes.FAST", 0.01)
+        monkeypatch.setattr("chatparsers.gateway.fair_pool.FAST", 0.01)
 
         def endless() -> None:
             while not over.is_set():
@@ -271,7 +271,7 @@ def test_one_client_leaves_others_a_place(monkeypatch: Any) -> None:
                 sum(range(1000))
 
         async def one(work: Callable[[], None], client: str) -> None:
-            await lanes.run(work, None, client)
+            await pool.run(work, None, client)
             done.append(client)
 
         async with anyio.create_task_group() as tasks:
@@ -282,7 +282,7 @@ def test_one_client_leaves_others_a_place(monkeypatch: Any) -> None:
                 await one(dear, "b")
             assert done == ["b"]
             over.set()
-        lanes.close()
+        pool.close()
         assert done.count("a") == 2 * BESIDE
 
     anyio.run(both)
@@ -293,9 +293,9 @@ def test_dear_work_waits_for_its_like_alone(monkeypatch: Any) -> None:
     client leaves while it waits."""
 
     async def many() -> None:
-        lanes, over = Lanes(20), threading.Event()
+        pool, over = FairPool(20), threading.Event()
         done: list[int] = []
-        monkeypatch.setattr("chatparsers.gateway.lanes.FAST", 0.01)
+        monkeypatch.setattr("chatparsers.gateway.fair_pool.FAST", 0.01)
 
         def dear() -> int:
             until = time.thread_time() + 0.02
@@ -311,7 +311,7 @@ def test_dear_work_waits_for_its_like_alone(monkeypatch: Any) -> None:
 
         async def one(work: Callable[[], int], left: Any = None) -> None:
             try:
-                done.append(await lanes.run(work, left))
+                done.append(await pool.run(work, left))
             except Left:
                 done.append(0)
 
@@ -321,10 +321,10 @@ def test_dear_work_waits_for_its_like_alone(monkeypatch: Any) -> None:
             tasks.start_soon(one, endless, lambda: anyio.sleep(0.01))
             with anyio.fail_after(20):  # the dear ones go on until it is set
                 for number in range(3):
-                    assert await lanes.run(lambda number=number: number) == number
+                    assert await pool.run(lambda number=number: number) == number
             assert not done
             over.set()
-        lanes.close()
+        pool.close()
         assert sorted(done) == [0] + [7] * (BESIDE + 2)
 
     anyio.run(many)

@@ -26,7 +26,7 @@ pytest.importorskip("starlette", reason="the package starlette is not installed"
 import httpx2
 
 from chatparsers.gateway import LlamaServer, Settings, create_app
-from chatparsers.gateway.store import FILE, Held, Kept, Store, StoreFull
+from chatparsers.gateway.store import FILE, ResponseIds, Store, StoredResponse, StoreFull
 
 TOOL = {
     "type": "function",
@@ -174,7 +174,7 @@ def test_what_fails_in_the_background_ends_alone(
             raise RuntimeError("can't start new thread")
         Store.keep(store, *given, **named)
 
-    store = server.app.state.keeping.store
+    store = server.app.state.storing.store
     monkeypatch.setattr(store, "keep", keep)
     with httpx2.Client(base_url=f"{server.url}/v1", timeout=20) as client:
         asked = {"input": "Hi", "background": True}
@@ -231,7 +231,7 @@ def test_without_a_store_nothing_is_promised(gateway: Callable[..., Any]) -> Non
 def test_what_cannot_be_kept_is_said(gateway: Callable[..., Any], stream: bool, tmp_path: Path) -> None:
     """A full disk ends no answer: the response says that it is not stored. One in the background is refused."""
     server = gateway(str(tmp_path))
-    db = server.app.state.keeping.store._db
+    db = server.app.state.storing.store._db
     (pages,) = db.execute("PRAGMA page_count").fetchone()
     db.execute(f"PRAGMA max_page_count = {pages}")
     body = {"input": "Hi " * 9000, "stream": stream}
@@ -277,7 +277,7 @@ def test_what_cannot_be_deleted_stays(gateway: Callable[..., Any], tmp_path: Pat
         found = [(one.status_code, one.json()["error"]["code"]) for one in refused]
         assert found == [(507, "store_full")] * 3
         assert [client.get(path).json() for path in paths] == before
-        checked = server.app.state.keeping.store._db.execute("PRAGMA integrity_check").fetchall()
+        checked = server.app.state.storing.store._db.execute("PRAGMA integrity_check").fetchall()
         assert checked == [("ok",)]
         for path in paths:
             assert client.delete(path).status_code == 200 and client.get(path).status_code == 404
@@ -290,8 +290,8 @@ def response(id: str, text: str = "") -> dict[str, Any]:
     return {"id": id, "status": "completed", "output": [{"id": f"msg_{id}", "text": text}]}
 
 
-def kept(id: str, text: str = "", **more: Any) -> Kept:
-    return Kept(id, response(id, text), [{"id": f"in_{id}"}], **more)
+def kept(id: str, text: str = "", **more: Any) -> StoredResponse:
+    return StoredResponse(id, response(id, text), [{"id": f"in_{id}"}], **more)
 
 
 def test_a_file_of_another_kind_is_left_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,7 +362,7 @@ def test_no_owner_loses_its_share_to_others(bound: dict[str, int], opened: Calla
         wrote[owner].append(str(number))
         store.keep(owner, kept(str(number), "x" * draw.randrange(900)))
         if not number % 50:
-            store.begin("a", Kept("runs", response("runs"), [], running=True))
+            store.begin("a", StoredResponse("runs", response("runs"), [], running=True))
             store.add_frames("runs", [(place, "x" * 100) for place in range(40)])
             assert len(store.frames("runs", -1)) == 40 and store.delete("a", "runs")
         totals = store._read("SELECT sum(entries), sum(size) FROM owners")
@@ -377,7 +377,7 @@ def test_no_owner_loses_its_share_to_others(bound: dict[str, int], opened: Calla
 def test_a_frame_that_comes_again_counts_once(opened: Callable[..., Store]) -> None:
     """Where a writer does not know whether its frames were taken, it sends them once more."""
     store = opened("memory")
-    store.begin("a", Kept("runs", response("runs"), [], running=True))
+    store.begin("a", StoredResponse("runs", response("runs"), [], running=True))
     ((before,),) = store._read("SELECT size FROM entries")
     for last in (3, 5, 5):
         store.add_frames("runs", [(place, "x" * 100) for place in range(last)])
@@ -389,7 +389,7 @@ def test_ids_of_a_chain_are_kept_once(opened: Callable[..., Store]) -> None:
     store, held, parent = opened("memory"), [7] * 1000, None
     for number in range(50):
         given, sampled = [*held, 1, 2], [3, number]
-        store.keep("", kept(str(number), parent=parent), Held("d", given, sampled))
+        store.keep("", kept(str(number), parent=parent), ResponseIds("d", given, sampled))
         held, parent = [*given, *sampled], str(number)
         found = store.held("", parent)
         assert found is not None and (found.given, found.sampled) == (given, sampled)
@@ -400,11 +400,11 @@ def test_ids_of_a_chain_are_kept_once(opened: Callable[..., Store]) -> None:
 
 _WRITER = """
 import sys
-from chatparsers.gateway.store import Kept, Store
+from chatparsers.gateway.store import StoredResponse, Store
 store = Store(sys.argv[1])
 for number in range(200):
     id = f"{sys.argv[2]}-{number}"
-    store.keep("", Kept(id, {"id": id, "output": [{"id": id}]}, []))
+    store.keep("", StoredResponse(id, {"id": id, "output": [{"id": id}]}, []))
     print(id, flush=True)
 sys.stdin.read()
 """
@@ -434,7 +434,7 @@ def test_it_outlives_a_kill(tmp_path: Path, opened: Callable[..., Store]) -> Non
     assert store._read("PRAGMA integrity_check") == [("ok",)]
     count = store._read("SELECT count(*), sum(size) FROM entries")
     assert store._read("SELECT entries, size FROM owners") == count
-    store.begin("", Kept("lost", {"id": "lost", "status": "in_progress"}, [], running=True))
+    store.begin("", StoredResponse("lost", {"id": "lost", "status": "in_progress"}, [], running=True))
     store._db.execute("UPDATE entries SET running = ? WHERE id = 'lost'", (time.time() - 60,))
     found = store.response("", "lost")
     assert found is not None and not found.running and found.response["status"] == "failed"

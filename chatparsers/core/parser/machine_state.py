@@ -84,15 +84,15 @@ class MachineState:
     def hold(self, piece: str) -> bool:
         """Adds ``piece`` to the window, if it goes on with the literal that is held and does not end it, or if the open
         value holds all that is unread with it."""
-        if self.i:
-            self.base, self.text, self.i = self.base + self.i, self.text[self.i :], 0
         rest = self.rest
         if rest:
             if len(piece) >= len(rest) or not rest.startswith(piece):
                 return False
             self.rest = rest[len(piece) :]
-        elif self.value is None or not self.value.holds(self.text + piece):
+        elif self.value is None or not self.value.holds(self.text[self.i :] + piece):
             return False
+        if self.i:
+            self.base, self.text, self.i = self.base + self.i, self.text[self.i :], 0
         self.text += piece
         return True
 

@@ -110,7 +110,7 @@ def _without(asker: Asker, answer: Rendering) -> Iterator[tuple[str, Rendering |
     if calls != answer.calls:
         yield "special characters", asker.ask(f"{answer.what}, plain texts", calls=calls, **given)
     if calls and answer.reasoning:
-        yield "calls behind reasoning", asker.ask("a call", calls=calls, **{**given, "reasoning": ""})
+        yield "calls after reasoning", asker.ask("a call", calls=calls, **{**given, "reasoning": ""})
     if calls and answer.content:
         yield "text beside calls", asker.ask("a call", calls=calls, **{**given, "content": ""})
     if len(calls) > 1:

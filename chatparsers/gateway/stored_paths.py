@@ -17,8 +17,8 @@ from ..serving import ApiError
 from ..serving.fields import whole_request
 from ..serving.items import kept_items, listed
 from ..serving.read_responses import metadata_of
-from .keeping import Following, Keeping
-from .store import Kept, StoreFull
+from .store import StoredResponse, StoreFull
+from .storing import Following, Storing
 
 _ITEMS = 20
 """How many items one request may give to a conversation."""
@@ -43,11 +43,11 @@ class Asking:
         return whole_request(self._body)
 
 
-class KeptPaths:
+class StoredPaths:
     """Answers requests for what is kept. ``most``: bytes of a conversation's items."""
 
-    def __init__(self, keeping: Keeping, most: int, keep_alive: float) -> None:
-        self._store = keeping.store
+    def __init__(self, storing: Storing, most: int, keep_alive: float) -> None:
+        self._store = storing.store
         self._most = most
         self._keep_alive = keep_alive
 
@@ -71,7 +71,7 @@ class KeptPaths:
 
     # responses
 
-    def _kept(self, asking: Asking) -> Kept:
+    def _kept(self, asking: Asking) -> StoredResponse:
         kept = self._store.response(asking.owner, asking.ids["id"])
         if kept is None:
             raise _missing("response", asking.ids["id"])

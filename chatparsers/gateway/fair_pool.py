@@ -1,10 +1,10 @@
-"""Where the work that prepares requests is done, so that none waits long behind another.
+"""A fair thread pool for parsing, templating and grammar work.
 
 Strategy. A request whose template, schemas and prompt are small takes a millisecond: these run one after another in the
-fast lane, a thread that is looked at once in `FAST` seconds. Work that holds the lane for longer goes on beside it, and
-another thread serves the lane. At most `BESIDE` go on so: if there is no place, the work is given up, and begins anew
-when there is one. So the dear ones wait for each other, and the others for none of them. The interpreter shares the
-time between them and the thread of the streams. One client never has all places, and who has fewest gets the next.
+fast thread. Work that takes longer than `FAST` seconds keeps that thread for itself, and a new one becomes the fast
+thread. At most `BESIDE` such slow works run at once: if there is no place, the work is given up, and begins anew when
+there is one. So the slow requests wait for each other, and the others for none of them. The interpreter shares the time
+between them and the thread of the streams. One client never has all places, and who has fewest gets the next.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any, TypeVar
 from ..serving import ApiError
 from .work import Left, Work
 
-__all__ = ["BESIDE", "FAST", "Lanes", "Left"]
+__all__ = ["BESIDE", "FAST", "FairPool", "Left"]
 
 T = TypeVar("T")
 _NEVER = 2**31 - 1
 """So many passes over the younger objects come before a whole one."""
 
 FAST = 0.05
-"""How many seconds work may hold the fast lane."""
+"""How many seconds work may hold the fast thread."""
 BESIDE = 4
 """How many may go on beside it at once."""
 SHARE = BESIDE - 1
@@ -36,15 +36,15 @@ SHARE = BESIDE - 1
 
 
 class _Again(Exception):
-    """The work is dear, and there is no place beside the fast lane."""
+    """The work is dear, and there is no place beside the fast thread."""
 
 
-class Lanes:
-    """The lanes of a gateway. ``seconds``: how much CPU the preparation of a request may take."""
+class FairPool:
+    """Where a gateway prepares its requests. ``seconds``: how much CPU the preparation of one may take."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._fast = _Lane()
+        self._fast = _FastThread()
         self._shares = _Shares()
         self._clients: dict[Work[Any], str] = {}
         """Whose the work is that is not yet done."""
@@ -52,7 +52,7 @@ class Lanes:
         self._looking: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
-        """Ends the thread of the fast lane. Work that comes later gets another."""
+        """Ends the thread of the fast thread. Work that comes later gets another."""
         self._fast.close()
 
     async def run(
@@ -118,7 +118,7 @@ class Lanes:
             self._look_later()
 
     def _clear(self, given: Work[Any]) -> None:
-        """Frees the fast lane of work that holds it up."""
+        """Frees the fast thread of work that holds it up."""
         client = self._clients.get(given)
         if client is None:  # it is done
             return
@@ -133,7 +133,7 @@ class Lanes:
 
 
 class _Shares:
-    """The places beside the fast lane. A client that is known has at most `SHARE` of them."""
+    """The places beside the fast thread. A client that is known has at most `SHARE` of them."""
 
     def __init__(self) -> None:
         self._free = BESIDE
@@ -180,7 +180,7 @@ class _Shares:
             one[1].set_result(None)
 
 
-class _Lane:
+class _FastThread:
     """One thread that does work after work. `let_go` leaves the thread to the work that it does, and makes another."""
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ class _Lane:
         self._lock = threading.Lock()
         self._served = False
         self._number = 0
-        """Of the thread that serves the lane; the others end."""
+        """Of the thread that is the fast one; the others end."""
         self._does: Work[Any] | None = None
         self._since = 0.0
 
@@ -213,13 +213,13 @@ class _Lane:
             return self._does if time.monotonic() - self._since > FAST else None
 
     def let_go(self, given: Work[Any]) -> bool:
-        """Whether the work was still being done, and goes on beside the lane now."""
+        """Whether the work was still being done, and goes on beside it now."""
         with self._lock:
             if self._does is not given:
                 return False
             try:
                 self._serve_anew()
-            except RuntimeError:  # the system gives no thread: this one goes on to serve the lane
+            except RuntimeError:  # the system gives no thread: this one goes on to be the fast one
                 return False
             self._does = None
             return True
@@ -242,7 +242,7 @@ class _Lane:
 
 
 class _Sweeps:
-    """While work is beside the fast lane, the garbage collector makes no whole pass. One stops all threads, the longer
+    """While slow work runs, the garbage collector makes no whole pass. One stops all threads, the longer
     the more objects there are: with a large grammar half made, a quarter of a second, again and again."""
 
     def __init__(self) -> None:

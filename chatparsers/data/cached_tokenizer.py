@@ -58,7 +58,7 @@ class Encoded:
         ]
 
 
-class KeptTokenizer:
+class CachedTokenizer:
     """A ``tokenizers.Tokenizer`` whose ``encode`` keeps the parts of texts; all else is the tokenizer's own."""
 
     def __init__(self, tokenizer: Any) -> None:

@@ -29,7 +29,7 @@ from .answer import Answer
 from .apis import ending
 from .metrics import Metrics
 from .respond import HEADERS, Responding
-from .store import Held, Kept, Store, StoreFull
+from .store import ResponseIds, Store, StoredResponse, StoreFull
 from .work import until_left
 
 _LOOK, _BEAT = 0.1, 5
@@ -53,12 +53,14 @@ class Asked:
     conversation: str | None = None
     last: str | None = None
 
-    def kept(self, response: Mapping[str, Any], running: bool = False) -> Kept:
+    def kept(self, response: Mapping[str, Any], running: bool = False) -> StoredResponse:
         """The response as it is kept."""
-        return Kept(response["id"], dict(response), self.items, self.parent, self.conversation, running)
+        return StoredResponse(
+            response["id"], dict(response), self.items, self.parent, self.conversation, running
+        )
 
 
-class Keeping:
+class Storing:
     """The store of a gateway. ``most``: how many bytes the history of a request may have."""
 
     def __init__(self, store: Store, metrics: Metrics, most: int) -> None:
@@ -127,7 +129,7 @@ class Keeping:
             raise ApiError(f"no item {item['id'][:99]!r} is kept here", status=404, param=path)
         return found
 
-    def held(self, asked: Asked) -> Held | None:
+    def held(self, asked: Asked) -> ResponseIds | None:
         """The ids of the answer that the history ends with, if they are held."""
         return None if asked.last is None else self.store.held(asked.owner, asked.last)
 
@@ -147,7 +149,9 @@ class Keeping:
             return False
         return True
 
-    def keep(self, asked: Asked, response: Mapping[str, Any], held: Held | None, ran: bool = False) -> bool:
+    def keep(
+        self, asked: Asked, response: Mapping[str, Any], held: ResponseIds | None, ran: bool = False
+    ) -> bool:
         """Keeps a whole response. Whether it could be."""
         return self._try(self.store.keep, asked.owner, asked.kept(response), held, ran=ran)
 
@@ -160,25 +164,25 @@ class Keeping:
         return self._try(self.store.add_frames, id, frames)
 
 
-class Keep:
+class StoreAnswer:
     """Keeps one answer. ``held``: the ids of its prompt, if ids are held."""
 
-    def __init__(self, keeping: Keeping, asked: Asked, answer: Answer, held: Held | None) -> None:
-        self._keeping, self._asked, self._answer, self._held = keeping, asked, answer, held
+    def __init__(self, storing: Storing, asked: Asked, answer: Answer, held: ResponseIds | None) -> None:
+        self._storing, self._asked, self._answer, self._held = storing, asked, answer, held
         self.background = asked.background
         writer = answer.writer
         assert isinstance(writer, OpenAIResponses)
         self._writer = writer
         writer.keeps(True, conversation=asked.conversation, background=asked.background)
 
-    def _ids(self) -> Held | None:
+    def _ids(self) -> ResponseIds | None:
         """The ids of prompt and answer."""
         held = self._held
         return None if held is None else replace(held, sampled=[*held.sampled, *self._answer.sampled])
 
     async def end(self, frames: str) -> str:
         """Keeps the whole answer. The last frame says so if that fails."""
-        if await run_sync(self._keeping.keep, self._asked, self._writer.answer, self._ids()):
+        if await run_sync(self._storing.keep, self._asked, self._writer.answer, self._ids()):
             return frames
         self._writer.keeps(False)
         head, _, last = frames[:-2].rpartition("\n\n")
@@ -197,12 +201,12 @@ class Keep:
 
     async def begin(self) -> None:
         """Keeps the response that begins. Raises `ApiError` if that fails."""
-        if not await run_sync(self._keeping.begin, self._asked, self.begun):
+        if not await run_sync(self._storing.begin, self._asked, self.begun):
             raise ApiError("the store cannot be written: try again later", status=507, code="store_full")
 
     def following(self, keep_alive: float) -> Following:
         """The stream of the response."""
-        return Following(self._keeping.store, self._asked.owner, self._writer.id, -1, keep_alive)
+        return Following(self._storing.store, self._asked.owner, self._writer.id, -1, keep_alive)
 
     async def run(self, responding: Responding) -> None:
         """Runs the response, and keeps it and the frames of its stream. What fails here ends no other response."""
@@ -212,7 +216,7 @@ class Keep:
             traceback.print_exception(error)
 
     async def _run(self, responding: Responding) -> None:
-        frames = _Frames(self._keeping, self._writer.id)
+        frames = _Frames(self._storing, self._writer.id)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(frames.write, tasks.cancel_scope)
@@ -231,14 +235,14 @@ class Keep:
             response |= {"status": "cancelled", "error": None}
         frames.flush()
         whole = response["status"] in ("completed", "incomplete")
-        self._keeping.keep(self._asked, response, self._ids() if whole else None, ran=True)
+        self._storing.keep(self._asked, response, self._ids() if whole else None, ran=True)
 
 
 class _Frames:
     """The frames of a response in the background, on their way to the store. ``cancelled``: it may not go on."""
 
-    def __init__(self, keeping: Keeping, id: str) -> None:
-        self._keeping, self._id = keeping, id
+    def __init__(self, storing: Storing, id: str) -> None:
+        self._storing, self._id = storing, id
         self._waiting: list[tuple[int, str]] = []
         self._number = 0
         self.cancelled = False
@@ -257,7 +261,7 @@ class _Frames:
     def flush(self) -> None:
         """Writes what waits."""
         frames, self._waiting = self._waiting, []
-        if frames and not self._keeping.add_frames(self._id, frames):
+        if frames and not self._storing.add_frames(self._id, frames):
             self._waiting[:0] = frames  # the next look tries again
 
     async def write(self, scope: anyio.CancelScope) -> None:
@@ -274,7 +278,7 @@ class _Frames:
 
     def _may_go_on(self) -> bool:
         try:
-            return self._keeping.store.beat(self._id)
+            return self._storing.store.beat(self._id)
         except StoreFull:
             return True
 
