@@ -138,47 +138,12 @@ BROKEN_BEGIN: Final = 12
 BROKEN_END: Final = 13
 BROKEN_VALUE: Final = 14
 
-# Instructions: the table above. Those from `CHOICE` on read no text and wait for none.
-TEXT: Final = 0
-USUAL: Final = 1
-VALUE: Final = 2
-CHOICE: Final = 3
-FAIL: Final = 4
-COMMIT: Final = 5
-JUMP: Final = 6
-CALLSUB: Final = 7
-PLACE: Final = 8
-RECOVER: Final = 9
-CUT: Final = 10
-MARK: Final = 11
-RETURN: Final = 12
-UNSET: Final = 13
-BACK: Final = 14
-FAILTWICE: Final = 15
-DECLARED: Final = 16
-IF: Final = 17
-LINE: Final = 18
-NOTED: Final = 19
-HOLD: Final = 20
-DRAFT: Final = 21
-ABANDON: Final = 22
-# Those from here on look at the text.
-LIT: Final = 23
-SPAN: Final = 24
-UNLESS: Final = 25
-WORDS: Final = 26
-TOP: Final = 27
-BETWEEN: Final = 28
-CAPTURE: Final = 29
-FOLLOWS: Final = 30
-CHARS: Final = 31
-BLANK: Final = 32
-LINES: Final = 33
-AFTER: Final = 34
-UNOPENED: Final = 35
-NTH: Final = 36
-END: Final = 37
-SAME: Final = 38
+# Instructions: the table above. A machine waits in the first three most often. The next read no text and wait for none.
+TEXT, USUAL, VALUE = range(3)
+CHOICE, FAIL, COMMIT, JUMP, CALLSUB, PLACE, RECOVER, CUT, MARK, RETURN = range(3, 13)
+UNSET, BACK, FAILTWICE, DECLARED, IF, LINE, NOTED, HOLD, DRAFT, ABANDON = range(13, 23)
+LIT, SPAN, UNLESS, WORDS, TOP, BETWEEN, CAPTURE, FOLLOWS = range(23, 31)
+CHARS, BLANK, LINES, AFTER, UNOPENED, NTH, END, SAME = range(31, 39)
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""

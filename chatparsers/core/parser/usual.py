@@ -10,8 +10,9 @@ Strategy: `_texts` reads the texts off the tree: what comes between two values o
 of the machine over one of them. What a machine does with a text does not depend on the pieces in which it comes, so
 what the trial did is what each run does that has the text before it. All else is unknown to the trial: the frames on
 the stack are stand-ins, which nothing can go back to, and an instruction that asks for more than the text stops it.
-Where only white space could go on, the trial goes on as if none did, and the step asks for that. The steps of a place
-are made when a machine first comes there.
+Where a tool may be declared or not, the trial goes both ways, and a step is what both did. Where only white space
+could go on, the trial goes on as if none did, and the step asks for that. A step is made when the window first begins
+as its text does, so that nobody pays for calls who reads none.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from .alphabet import Alphabet
 from .code import WHITE, stop_finder
 from .instructions import Instruction, Item, Program
 from .machine import Machine
-from .names import JSON_INSIDE, Names, Run
+from .names import Names, Run
 from .steps import Step, Steps
 
 _START, _VALUE, _ARGUMENTS, _CALL, _UNKNOWN = "", "value", "arguments", "call", "unknown"
@@ -42,9 +43,9 @@ _START, _VALUE, _ARGUMENTS, _CALL, _UNKNOWN = "", "value", "arguments", "call", 
 tells."""
 _ANY = "\ue000"
 """In the text of a trial, a name."""
-_MOST_NAME = 99
-_PLAIN = string.ascii_letters + string.digits + "_-."
-"""The usual characters of names. A name that has others is left to the instructions."""
+_PLAIN = string.ascii_letters + string.digits + "_-.:"
+"""The usual characters of names. A name that has others, or is long, is left to the instructions."""
+_NAME = r"[a-zA-Z0-9_\-.:]{1,99}"
 
 
 def usual(code: list[Instruction], entry: int, tree: n.Node, alphabet: Alphabet) -> None:
@@ -77,12 +78,11 @@ def _place_after(ins: Instruction) -> str | None:
 
 
 class _Text(NamedTuple):
-    """A text, what comes before it, and how what comes after it begins, as far as that is known. ``parts``: texts, and
-    between them the classes of names. ``long``: arguments begin in it, or a call ends, so that it makes events before
-    its end."""
+    """A text, what comes before it, and how what comes after it begins, as far as that is known. ``long``: arguments
+    begin in it, or a call ends, so that it makes events before its end."""
 
     after: str
-    parts: tuple[str, ...]
+    text: str
     ahead: str
     long: bool
 
@@ -92,12 +92,6 @@ class _Place(NamedTuple):
 
     after: str
     begins: str | None = None
-
-
-class _Name(NamedTuple):
-    """A run of a class of characters."""
-
-    chars: str
 
 
 def _texts(tree: n.Node, alphabet: Alphabet) -> list[_Text]:
@@ -111,32 +105,30 @@ def _texts(tree: n.Node, alphabet: Alphabet) -> list[_Text]:
     return list(found)
 
 
-def _between(parts: Iterable[str | _Name | _Place]) -> Iterator[_Text]:
+def _between(parts: Iterable[str | _Place]) -> Iterator[_Text]:
     """The texts between two places, and the long ones up to a value: after another one, a next call may begin."""
-    places, texts = [_Place(_START)], [[""]]
+    places, texts = [_Place(_START)], [""]
     for part in parts:
         if isinstance(part, str):
-            texts[-1][-1] += part
-        elif isinstance(part, _Name):
-            texts[-1] += part.chars, ""
+            texts[-1] += part
         else:
             places.append(part)
-            texts.append([""])
-    texts[-1][-1] = texts[-1][-1].rstrip()  # the turn may end before white space
+            texts.append("")
+    texts[-1] = texts[-1].rstrip()  # the turn may end before white space
     places.append(_Place(_START, ""))
     for at, text in enumerate(texts):
         for end in range(at + 1, len(places)):
             begin, (then, ahead) = places[at].after, places[end]
             long = end > at + 1
-            wanted = then == _VALUE if long else text != [""]
+            wanted = then == _VALUE if long else text
             if wanted and _UNKNOWN not in (begin, then):
-                yield _Text(begin, tuple(text), texts[end][0] if ahead is None else ahead, long)
+                yield _Text(begin, text, texts[end].split(_ANY)[0] if ahead is None else ahead, long)
             if then not in (_ARGUMENTS, _CALL):
                 break
-            text = [*text[:-1], text[-1] + texts[end][0], *texts[end][1:]]
+            text += texts[end]
 
 
-def _parts(node: n.Node, alphabet: Alphabet, arguments: int) -> Iterator[str | _Name | _Place]:
+def _parts(node: n.Node, alphabet: Alphabet, arguments: int) -> Iterator[str | _Place]:
     """The node as its template writes it, with ``arguments`` arguments, and two calls where several may come: texts,
     and the places between them."""
     parts: Iterable[n.Node] = ()
@@ -145,7 +137,7 @@ def _parts(node: n.Node, alphabet: Alphabet, arguments: int) -> Iterator[str | _
     elif isinstance(node, n.Space):
         yield node.text
     elif isinstance(node, (n.JsonName, n.Name, n.Header)):
-        yield _Name(JSON_INSIDE if isinstance(node, n.JsonName) else node.chars)
+        yield _ANY
     elif isinstance(node, (n.Args, n.Value)):
         yield _Place(_VALUE, "{" if isinstance(node, n.Args) else "")
     elif isinstance(node, n.EachArg):
@@ -180,6 +172,8 @@ _NEXT: Instruction = (*_STOP[:3], "the next step", *_STOP[4:])
 """In place of `USUAL`."""
 _MORE: Instruction = (m.FOLLOWS, -1, stop_finder(), False)
 """Comes before a choice, and waits for more."""
+_EITHER: Instruction = (*_STOP[:3], "a declared tool", *_STOP[4:])
+"""In place of `DECLARED`: the trial goes on in both ways."""
 _SURE = {
     m.BACK, m.BETWEEN, m.BLANK, m.CALLSUB, m.CHARS, m.CHOICE, m.COMMIT, m.CUT, m.FAIL, m.FAILTWICE, m.FOLLOWS,
     m.JUMP, m.LINE, m.LIT, m.MARK, m.RECOVER, m.RETURN, m.SPAN, m.TOP, m.UNLESS, m.WORDS,
@@ -196,82 +190,111 @@ _LAST = {*_EVENTLESS, m.ARGS_BEGIN, m.CALL_END}
 """The items that the last one of a step may be. Those of names are below zero: each is of one `CAPTURE`."""
 
 
+class _Trying:
+    """The place of a name in a trial. It reads the stand-in of a name as ``item``. Else it reads what stands there,
+    which is the same in each run whose request declares no odd name: so the step asks for that of the names that are
+    kept with the tools of the trial."""
+
+    def __init__(self, names: Names, item: int) -> None:
+        self.names = names
+        self.item = item
+        self.alone = names.alone
+
+    def read(self, machine: Machine, text: str, i: int, final: bool) -> tuple[int, list[Item] | None]:
+        match = self.names.run(text, i)
+        end = match.end() if match else i
+        usual = _of_names(self.names.run)
+        if text[i:end] == _ANY and usual:
+            if self.names.item == m.NAME:
+                machine.tool = ""
+            return end, [(self.item, _ANY, None)]
+        stand_in = _ANY in text[i : end + 1] and (i < end or usual is not False)
+        if stand_in or self.names.of_tool or end == len(text):
+            return -1, None
+        machine.tools.kept[self.names] = None
+        return self.names.read(machine, text, i, final)
+
+
 class _Trial:
     """The program of the trials. It stops at each instruction that is not sure, at the stand-ins, and after the text
     where a choice begins or the next step. ``goes_on``: where the machine goes on, of each stop that is not in its
-    place. ``compared``: what the program compares the text with, before and after each place in it, by the last
-    character before."""
+    place. ``texts``: what the program compares the text with; ``compared``: what of these is after a place where a name
+    may begin, by what is before it."""
 
     def __init__(self, code: list[Instruction]) -> None:
         self.code = code
-        self.compared: dict[str, list[tuple[str, str]]] = {}
-        for text in {*_compared(code)}:
-            for at in range(len(text)):
-                self.compared.setdefault(text[:at][-1:], []).append((text[:at], text[at:]))
+        self.texts = {*_compared(code)}
+        self.compared: dict[str, list[str]] = {}
+        for text in self.texts:
+            for at in [at for at, char in enumerate(text) if char in _PLAIN]:
+                self.compared.setdefault(text[:at], []).append(text[at:])
         self.goes_on: dict[int, int] = {}
-        trial = [_sure(ins) for ins in code]
+        trial = [_sure(ins, *then) for ins, then in zip(code, [*zip(code[1:]), ()], strict=True)]
         for ip, ins in enumerate(code):
-            if ins[0] in (m.CAPTURE, m.CHOICE, m.USUAL):
+            if ins[0] == m.CAPTURE:
+                trial[ip] = m.CAPTURE, _Trying(ins[1], -1 - ip), ins[2]
+            elif ins[0] in (m.CHOICE, m.USUAL):
                 here = len(trial)
-                self.goes_on |= {here: ip, here + 1: ip}
-                if ins[0] == m.CAPTURE:
-                    trial += [
-                        (m.FOLLOWS, here + 2, stop_finder(_ANY), False),
-                        _STOP,
-                        (m.LIT, -1 - ip, _ANY, ""),
-                    ]
-                else:
-                    trial += [_MORE if ins[0] == m.CHOICE else _NEXT, trial[ip]]
+                self.goes_on[here] = ip
+                trial += [_MORE if ins[0] == m.CHOICE else _NEXT, trial[ip], (m.JUMP, ip + 1)]
                 trial[ip] = m.JUMP, here
-                trial.append((m.JUMP, ip + 1))
         self.stand_ins = len(trial)
         self.program = Program([*trial, *[_STOP] * _FRAMES], 0, self.stand_ins, False, False)
 
-    def run(self, ip: int, text: str, ahead: str, inside: bool) -> tuple[Machine, list[Item], bool] | None:
-        """The machine after a run from ``ip`` on, the items that it made, and whether that holds only if no white space
-        comes next; None if it cannot tell them. ``inside``: in a call, and after the end of a line."""
-        machine = Machine(self.program, Toolset())
-        # The length of a stand-in is no number: going back to it is an error.
-        stack: list[Any] = [(m.RETURN_ADDRESS, self.stand_ins + at, "", False) for at in range(_FRAMES)]
-        machine.stack, machine.ip, machine.calling, machine.line_ended = stack, ip, inside, inside
-        for attribute, unset in _UNSET.items():
-            setattr(machine, attribute, unset)
-        try:
-            items = machine.feed(text + ahead)
-            solid = False
-            while machine.live or machine.base + machine.i < len(text):
-                ins = self.program.code[machine.ip]
-                if ins[0] == m.SPAN and ins[2].__self__.pattern == WS:
-                    solid = True
-                    if white := machine.text[machine.i :]:
-                        machine.trail.append((ins[1], white, None))
-                        machine.i += len(white)
-                elif ins is not _NEXT and ins is not _MORE:
-                    break
-                machine.ip += 1
-                items += machine.feed("")
-        except TypeError:
-            return None
-        return (machine, items, solid) if stack and not machine.live else None
+    def run(self, ip: int, text: str, ahead: str) -> tuple[list[tuple[Machine, list[Item]]], bool]:
+        """Each end of a run from ``ip`` on: a run may be in a call, and after the end of a line, or not; a tool may be
+        declared or not. Also whether that holds only if no white space comes next. An error if it cannot tell them."""
+        ends: list[tuple[Machine, list[Item]]] = []
+        solid, tools = False, Toolset()
+        for inside in (False, True):
+            machine = Machine(self.program, tools)
+            # The length of a stand-in is no number: going back to it is an error.
+            stack: list[Any] = [(m.RETURN_ADDRESS, self.stand_ins + at, "", False) for at in range(_FRAMES)]
+            machine.stack, machine.ip, machine.calling, machine.line_ended = stack, ip, inside, inside
+            for attribute, unset in _UNSET.items():
+                setattr(machine, attribute, unset)
+            ways = [(machine, machine.feed(text + ahead))]
+            for machine, items in ways:
+                while machine.live or machine.base + machine.i < len(text):
+                    ins = self.program.code[machine.ip]
+                    if ins is _EITHER:
+                        other = machine.copy()
+                        other.ip = 0
+                        ways.append((other, items + other.feed("")))
+                    elif ins[0] == m.SPAN and ins[2].__self__.pattern == WS:
+                        solid = True
+                        if white := machine.text[machine.i :]:
+                            machine.trail.append((ins[1], white, None))
+                            machine.i += len(white)
+                    elif ins is not _NEXT and ins is not _MORE:
+                        raise TypeError(ins)
+                    machine.ip += 1
+                    items += machine.feed("")
+                if not machine.stack:
+                    raise TypeError("all is taken back")
+            ends += ways
+        return ends, solid
 
-    def step(self, ip: int, text: _Text) -> Step | None:
-        """The step that reads the text, with as little of what comes after it as tells what the machine does, because
-        the machine waits for all of it; None if nothing tells that."""
-        for end in range(len(text.ahead) + 1):
-            step = self._step(ip, text.parts, text.ahead[:end], text.long)
-            if step is not None:
-                return step
+    def step(self, ip: int, texts: list[_Text]) -> Step | None:
+        """The step that reads a text, with as little of what comes after it as tells what the machine does, because the
+        machine waits for all of it; None if nothing tells that. ``texts``: the text, with all that may come after."""
+        for _, text, ahead, long in texts:
+            # What comes next is told by its first characters, or by one of the texts that the program looks for.
+            ends = {0, 1, 2, *(ahead.find(one) + len(one) for one in self.texts if one in ahead)}
+            for end in sorted(ends):
+                if (step := self._step(ip, text, ahead[:end], long)) is not None:
+                    return step
         return None
 
-    def _step(self, ip: int, parts: tuple[str, ...], ahead: str, long: bool) -> Step | None:
+    def _step(self, ip: int, text: str, ahead: str, long: bool) -> Step | None:
         """The step of a run; None if the run cannot tell what is done."""
-        text = "".join(part if at % 2 == 0 else _ANY for at, part in enumerate(parts))
-        found = self.run(ip, text, ahead, False)
-        if found is None:
+        try:
+            ends, solid = self.run(ip, text, ahead)
+        except TypeError:
             return None
         step = Step()
-        machine, made, step.solid = found
-        step.long, step.least = long, len(text + ahead)
+        step.make, step.long, step.least, step.solid = None, long, len(text + ahead), solid
+        machine, made = ends[0]
         step.items = [*_merged(made)]
         kinds = [item[0] for item in step.items]
         captured = [self.code[-1 - kind][1] for kind in kinds if kind < 0]
@@ -281,15 +304,16 @@ class _Trial:
             not kinds
             or not read  # the instructions would be asked for such a step again
             or step.ahead > len(ahead)
-            or len(captured) != len(parts) // 2
+            or len(captured) != text.count(_ANY)
             or machine.section >= 0
+            or machine.tool
             or not all(kind < 0 or kind in (_LAST if long else _EVENTLESS) for kind in kinds[:-1])
             or not (kinds[-1] < 0 or kinds[-1] in _LAST)
-            or not self._matches(step, parts, ahead, captured)
-            or (inside := self.run(ip, text, ahead, True)) is None
-            or (inside[0].ip, len(inside[0].stack), inside[1]) != (machine.ip, len(machine.stack), made)
+            or any(_told(*end) != _told(*ends[0]) for end in ends)
         ):
             return None
+        self._match(step, text + ahead)
+        step.tried = [names for names in machine.tools.kept if isinstance(names, Names) and names.spell]
         places = [place for place, kind in enumerate(kinds) if kind < 0]
         step.names = [
             (place, group, names.item if names.plain else 0, names)
@@ -300,41 +324,36 @@ class _Trial:
         step.pushed = machine.stack[kept:]
         step.floor = machine.floor - kept if machine.floor else -1
         step.ip = -1 if machine.ip >= self.stand_ins else self.goes_on.get(machine.ip, machine.ip)
-        step.sets = []
-        if machine.calling == inside[0].calling:
+        step.sets = [
+            (name, value) for name, unset in _UNSET.items() if (value := getattr(machine, name)) != unset
+        ]
+        if all(end.calling == machine.calling for end, _ in ends):
             step.sets.append(("calling", machine.calling))
-        for attribute, unset in _UNSET.items():
-            if (value := getattr(machine, attribute)) != unset:
-                step.sets.append((attribute, value))
         return step
 
-    def _matches(self, step: Step, parts: tuple[str, ...], ahead: str, captured: list[Names]) -> bool:
-        """Finds what matches the step's text. Whether the names in it are read as they were in the trial: they are of
-        the class that was asked for, end where it ends, and begin with nothing that the program compares them with."""
-        *texts, last = parts[::2]
-        texts.append(last + ahead)
-        step.text, step.match, step.more = texts[0], None, texts[1:]
-        step.whole = len(texts) if captured else None
+    def _match(self, step: Step, text: str) -> None:
+        """Finds what matches the step's text. The names in it begin with nothing that the program compares them
+        with."""
+        step.text, *step.more = texts = text.split(_ANY)
+        step.match, step.whole = None, len(texts) if step.more else None
         found: list[str] = []
-        for text, chars, then, names in zip(texts[:-1], parts[1::2], texts[1:], captured, strict=True):
-            if names.chars != chars or not then or _reads(names.run, then):
-                return False
-            plain = _of_names(names.run).rstrip(_ANY)
-            compared = {
-                after
-                for last in {"", text[-1:]}
-                for before, after in self.compared.get(last, ())
-                if after[0] in plain and text.endswith(before)
-            }
+        for text in texts[:-1]:
+            ends = [text[at:] for at in range(len(text) + 1)]
+            compared = {after for before in ends for after in self.compared.get(before, ())}
             begins = f"(?!{'|'.join(map(re.escape, sorted(compared)))})" if compared else ""
-            found.append(f"{re.escape(text)}{begins}([{_ranges(plain)}]{{1,{_MOST_NAME}}})")
+            found.append(f"{re.escape(text)}{begins}({_NAME})")
         if found or step.solid or step.long:
             solid = f"(?=[^{WHITE}])" if step.long else f"(?![{WHITE}])"
             pattern = re.escape(texts[-1]) + solid * step.solid + "()" * bool(found)
             for before in reversed(found):
                 pattern = before + (pattern if step.long else f"(?:{pattern})?")
             step.match = re.compile(pattern, re.DOTALL).match
-        return True
+
+
+def _told(machine: Machine, items: list[Item]) -> tuple[Any, ...]:
+    """What is the same at each end of a run if the run tells it."""
+    frames = [frame[:2] for frame in machine.stack]
+    return machine.ip, frames, machine.floor, items, *(getattr(machine, name) for name in _UNSET)
 
 
 def _merged(items: Iterable[Item]) -> Iterator[Item]:
@@ -343,33 +362,29 @@ def _merged(items: Iterable[Item]) -> Iterator[Item]:
         yield (kind, "".join(item[1] for item in run), None) if isinstance(kind, int) else kind
 
 
-def _sure(ins: Instruction) -> Instruction:
-    """The instruction in a trial."""
+def _sure(ins: Instruction, then: Instruction = _STOP) -> Instruction:
+    """The instruction in a trial; ``then``: the one after it."""
     if ins[0] == m.USUAL:
         return m.JUMP, ins[2]
-    sure = ins[0] in _SURE
-    if ins[0] in (m.SPAN, m.CHARS):
-        sure = not _of_names(ins[2])
-    return ins if sure else _STOP
-
-
-def _reads(match: Run, text: str) -> bool:
-    found = match(text)
-    return found is not None and found.end() > 0
+    if ins[0] == m.DECLARED:
+        return _EITHER
+    if ins[0] not in _SURE:
+        return _STOP
+    if ins[0] in (m.SPAN, m.CHARS) and _of_names(ins[2]) is not False:
+        # It reads a name as a whole, or as the first character of one.
+        rest = ins if ins[0] == m.SPAN else then
+        if rest[0] != m.SPAN or not (_of_names(ins[2]) and _of_names(rest[2])):
+            return _STOP
+        with_any = re.compile(ins[2].__self__.pattern.replace("(?:", f"(?:{_ANY}|", 1), re.DOTALL)
+        return *ins[:2], with_any.match, *ins[3:]
+    return ins
 
 
 @lru_cache(maxsize=1024)
-def _of_names(match: Run) -> str:
-    """The characters of names that ``match`` reads."""
-    return "".join([char for char in _PLAIN + _ANY if _reads(match, char)])
-
-
-def _ranges(chars: str) -> str:
-    """The inside of a class of these characters of `_PLAIN`. Each range of it compiles as fast as one of them."""
-    ranges = re.escape(chars)
-    for run in (string.ascii_lowercase, string.ascii_uppercase, string.digits):
-        ranges = ranges.replace(run, f"{run[0]}-{run[-1]}")
-    return ranges
+def _of_names(match: Run) -> bool | None:
+    """Whether ``match`` reads the usual characters of names; None if it reads some of them."""
+    read = {bool((found := match(char)) and found.end()) for char in _PLAIN}
+    return read.pop() if len(read) == 1 else None
 
 
 def _compared(code: list[Instruction]) -> Iterator[str]:
@@ -386,9 +401,14 @@ def _compared(code: list[Instruction]) -> Iterator[str]:
 
 
 def _steps(trial: Callable[[], _Trial], ip: int, place: str, texts: Callable[[], list[_Text]]) -> list[Step]:
-    """The steps for the texts that come after the place; ``ip``: where the code goes on."""
-    found: dict[tuple[str, tuple[str, ...]], Step] = {}
-    for text in sorted(texts(), key=lambda text: -len("".join(text.parts))):
-        if text.after == place and (step := trial().step(ip, text)) is not None:
-            found.setdefault((step.text, text.parts[1:]), step)
-    return [*found.values()]
+    """The steps for the texts that come after the place, none of them made; ``ip``: where the code goes on."""
+    found: dict[tuple[str, bool], list[_Text]] = {}
+    for one in sorted(texts(), key=lambda one: (-one.text.count(_ANY), -len(one.text))):
+        if one.after == place:
+            found.setdefault((one.text, one.long), []).append(one)
+    steps = []
+    for (text, long), alike in found.items():
+        steps.append(step := Step())
+        step.text, step.long, step.least = text.split(_ANY)[0], long, len(text)
+        step.make = lambda alike=alike: trial().step(ip, alike)
+    return steps
