@@ -46,7 +46,7 @@ class Alphabet:
 
     def encode(self, text: str) -> str:
         """``text`` with each special token as its one character. Longer tokens go first."""
-        for token in self._longest_first:
+        for token in self._longest_first if text else ():
             text = text.replace(token, self.chars[token])
         return text
 

@@ -414,7 +414,9 @@ class Stream:
         if self._finished:
             raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
         events: list[Event] = []
-        if isinstance(piece, str):
+        if type(piece) is int and self._ids:
+            self._feed_id(piece, events)
+        elif isinstance(piece, str):
             if self._ids is False:
                 self._begin_with_text()
             elif self._ids is not None and self._ids.fed:
@@ -423,7 +425,7 @@ class Stream:
                 )
             self._run(piece, events)
         else:
-            ids = (piece,) if type(piece) is int else read_ids(piece)
+            ids = read_ids(piece)
             if not self._ids:
                 self._begin_with_ids()
             if len(ids) == 1:
@@ -434,8 +436,8 @@ class Stream:
                 events[:] = joined_events(events)
             else:
                 self._feed_ids(ids, events)
-            if self._ids.unknown:
-                self._transcript.note_unknown(self._ids.take_unknown())
+        if self._ids and self._ids.unknown:
+            self._transcript.note_unknown(self._ids.take_unknown())
         if self._strict:
             self._check()
         return events
@@ -492,6 +494,11 @@ class Stream:
         text = self._ids.text(id, self._fed)
         if text is None:
             self._feed_ids((id,), events)
+        elif text and self._plain(text) is None:  # as `_feed_text` does, without its call
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
+            events.append(self._make(text))
         elif text:
             self._feed_text(text, events)
 
@@ -582,8 +589,9 @@ class Stream:
     def _catch_up(self) -> None:
         """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
-            line = self._kind == m.CALL or self._transcript.ends_line()
-            self._machine.skip_to(self._note_region(), self._held, line)
+            machine = self._machine
+            line = machine.program.lines and self._kind != m.CALL and not self._transcript.ends_line()
+            machine.skip_to(self._note_region(), self._held, not line)
             self._plain = _no_shortcut
             self._value = None
             self._held = ""
