@@ -34,24 +34,6 @@ def test_special_tokens_are_spelt() -> None:
         assert expected in wrong.expected.split(" or "), wrong
 
 
-def test_events_of_a_call_that_the_prefix_left_open_come_once() -> None:
-    turn = get_format("hermes-2-pro").bind(
-        tools=TOOLS, prefix='<tool_call>\n{"name": "get_weather", "arguments": {"city": "'
-    )
-    stream = turn.stream()
-    assert stream.feed("") == []
-    fork = stream.fork()
-    for one in (stream, fork):
-        events = [*one.feed("Os"), *one.feed('lo"}}\n</tool_call>'), *one.finish()]
-        assert [type(event).__name__ for event in events] == [
-            "CallStart",
-            "CallArguments",
-            "CallArguments",
-            "CallEnd",
-        ]
-        assert "".join(event.text for event in events[1:3]) == '{"city": "Oslo"}'  # type: ignore[union-attr]
-
-
 def test_many_broken_values_in_one_piece_cost_as_much_as_they_are_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,6 +7,7 @@ closer has been read, or whose name can end before anything follows it, fails he
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from making import bytewise
 
-from chatparsers import CallStart, Message, Turn, get_format
+from chatparsers import CallArguments, CallStart, Message, Turn, get_format
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Implied
 from chatparsers.core.definition.tree import walk
@@ -117,7 +118,8 @@ def test_no_prefix_of_ids_has_what_the_turn_has_not(name: str) -> None:
 
 
 def test_a_call_that_the_prompt_began_comes_with_the_first_piece(format: Format) -> None:
-    """Also if that piece may begin what ends the value, by ids, and if somebody looked at the stream before."""
+    """Once, also if that piece may begin what ends the value, by ids, and if somebody looked at the stream before or
+    made a copy of it."""
     function = {"name": "get_weather", "arguments": '{"city": "Paris"}'}
     asked = {
         "role": "assistant",
@@ -134,3 +136,13 @@ def test_a_call_that_the_prompt_began_comes_with_the_first_piece(format: Format)
         ids = tokenizer.encode(piece, add_special_tokens=False).ids
         for events in (turn.stream().feed(piece), looked.feed(piece), turn.stream().feed(ids)):
             assert events and isinstance(events[0], CallStart), (piece, events)
+    rest = text[text.index("Paris") + 3 :]
+    stream = turn.stream()
+    assert stream.feed("") == []
+    for one in (stream, stream.fork()):
+        told = [*one.feed(rest[:1]), *one.feed(rest[1:]), *one.finish()]
+        kinds = [type(event).__name__ for event in told]
+        assert kinds[0] == "CallStart" and kinds[-1] == "CallEnd", kinds
+        assert {*kinds[1:-1]} == {"CallArguments"}, kinds
+        said = "".join(event.text for event in told if isinstance(event, CallArguments))
+        assert json.loads(said) == {"city": "Paris"} and said == one.message.tool_calls[0].arguments

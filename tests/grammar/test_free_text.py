@@ -51,85 +51,84 @@ def judge(turn: chatparsers.Turn, dialect: str) -> Any:
     return compile_for(engines_of(dialect)[0], str(turn.grammar(dialect)), dialect)
 
 
+REFUSED = [
+    *((name, FUNCTION) for name in ("qwen3-coder", "nemotron-v3", "seed-oss", "xiaomi-mimo")),
+    *((name, f"Let me see.\n{FUNCTION}") for name in ("qwen3-coder", "nemotron-v3", "seed-oss", "xiaomi-mimo")),
+    ("generic", ARRAY),
+    ("generic", f" \n{ARRAY}"),
+    ("granite", ARRAY),
+    ("granite", ARRAY.replace("[{", "[\n  {")),
+    ("granite", TAGGED.replace("{", "[{", 1).replace("}<", "}]<")),
+    ("llama-3-x", "<|python_tag|>print(1)"),
+    ("llama-3-x", "Let me see. <|python_tag|>print(1)"),
+    ("llama-3-x", "<|python_tag|>get-time.call()"),
+    ("llama-3-x", f"Let me see.\n{JSON_CALL}"),
+    ("llama-3-x", f" \n{JSON_CALL.replace('Oslo', '')[:-3]}"),
+    ("llama-3-x", JSON_CALL.replace('"Oslo"', "5")),
+    ("llama-3-x", JSON_CALL.replace('"Oslo"', "5").replace("{", '{"type": "function", ', 1)),
+    ("llama-3-x", '{"parameters": {"city": 5}, "name": "get_weather"}'),
+    ("llama-3-x", OTHER_MEMBER),
+    ("pythonic", "<|python_start|>"),
+    ("pythonic", "Let me see. <|python_start|>[get_weather(city=5)]<|python_end|>"),
+    ("llama-3-x", '{"foo": [1], "parameters": {"city": 5}, "name": "get_weather"}'),
+    ("llama-3-x", '{"foo": 1, "function": {"name": "get_weather", "arguments": {"city": 5}}}'),
+    ("generic", WRONG_ARRAY.replace("{", '{"foo": 1, ', 1)),
+    ("granite", WRONG_ARRAY.replace("{", '{"foo": 1, ', 1)),
+    ("gigachat-3", "function call" + OTHER_MEMBER),
+    ("xlam", "Let me see. ```json\n" + WRONG_ARRAY + "\n```"),
+    ("xlam", f"Let me see. <tool_call>{WRONG_ARRAY}</tool_call>"),
+    ("functionary-v3-1", "Let me see. <|python_tag|>print(1)"),
+    ("functionary-v3-1", "<function=nobody>{}</function>"),
+]  # fmt: skip
+"""Other beginnings of calls, which the parser would read or tell."""
+TAKEN = [
+    ("qwen3-coder", f"Text.\n<tool_call>\n{FUNCTION}\n</tool_call>"),
+    ("functionary-v3-1", f"Text. {FUNCTION_JSON}"),
+    ("granite", f"Text.<|tool_call|>{ARRAY}"),
+    ("granite", "See [1] and [2]."),
+    ("llama-3-x", JSON_CALL),
+    ("llama-3-x", '<|python_tag|>get_weather.call(city="Oslo")'),
+    ("llama-3-x", '{"name": "get-time", "parameters": {}}'),
+    ("llama-3-x", '{"items": [{"city": "Oslo", "type": "city"}], "type": "list"}'),
+    ("llama-3-x", '{"function": 5, "x": 0.5}'),  # docs/grammar.md says why no text may stand there
+    ("gpt-oss", "<|start|>assistant<|channel|>final<|message|>It is warm."),
+    ("kimi-k3", "<|open|>response<|sep|>It is warm."),
+    ("generic", '[{"items": []}, 2]'),
+    ("xlam", 'See:\n```json\n[{"city": "Oslo"}, 2]\n```'),
+]
+"""Calls in the format's own form, and other JSON."""
+UNTOLD = [
+    ("llama-3-x", '{"items": [{"name": "Oslo"}]}'),
+    ("llama-3-x", '{"function": "sin", "x": 0.5}'),
+    ("generic", '[{"items": [{"name": "Oslo"}]}]'),
+]
+"""JSON that free text cannot tell from a call at the start of an answer, as docs/grammar.md says: a regular language
+does not know which object has a name, and the declared names in it are more than llguidance's lexer bears."""
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("verdict", "name", "text"),
     [
-        *((name, FUNCTION) for name in ("qwen3-coder", "nemotron-v3", "seed-oss", "xiaomi-mimo")),
-        *((name, f"Let me see.\n{FUNCTION}") for name in ("qwen3-coder", "nemotron-v3", "seed-oss", "xiaomi-mimo")),
-        ("generic", ARRAY),
-        ("generic", f" \n{ARRAY}"),
-        ("granite", ARRAY),
-        ("granite", ARRAY.replace("[{", "[\n  {")),
-        ("granite", TAGGED.replace("{", "[{", 1).replace("}<", "}]<")),
-        ("llama-3-x", "<|python_tag|>print(1)"),
-        ("llama-3-x", "Let me see. <|python_tag|>print(1)"),
-        ("llama-3-x", "<|python_tag|>get-time.call()"),
-        ("llama-3-x", f"Let me see.\n{JSON_CALL}"),
-        ("llama-3-x", f" \n{JSON_CALL.replace('Oslo', '')[:-3]}"),
-        ("llama-3-x", JSON_CALL.replace('"Oslo"', "5")),
-        ("llama-3-x", JSON_CALL.replace('"Oslo"', "5").replace("{", '{"type": "function", ', 1)),
-        ("llama-3-x", '{"parameters": {"city": 5}, "name": "get_weather"}'),
-        ("llama-3-x", OTHER_MEMBER),
-        ("pythonic", "<|python_start|>"),
-        ("pythonic", "Let me see. <|python_start|>[get_weather(city=5)]<|python_end|>"),
-        ("llama-3-x", '{"foo": [1], "parameters": {"city": 5}, "name": "get_weather"}'),
-        ("llama-3-x", '{"foo": 1, "function": {"name": "get_weather", "arguments": {"city": 5}}}'),
-        ("generic", WRONG_ARRAY.replace("{", '{"foo": 1, ', 1)),
-        ("granite", WRONG_ARRAY.replace("{", '{"foo": 1, ', 1)),
-        ("gigachat-3", "function call" + OTHER_MEMBER),
-        ("xlam", "Let me see. ```json\n" + WRONG_ARRAY + "\n```"),
-        ("xlam", f"Let me see. <tool_call>{WRONG_ARRAY}</tool_call>"),
-        ("functionary-v3-1", "Let me see. <|python_tag|>print(1)"),
-        ("functionary-v3-1", "<function=nobody>{}</function>"),
+        (verdict, *row)
+        for verdict, rows in (("refused", REFUSED), ("taken", TAKEN), ("untold", UNTOLD))
+        for row in rows
     ],
-)  # fmt: skip
-def test_other_beginnings_of_calls_are_refused(name: str, text: str, dialect: str) -> None:
+)
+def test_what_free_text_may_be(verdict: str, name: str, text: str, dialect: str) -> None:
     turn = turn_of(name)
-    assert judge(turn, dialect).status(text).kind == "rejected"
+    judged = judge(turn, dialect)
     message = turn.parse(text)
-    assert message.tool_calls or message.diagnostics, "the parser reads plain text: the row tests nothing"
-    assert judge(turn, dialect).status("Let me see. [1] {x} <b>") == FULL or name == "generic"
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("qwen3-coder", f"Text.\n<tool_call>\n{FUNCTION}\n</tool_call>"),
-        ("functionary-v3-1", f"Text. {FUNCTION_JSON}"),
-        ("granite", f"Text.<|tool_call|>{ARRAY}"),
-        ("granite", "See [1] and [2]."),
-        ("llama-3-x", JSON_CALL),
-        ("llama-3-x", '<|python_tag|>get_weather.call(city="Oslo")'),
-        ("llama-3-x", '{"name": "get-time", "parameters": {}}'),
-        ("llama-3-x", '{"items": [{"city": "Oslo", "type": "city"}], "type": "list"}'),
-        ("llama-3-x", '{"function": 5, "x": 0.5}'),  # docs/grammar.md says why no text may stand there
-        ("gpt-oss", "<|start|>assistant<|channel|>final<|message|>It is warm."),
-        ("kimi-k3", "<|open|>response<|sep|>It is warm."),
-        ("generic", '[{"items": []}, 2]'),
-        ("xlam", 'See:\n```json\n[{"city": "Oslo"}, 2]\n```'),
-    ],
-)
-def test_calls_in_the_formats_own_form_and_other_json_are_taken(name: str, text: str, dialect: str) -> None:
-    assert judge(turn_of(name), dialect).status(text) == FULL
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("llama-3-x", '{"items": [{"name": "Oslo"}]}'),
-        ("llama-3-x", '{"function": "sin", "x": 0.5}'),
-        ("generic", '[{"items": [{"name": "Oslo"}]}]'),
-    ],
-)
-def test_json_that_free_text_cannot_tell_from_a_call(name: str, text: str, dialect: str) -> None:
-    """At the start of an answer, as docs/grammar.md says: a regular language does not know which object has a name, and
-    the declared names in it are more than llguidance's lexer bears."""
-    turn = turn_of(name)
-    assert judge(turn, dialect).status(text).kind == "rejected" and not turn.parse(text).tool_calls
-    assert judge(turn, dialect).status(f"Here: {text}") == FULL or name == "generic"
+    if verdict == "taken":
+        assert judged.status(text) == FULL
+        return
+    assert judged.status(text).kind == "rejected"
+    if verdict == "refused":
+        assert message.tool_calls or message.diagnostics, "the parser reads plain text: the row tests nothing"
+    else:
+        assert not message.tool_calls
+    free = "Let me see. [1] {x} <b>" if verdict == "refused" else f"Here: {text}"
+    assert judged.status(free) == FULL or name == "generic"
 
 
 @pytest.mark.parametrize("name", TOOL_FORMATS)

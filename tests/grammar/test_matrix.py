@@ -133,14 +133,10 @@ def test_the_other_formats_have_no_calls() -> None:
 
 @EACH_FORMAT
 def test_compiles(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
+    """In every mode and every state of the reasoning; and with 1, 3 and 100 tools, nightly in every mode too."""
     for mode in MODES:
         asked = ((state, {**MODES[mode], **more}) for state, more in states(name).items())
         compile_all(name, mode, asked, request, nightly)
-
-
-@EACH_FORMAT
-def test_counts_of_tools(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
-    """Nightly in every mode that has tools and in every state of the reasoning."""
     for count in (1, 3, 100):
         check_count(name, count, nightly, request)
 
