@@ -1,4 +1,4 @@
-"""A chat whose template says little: the calls that it reads, the stops of its turns, and its warnings."""
+"""A chat whose template says little: the calls that it reads, and its warnings."""
 
 from __future__ import annotations
 
@@ -123,32 +123,3 @@ class TestAloud:
             warnings.simplefilter("error")
             chat.prepare(USER, thinking=False)
             chatparsers.load(OWN / "qwen3.jinja").prepare(USER, thinking=False)
-
-
-class TestStops:
-    @pytest.mark.parametrize(
-        ("source", "stops"),
-        [
-            (CHATML, ("<|im_end|>",)),
-            ("{% for m in messages %}### {{ m.role }}\n{{ m.content }}\n\n{% endfor %}", ("\n\n### user",)),
-            ("{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}{% endfor %}", ("[eos]",)),
-            (
-                "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
-                "{{ '' if add_generation_prompt else eos_token }}",
-                ("<|end|>", "[eos]"),
-            ),
-            ("{{ messages[-1].content }}", ("[eos]",)),
-        ],
-    )
-    def test_they_are_what_the_template_writes(self, source: str, stops: tuple[str, ...]) -> None:
-        chat = chatparsers.load(source, eos_token="[eos]")
-        assert chat.format.stops == (stops if "[eos]" in stops else (*stops, "[eos]"))
-        assert chat.prepare(USER).parse(f"It rains.{stops[0]}\nWhat?").content == "It rains."
-
-    def test_a_formats_own_stay(self) -> None:
-        assert chatparsers.load(OWN / "llama-3-x.jinja").format.stops == (
-            "<|eot_id|>",
-            "<|eom_id|>",
-            "<|end_of_text|>",
-        )
-        assert chatparsers.load(CHATML, format="llama-3-x").format.stops[-1] == "<|im_end|>"

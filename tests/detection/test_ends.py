@@ -54,3 +54,63 @@ def test_what_ends_a_turn_is_no_content(
         warnings.simplefilter("ignore", UserWarning)  # of tools that nobody reads
         found = [leak for path in paths if path.stem not in CLASSIFIERS for leak in leaks(path)]
     assert not found, "\n".join(found)
+
+
+SEVERAL = (
+    "{% for m in messages %}<|open|>{{ m.role }}<|sep|>{% if m.role == 'assistant' %}$HM$<|open|>say<|sep|>{% endif %}"
+    "{{ m.content }}{% if m.role == 'assistant' %}<|close|>say<|sep|>{% endif %}<|close|>{{ m.role }}<|end|>"
+    "{% endfor %}{% if add_generation_prompt %}<|open|>assistant<|sep|>{% endif %}"
+)
+
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+COHERE = (
+    "{% for m in messages %}<|start|>{{ m.role }}{{ '<|answer|>' if m.role == 'assistant' }}{{ m.content }}"
+    "{{ '<|done|>' if m.role == 'assistant' }}<|stop|>{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant<|answer|>{% endif %}"
+)
+LLAMA = ("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>")
+PART = "<|open|>hm<|sep|><|close|>hm<|sep|>"
+EOS, CONTENT = {"eos_token": "[eos]"}, {"format": "content-only"}
+# A template, how it is loaded, and the stops.
+STOPS: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
+    "a marker, and the model's own": (CHATML, EOS, ("<|im_end|>", "[eos]")),
+    "the next turn's header": (
+        "{% for m in messages %}### {{ m.role }}\n{{ m.content }}\n\n{% endfor %}",
+        EOS,
+        ("\n\n### user", "[eos]"),
+    ),
+    "the model's own": (
+        "{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}{% endfor %}",
+        EOS,
+        ("[eos]",),
+    ),
+    "a marker, and the model's own after the last answer": (
+        "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
+        "{{ '' if add_generation_prompt else eos_token }}",
+        EOS,
+        ("<|end|>", "[eos]"),
+    ),
+    "nothing": ("{{ messages[-1].content }}", EOS, ("[eos]",)),
+    # What closes a part of the turn does not end it. Else what follows the first part would be lost, the answer too.
+    "one part": (SEVERAL.replace("$HM$", ""), CONTENT, ("<|close|>",)),
+    "several parts": (
+        SEVERAL.replace("$HM$", PART),
+        CONTENT,
+        ("<|close|>say<|sep|><|close|>assistant<|end|>", "<|end|>"),
+    ),
+    # Cohere closes an answer's text by another marker before the one that also ends questions.
+    "a marker that also ends questions": (COHERE, {}, ("<|done|><|stop|>", "<|stop|>")),
+    "a format's own": (CHATML, {"format": "llama-3-x"}, (*LLAMA, "<|im_end|>")),
+}
+
+
+@pytest.mark.parametrize("case", STOPS)
+def test_the_stops_are_what_the_template_writes(case: str) -> None:
+    source, given, stops = STOPS[case]
+    chat = chatparsers.load(source, **given)
+    assert chat.format.stops == stops
+    for stop in stops:
+        assert chat.prepare([ASK]).parse(f"It rains.{stop}\nWhat?").content == "It rains.", stop

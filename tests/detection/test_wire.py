@@ -331,26 +331,6 @@ def test_a_template_of_two_families_names_its_own_and_says_the_other(name: str, 
     assert alike <= {other for line in lines for other in line.split(", ")} and name not in " ".join(lines)
 
 
-SEVERAL = (
-    "{% for m in messages %}<|open|>{{ m.role }}<|sep|>{% if m.role == 'assistant' %}$HM$<|open|>say<|sep|>{% endif %}"
-    "{{ m.content }}{% if m.role == 'assistant' %}<|close|>say<|sep|>{% endif %}<|close|>{{ m.role }}<|end|>"
-    "{% endfor %}{% if add_generation_prompt %}<|open|>assistant<|sep|>{% endif %}"
-)
-
-
-@pytest.mark.parametrize(
-    ("before", "stops"),
-    [
-        ("", ("<|close|>",)),
-        ("<|open|>hm<|sep|><|close|>hm<|sep|>", ("<|close|>say<|sep|><|close|>assistant<|end|>", "<|end|>")),
-    ],
-)
-def test_what_closes_a_part_of_the_turn_does_not_end_it(before: str, stops: tuple[str, ...]) -> None:
-    """Else all that follows the first part would be lost, the answer too."""
-    chat = chatparsers.load(SEVERAL.replace("$HM$", before), format=CONTENT_ONLY)
-    assert chat.format.stops == stops
-
-
 ELEMENTS = (
     '<use name="{{ c.function.name }}">{% for key, value in c.function.arguments.items() %}'
     "<{{ key }}>{{ value if value is string else value | tojson }}</{{ key }}>{% endfor %}</use>"

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from making import tool
 
-import chatparsers
 from chatparsers import get_format
 from chatparsers.errors import TemplateError
 from chatparsers.templates import Template
@@ -435,13 +434,3 @@ def test_what_stands_between_two_messages_is_of_the_first_one() -> None:
     headers = role_headers(Template(source), get_format("content-only"))
     assert headers["system"].before == ("<|system|>",) and headers["user"].before == ("<|user|>",)
     assert headers["system"].after == headers["assistant"].after == "--"
-
-
-def test_a_marker_that_also_ends_questions_ends_the_turn() -> None:
-    """Cohere closes an answer's text by another marker before it."""
-    source = (
-        "{% for m in messages %}<|start|>{{ m.role }}{{ '<|answer|>' if m.role == 'assistant' }}{{ m.content }}"
-        "{{ '<|done|>' if m.role == 'assistant' }}<|stop|>{% endfor %}"
-        "{% if add_generation_prompt %}<|start|>assistant<|answer|>{% endif %}"
-    )
-    assert chatparsers.load(source).format.stops == ("<|done|><|stop|>", "<|stop|>")
