@@ -93,13 +93,6 @@ def test_every_reader_has_a_row_for_every_kind(reader: str) -> None:
         n.of_every_kind(reader, rows)
 
 
-@pytest.mark.parametrize("node", SAMPLES, ids=named)
-def test_the_parts_of_a_node_are_the_nodes_that_it_holds(node: Node) -> None:
-    held = {part for field in dataclasses.fields(node) for part in _nodes(getattr(node, field.name))}  # type: ignore[arg-type]
-    headers = {node.parsed} if isinstance(node, n.Header) else set()  # it is matched as a whole, not read
-    assert held - headers <= {*node.parts(False), *node.parts(True)}
-
-
 def _nodes(value: Any) -> Iterator[Node]:
     for one in value if isinstance(value, tuple) else (value,):
         if isinstance(one, n.Span):
@@ -161,17 +154,16 @@ def test_what_is_generated_begins_as_the_node_says(node: Node) -> None:
 
 
 @pytest.mark.parametrize("node", SAMPLES, ids=named)
-def test_a_node_is_spelt_as_it_is_made(node: Node) -> None:
+def test_a_node_says_its_parts_its_head_and_how_it_is_made(node: Node) -> None:
+    held = {part for field in dataclasses.fields(node) for part in _nodes(getattr(node, field.name))}  # type: ignore[arg-type]
+    headers = {node.parsed} if isinstance(node, n.Header) else set()  # it is matched as a whole, not read
+    assert held - headers <= {*node.parts(False), *node.parts(True)}
+    if not isinstance(node, (n.Think, n.Body)):  # no head is asked of them
+        assert not any(below.commits() for below in walk(head(node))), "the head of a node commits to nothing"
     shown = node.shown()
+    assert shown
     if isinstance(node, MADE):
         assert eval(shown, {"p": Builder(Options())}) in (node, getattr(node, "text", None))
-    assert shown
-
-
-@pytest.mark.parametrize("node", SAMPLES, ids=named)
-def test_the_head_of_a_node_commits_to_nothing(node: Node) -> None:
-    if not isinstance(node, (n.Think, n.Body)):  # no head is asked of them
-        assert not any(below.commits() for below in walk(head(node)))
 
 
 def test_another_node_is_refused() -> None:

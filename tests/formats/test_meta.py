@@ -47,7 +47,8 @@ def read(format: Format, text: str) -> Message:
     return check_cuts(turn, text, [list(text)])
 
 
-def test_the_docstring_has_a_title_a_sample_and_quirks(format: Format) -> None:
+def test_the_docstring_has_a_title_quirks_and_a_sample_that_parses(format: Format) -> None:
+    """Each block parses without a diagnostic, and one of them has a call if the format has calls."""
     text = inspect.cleandoc(sys.modules[f"chatparsers.formats.{module_of(format).stem}"].__doc__ or "")
     first = text.splitlines()[0]
     assert ":" in first and first.endswith("."), (
@@ -55,10 +56,6 @@ def test_the_docstring_has_a_title_a_sample_and_quirks(format: Format) -> None:
     )
     assert "\nQuirks:\n- " in text, "expected a line 'Quirks:' and a list behind the sample"
     assert samples(format), "expected a sample in lines of four spaces, before 'Quirks:'"
-
-
-def test_the_sample_parses(format: Format) -> None:
-    """Each block parses without a diagnostic, and one of them has a call if the format has calls."""
     called = 0
     for text in samples(format):
         message = read(format, text)

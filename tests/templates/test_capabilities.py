@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -115,23 +114,3 @@ def test_what_a_template_can_show(own_folder: Path, case: str) -> None:
         source, known = SHOWN[case]
     can = Template(source, name=case).probe()
     assert {field: getattr(can, field) for field in known} == known
-
-
-FLAT = (
-    "{% for tool in tools or [] %}### {{ tool['name'] }}: {{ tool['description'] }} {{ tool['parameters'] | tojson }}"
-    "{% endfor %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
-
-
-def test_tools_that_a_template_reads_flat() -> None:
-    """Such a template reads ``tool['name']``, as some servers' own do, and so do its polyfills."""
-    template = Template(FLAT)
-    assert template.probe().tools and template.wants.flat_tools
-    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
-    function = {"name": "look", "description": "Looks.", "parameters": schema}
-    chat = load(FLAT, format="hermes-2-pro")
-    turn = chat.prepare(
-        [{"role": "user", "content": "Hi"}], tools=[{"type": "function", "function": function}]
-    )
-    assert "### look: Looks. " + json.dumps(schema) in turn.prompt and "tools" not in turn.polyfills

@@ -3,6 +3,7 @@ what not."""
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from dataclasses import replace
@@ -16,6 +17,7 @@ from conversations import SHAPES, Shape, load_chat, lost
 
 import chatparsers
 from chatparsers import Chat, RequestError, TemplateError
+from chatparsers.templates import Template
 from chatparsers.templates.rewrite import plan as plan_module
 from chatparsers.templates.rewrite.outline import Survey
 from chatparsers.templates.rewrite.plan import Plan
@@ -112,7 +114,15 @@ def test_polyfills_are_named_and_can_be_switched_off(own_folder: Path) -> None:
         chat.prepare(developer, polyfills=["tool"])
 
 
+TOOLS_FLAT = (
+    "{% for tool in tools or [] %}### {{ tool['name'] }}: {{ tool['description'] }} {{ tool['parameters'] | tojson }}"
+    "{% endfor %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
 def test_fields_that_a_template_looks_for_elsewhere() -> None:
+    """Some servers' own templates read ``tool['name']``, and so do their polyfills."""
     flat = (
         "{% for t in tools or [] %}{{ t.name }}{{ t.description }}{{ t.parameters | tojson }}{% endfor %}"
         "{% for m in messages %}[{{ m.role }}]{{ m.content }}"
@@ -124,6 +134,15 @@ def test_fields_that_a_template_looks_for_elsewhere() -> None:
     assert turn.polyfills == ("flat",)
     assert not lost(shape, turn.prompt)
     assert 'zqweather{"zqcity": "zqoslo", "zqday": "zqmonday"}' in turn.prompt
+    template = Template(TOOLS_FLAT)
+    assert template.probe().tools and template.wants.flat_tools
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    function = {"name": "look", "description": "Looks.", "parameters": schema}
+    chat = chatparsers.load(TOOLS_FLAT, format="hermes-2-pro")
+    turn = chat.prepare(
+        [{"role": "user", "content": "Hi"}], tools=[{"type": "function", "function": function}]
+    )
+    assert "### look: Looks. " + json.dumps(schema) in turn.prompt and "tools" not in turn.polyfills
 
 
 def test_what_cannot_be_shown_is_named() -> None:
