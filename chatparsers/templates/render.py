@@ -60,7 +60,7 @@ class Template:
         self.name = name
         self.limits = limits
         self._code = Code(source, bos_token, eos_token, name, limits)
-        self._probed = Probed(self._code, name, limits)
+        self._probed = Probed(self._code, name, limits, lambda: self.variables)
         self.can = Prober(self._probed, lambda: self.variables)
         """What `probe` tells, each fact found at its first use."""
         self._tails: Kept[tuple[tuple[str, str] | None]] = Kept(64)

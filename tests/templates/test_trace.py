@@ -14,6 +14,8 @@ from making import tool
 import chatparsers
 from chatparsers.chat.request import Request
 from chatparsers.errors import ChatParsersError
+from chatparsers.templates import Template
+from chatparsers.templates.code import Code
 from chatparsers.templates.jinja.environment import environment
 from chatparsers.templates.jinja.limits import DEFAULT, account
 from chatparsers.templates.jinja.traced import runs_of, traced, tracing
@@ -239,3 +241,56 @@ def test_an_item_that_is_no_word_of_a_message_has_no_runs(source: str) -> None:
 def test_words_that_are_shown_twice_are_covered() -> None:
     spans = [TraceSpan(0, 4, 0, "content", 0, 0, 4, True), TraceSpan(9, 10, 0, "content", 0, 1, 2, True)]
     assert covered("abcd", spans) and not covered("abcde", spans)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        *("m.a", "m['a']", "m.get('a')", "'a' in m", "m.a is defined", "m | attr('a')", "m.pop is defined"),
+        *(
+            "m",
+            "m | string",
+            "m | tojson",
+            "[m] | tojson",
+            "m | length",
+            "m | list",
+            "m | dictsort",
+            "m ~ ''",
+        ),
+        *(
+            "m.items() | list",
+            "m.keys() | list",
+            "m.values() | list",
+            "m | items | list",
+            "m.copy() | tojson",
+        ),
+        *(
+            "dict(m) | tojson",
+            "dict(m, b=1) | tojson",
+            "dict(**m) | tojson",
+            "m == {'role': 'user'}",
+            "m != 1",
+        ),
+        *("messages | map(attribute='a') | list", "messages | selectattr('a') | list | length", "messages"),
+        "messages | groupby('a', default='') | list | length",
+    ],
+)
+def test_what_a_template_looks_at_is_rendered_anew(look: str) -> None:
+    source = f"{{% for m in messages %}}{{{{ {look} }}}}{{% endfor %}}"
+    messages = [
+        [{"role": "user", "content": "x", **more}] for more in ({}, {"a": "y"}, {"a": "z"}, {"b": "z"})
+    ]
+    template = Template(source)
+    for each in messages:
+        found = template.shown(each)
+        assert found == Template(source).shown(each) and found.text == template.render(each)
+
+
+def test_what_a_template_never_looks_at_costs_no_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
+    template = Template("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}")
+    asked: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": ""}]
+    first, _ = template.shown(asked), template.wants
+    monkeypatch.setattr(Code, "write", None)
+    for more in ({"content": "Yes."}, {"reasoning_content": "y"}, {"tool_calls": []}):
+        said = [asked[0] | {"name": "x"}, asked[1] | more]
+        assert template.shown(said, tools=TOOLS, add_generation_prompt=True, enable_thinking=True) == first

@@ -260,7 +260,7 @@ def untraced(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return str.__str__(value)
-    if kind is dict:
+    if isinstance(value, dict):
         return {untraced(key): untraced(item) for key, item in value.items()}
     return [untraced(item) for item in value] if kind is list else value
 
@@ -320,7 +320,7 @@ def _leaves(value: Any, ordered: bool) -> Iterator[str]:
         kind = type(item)
         if kind is str or kind is Traced:
             yield item
-        elif kind is dict:
+        elif isinstance(item, dict):
             pairs = sorted(item.items()) if ordered else list(item.items())
             for key, inner in reversed(pairs):
                 if not isinstance(key, str):

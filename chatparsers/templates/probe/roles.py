@@ -155,6 +155,6 @@ def _around(
 
 def _shown(template: Template, messages: list[dict[str, Any]]) -> Trace | None:
     try:
-        return template.shown(messages, strftime_now=lambda pattern: "today")
+        return template.shown(messages)
     except TemplateError:
         return None
