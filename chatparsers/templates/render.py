@@ -144,8 +144,7 @@ class Template:
         header.
         """
         tools = None if tools is None else list(tools)
-        variables = {"strftime_now": self._probed.clock, **variables}
-        return self._generation_prompt(self.render, messages, tools, variables)
+        return self._generation_prompt(self.probed, messages, tools, variables)
 
     def _generation_prompt(
         self,
@@ -157,7 +156,7 @@ class Template:
         plain = render(messages, tools=tools, **variables)
         prompt = render(messages, tools=tools, add_generation_prompt=True, **variables)
         if prompt == plain:
-            tail = trailer(*self._followed(messages, self._wants_for(messages), tools, variables))
+            tail = trailer(*self._followed([question()], self.can.plain, tools, variables))
             return tail if prompt.endswith(tail) else ""
         if prompt.startswith(plain):
             return prompt[len(plain) :]
@@ -197,7 +196,9 @@ class Template:
                 at = len(prompt) - len(after)
                 if prompt[max(at - 256, 0) : at].rstrip().endswith(text[-256:].strip()[-64:]):
                     return generated
-        return self.generation_prompt(messages, tools=tools, **variables)
+        variables = {"strftime_now": self._probed.clock, **variables}
+        tools = None if tools is None else list(tools)
+        return self._generation_prompt(self.render, messages, tools, variables)
 
     def tail(self, role: str, tools: bool, variables: Mapping[str, Any]) -> tuple[str, str] | None:
         """What a prompt writes after a message of this role, and the part of it that is the generation prompt; None if
@@ -259,14 +260,17 @@ class Template:
         *,
         history: Sequence[Mapping[str, Any]] | None = None,
         tools: Iterable[Mapping[str, Any]] | None = None,
+        beside: Sequence[Mapping[str, Any]] | None = None,
         thinking: bool | None = None,
         **variables: Any,
     ) -> tuple[str, str, str]:
-        """As `assistant_turn`, and between the two what of the prompt opens the assistant's turn."""
+        """As `assistant_turn`, and between the two what of the prompt opens the assistant's turn. ``beside``: the tools
+        of the renderings with which that of the message is compared; None if they are the same."""
         history = [{"role": "user", "content": "Hello"}] if history is None else list(history)
         variables = {**self.thinking_kwargs(thinking), **variables}
         wants = self._wants_for([*history, message])
-        definitions = own_tools(tools)
+        given = own_tools(tools)
+        definitions = given if beside is None else beside
 
         def render(messages: Sequence[Mapping[str, Any]], generate: bool = False) -> Trace:
             return self._probed.trace(messages, wants, definitions, generate, variables)
@@ -275,7 +279,7 @@ class Template:
         texts = Renderings(
             plain=render(history),
             prompt=render(history, generate=True),
-            full=render([*history, message]),
+            full=self._probed.trace([*history, message], wants, given, False, variables),
             needle=needle,
             followed=followed,
         )

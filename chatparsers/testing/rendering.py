@@ -21,7 +21,7 @@ from .scenarios import Scenario, raw_stops
 
 _HISTORY = [{"role": "user", "content": "Please go on."}]
 # Fixed, so that what a template writes of today is the same in every run.
-_CLOCK = {"strftime_now": lambda form: "2025-01-01", "date_string": "2025-01-01"}
+_CLOCK: dict[str, Any] = {"strftime_now": lambda form: "2025-01-01", "date_string": "2025-01-01"}
 
 
 class Inexpressible(Exception):

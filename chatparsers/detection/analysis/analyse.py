@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from ...core.format import Format
 from ...errors import ChatParsersError
+from ...kept import Kept
 from ...templates import Template
-from ...templates.jinja.limits import Limits, account
+from ...templates.jinja.limits import account
 from .calls import find_calls
 from .found import Analysis, CallMarkers, Refused, Variant
 from .generate import to_format
@@ -34,7 +34,8 @@ class Found:
     renderings: tuple[Rendering, ...] = ()
 
 
-_KEPT = 65_536
+_KNOWN: Kept[Found] = Kept(1_048_576, largest=65_536)
+"""What was found for templates of late, by their text and tokens; of a million characters in all."""
 
 
 def analyse(template: Template) -> Found:
@@ -42,14 +43,16 @@ def analyse(template: Template) -> Found:
 
     Raises `TemplateError` if the template does more than its limits allow.
     """
-    found = _analyse if len(template.source) <= _KEPT else _analyse.__wrapped__
-    with account(template.limits, template.name):
-        return found(template.source, template.bos_token, template.eos_token, template.limits)
+    key = template.source, template.bos_token, template.eos_token, template.limits
+    found = _KNOWN.get(key)
+    if found is None:
+        with account(template.limits, template.name):
+            found = _analysed(Asker(template))
+        _KNOWN.add(key, found, len(template.source))
+    return found
 
 
-@lru_cache(maxsize=64)
-def _analyse(source: str, bos_token: str, eos_token: str, limits: Limits) -> Found:
-    asker = Asker(Template(source, bos_token=bos_token, eos_token=eos_token, limits=limits))
+def _analysed(asker: Asker) -> Found:
     levels: list[tuple[str, str]] = []
     renderings: tuple[Rendering, ...] = ()
     for level, analysis in _levels(asker, levels):

@@ -15,15 +15,14 @@ from typing import Any
 from ...errors import TemplateError
 from ...templates import Template
 from ...templates.probe.differences import is_marker, shared_start, units
+from ...templates.probe.stand_ins import QUESTION, TOOLS, question
 
 ADDRESSEE = "\x01"
 """Stands for a tool's name in the header of a message that is addressed to it, if the call itself names it again."""
 CLOSED = "\x02"
 """Stands for a tool's name in the markup after the call's arguments."""
-_USER = "Quagga, please."
 _THOUGHT = "Slate hums low."
-_HISTORY = [{"role": "user", "content": _USER}]
-_CLOCK: dict[str, Any] = {"strftime_now": lambda form: "2024-01-01", "date_string": "2024-01-01"}
+_HISTORY = [question()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +191,7 @@ class Asker:
             ]
         try:
             _, opening, wire = self.template.exchange(
-                message, history=_HISTORY, tools=tools, thinking=thinking, **_CLOCK
+                message, history=_HISTORY, tools=tools, beside=tools and TOOLS, thinking=thinking
             )
         except TemplateError:
             return None
@@ -224,20 +223,19 @@ class Asker:
 
     def opening(self, thinking: bool | None) -> str | None:
         """The generation prompt after a user's message; None if the template refuses."""
-        switches = {**self.template.thinking_kwargs(thinking), **_CLOCK}
         try:
-            return self.template.generation_prompt(_HISTORY, **switches)
+            return self.template.generation_prompt(_HISTORY, **self.template.thinking_kwargs(thinking))
         except TemplateError:
             return None
 
     def user_turn(self) -> tuple[str, str] | None:
         """The texts before and after a user's message at the end of a conversation."""
         try:
-            text = self.template.render(_HISTORY, **_CLOCK)
+            text = self.template.probed(_HISTORY)
         except TemplateError:
             return None
-        at = text.rfind(_USER)
-        return (text[:at], text[at + len(_USER) :]) if at >= 0 else None
+        at = text.rfind(QUESTION)
+        return (text[:at], text[at + len(QUESTION) :]) if at >= 0 else None
 
     def header(self) -> str:
         """The header of the assistant's turn: the part of the generation prompts that says whose turn it is.
