@@ -15,7 +15,7 @@ from ..core.format import Format
 from ..errors import TemplateError
 from ..registry import get_format
 from ..templates import Template
-from ..templates.probe.stand_ins import ANSWER, THOUGHT, TOOLS, answer, call_of, question, results
+from ..templates.probe.stand_ins import ANSWER, THOUGHT, TOOLS, answer, call_of, ending_in, question
 
 CONTENT_ONLY = "content-only"
 """The format of templates that know neither tools nor reasoning."""
@@ -135,9 +135,8 @@ def context_of(template: Template) -> Iterator[str]:
     """Renderings that show markers no answer has: the system's text without tools, the tools, and a tool's result."""
     with suppress(TemplateError):
         yield template.probed(HISTORY, add_generation_prompt=True)
-    for messages in (HISTORY, [*HISTORY, answer("", calls=1), *results(1)]):
-        for thinking in (None, True):
-            with suppress(TemplateError):
-                yield template.probed(
-                    messages, tools=TOOLS, add_generation_prompt=True, **template.thinking_kwargs(thinking)
-                )
+    for messages, thinking in ((HISTORY, None), (HISTORY, True), (ending_in("tool"), None)):
+        with suppress(TemplateError):
+            yield template.probed(
+                messages, tools=TOOLS, add_generation_prompt=True, **template.thinking_kwargs(thinking)
+            )

@@ -178,29 +178,23 @@ class Prober:
         """The shape of calls that come out only after reasoning; None if none does."""
         if not self.tools:
             return None
-        for form in self._reasoning_forms(self.plain):
-            for variables in self._ways():
-                found = self._after_thought(replace(self.plain, reasoning_as=form), variables)
-                if found is not None:
-                    return found
-        return None
-
-    def _after_thought(self, wants: Wants, variables: Mapping[str, Any]) -> Wants | None:
-        call = answer("", thought=THOUGHT, calls=1)
-        turns = (
-            self._shown(
-                [question(), call], replace(wants, arguments_as=form), tools=True, variables=variables
-            )
-            for form in _ARGUMENT_FORMS
+        found = (
+            self._after_thought(replace(self.plain, reasoning_as=form))
+            for form in self._reasoning_forms(self.plain)
         )
+        return next((wants for wants in found if wants is not None), None)
+
+    def _after_thought(self, wants: Wants) -> Wants | None:
+        forms = (replace(wants, arguments_as=form) for form in _ARGUMENT_FORMS)
+        turns = (self._thought(form, 1) for form in forms)
         if not any(turn is not None and any(turn.of(1, "name")) for turn in turns):
             return None
-        shapes = (replace(shape, reasoning_as=wants.reasoning_as) for shape in self._call_shapes())
-        kept = (
-            shape for shape in shapes if self._keeps_calls(shape, 1, thought=THOUGHT, variables=variables)
-        )
-        found = next(kept, None)
-        return None if found is None else replace(found, reasoning_as=None)
+        on = self.thinking.switched(True)
+        for shape in self._call_shapes():
+            shape = replace(shape, reasoning_as=wants.reasoning_as)
+            if self._keeps_calls(shape, 1, thought=THOUGHT, variables=on):
+                return replace(shape, reasoning_as=None)
+        return None
 
     def _length(self, wants: Wants) -> int:
         found = self._shown([question(), answer("", calls=1)], wants, tools=True)
@@ -226,7 +220,7 @@ class Prober:
         """Whether calls come out whole: in the last turn, or with the ids of ``results`` before these."""
         message = answer("", thought=thought, calls=number, ids=IDS if results is None else results)
         messages = [question(), message, *([] if results is None else _results(number, results))]
-        found = self._shown(messages, wants, tools=True, variables=variables)
+        found = self._shown(messages, wants, tools=True, generate=results is not None, variables=variables)
         return found is not None and all(shows_call(found, 1, part, once=True) for part in range(number))
 
     @cached
@@ -234,43 +228,37 @@ class Prober:
         """``calls`` and the shape of reasoning."""
         for form in self._reasoning_forms(self.calls):
             wants = replace(self.calls, reasoning_as=form)
-            for variables in self._ways():
-                if any(self._keeps_reasoning(wants, calls, variables) for calls in (1, 0)):
-                    return wants
+            if any(self._keeps_reasoning(wants, calls) for calls in (1, 0)):
+                return wants
         return self.calls
 
     def _reasoning_forms(self, base: Wants) -> Iterator[ReasoningAs]:
-        """The shapes of reasoning to try, without those in which the template shows none."""
-        for forms in (_FIELDS, ("part",), ("blocks",)):
-            if self._may_think(replace(base, reasoning_as="any" if forms is _FIELDS else forms[0])):
-                yield from forms
+        """The shapes of reasoning to try, without the fields if all together show nothing."""
+        every = replace(base, reasoning_as="any")
+        for found in (self._thought(every, calls) for calls in (1, 0)):
+            if found is None or any(span.field == "reasoning" for span in found.spans):
+                yield from _FIELDS
+                break
+        yield from ("part", "blocks")
 
-    def _may_think(self, wants: Wants) -> bool:
-        """Whether a thought may come out in this shape, before a call or before an answer. Templates drop that of an
-        earlier question, or of an answer that others follow."""
-        called = answer("", thought=THOUGHT, calls=1)
-        said = [question(), answer(thought=THOUGHT)]
-        for variables in self._ways():
-            for messages in ([*said, question(), called, *_results(1, IDS)], said):
-                found = self._shown(messages, wants, tools=True, variables=variables)
-                if found is None or any(span.field == "reasoning" for span in found.spans):
-                    return True
-        return False
-
-    def _keeps_reasoning(self, wants: Wants, calls: int, variables: Mapping[str, Any]) -> bool:
+    def _thought(self, wants: Wants, calls: int) -> Trace | None:
+        """An answer, or that many calls, after a thought."""
         message = answer("" if calls else ANSWER, thought=THOUGHT, calls=calls)
-        found = self._shown([question(), message], wants, tools=bool(calls), variables=variables)
+        on = self.thinking.switched(True)
+        return self._shown([question(), message], wants, tools=True, variables=on)
+
+    def _keeps_reasoning(self, wants: Wants, calls: int) -> bool:
+        found = self._thought(wants, calls)
         return _thinks(found) and (_named(found) if calls else shows(found, 1, ANSWER))
 
     @cached
     def joins_content(self) -> bool:
         """Whether the template shows reasoning beside a call, and refuses both beside content."""
+        if not self._keeps_reasoning(self.full, 1):
+            return False
         message = answer(thought=THOUGHT, calls=1)
-        return any(
-            self._keeps_reasoning(self.full, 1, variables)
-            and self._shown([question(), message], self.full, tools=True, variables=variables) is None
-            for variables in self._ways()
-        )
+        on = self.thinking.switched(True)
+        return self._shown([question(), message], self.full, tools=True, variables=on) is None
 
     def _ways(self) -> Iterator[Mapping[str, Any]]:
         """No variables, and those that switch thinking on."""
@@ -306,11 +294,11 @@ class Prober:
 
     @cached
     def reasoning(self) -> bool:
-        return any(self._keeps_reasoning(self.full, 0, variables) for variables in self._ways())
+        return self._keeps_reasoning(self.full, 0)
 
     @cached
     def reasoning_with_calls(self) -> bool:
-        return any(self._keeps_reasoning(self.full, 1, variables) for variables in self._ways())
+        return self._keeps_reasoning(self.full, 1)
 
     @cached
     def content_beside_calls(self) -> bool:
