@@ -18,8 +18,7 @@ prompt that the engine holds. Then `round` joins the plan.
 
 from __future__ import annotations
 
-import marshal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise, product
 from operator import lt
@@ -121,29 +120,20 @@ class Planner:
         messages = written(shape)
         candidates = list(self._candidates(shape, tools, allowed))
         every = frozenset(name for names in candidates for name in names)
-        known: dict[bytes, Lost | None] = {}  # what each conversation loses; None if it is refused
         best: Plan | None = None
-        out: list[Ruled] = []
+        out, first = list(self._ruled_before(shape, tools, allowed, known=True)), True
         for guided in (True, False):  # if nothing saves all, the least loss is looked for everywhere
             for names in candidates:
                 chosen = frozenset(names)
                 if guided and any(chosen & some == same for some, same in out):
                     continue
-                try:
-                    way = self.way(names, messages, tools)
-                except ChatParsersError:
-                    continue
                 if "tool_calls" in names and not self._reads_back:
                     continue
-                same: Any = way.given, way.tools
-                key = marshal.dumps(same, 2)  # two ways may write the same
-                if key not in known:
-                    found = self._try(names, messages, tools)
-                    lost = None if found is None else self._lost(found, shape, tools)
-                    if not known and lost != []:
-                        out += self._ruled_before(shape, tools, allowed)
-                    known[key] = lost
-                lost = known[key]
+                found = self._try(names, messages, tools)
+                lost = None if found is None else self._lost(found, shape, tools)
+                if first and lost != []:
+                    out += self._ruled_before(shape, tools, allowed)
+                first = False
                 if lost is None:
                     out.append((every, chosen))
                     continue
@@ -156,14 +146,17 @@ class Planner:
                 out += ((some, chosen & some) for some in parts)
         return best or Plan(())  # refused in every way: the rendering itself says why
 
-    def _ruled_before(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Iterable[Ruled]:
+    def _ruled_before(
+        self, shape: Outline, tools: bool, allowed: frozenset[str], known: bool = False
+    ) -> Iterable[Ruled]:
         """What is ruled out by beginnings of the conversation, each up to a question or a result that an answer
-        follows. The shortest is planned first, as it helps to plan the next."""
+        follows. The shortest is planned first, as it helps to plan the next. ``known``: only by those with a plan."""
         pairs = enumerate(pairwise(shape), 1)
         places = (place for place, (asked, said) in pairs if said.role == "assistant" != asked.role)
         out: Iterable[Ruled] = ()
         for place in islice(places, _BEGINNINGS):
-            out = self.plan(shape[:place], tools, allowed).out
+            if not known or self._plans.get((shape[:place], tools, allowed)) is not None:
+                out = self.plan(shape[:place], tools, allowed).out
         return out
 
     def _with_round(
@@ -243,12 +236,17 @@ class Planner:
         )
 
     def _try(
-        self, names: tuple[str, ...], messages: list[Message], tools: bool, thinking: bool | None = None
+        self,
+        names: tuple[str, ...],
+        messages: list[Message],
+        tools: bool,
+        thinking: bool | None = None,
+        generate: bool = True,
     ) -> Trace | None:
         """The rendering of messages that these polyfills write; None if one of them or the template refuses them."""
         try:
             variables = self._template.thinking_kwargs(thinking)
-            return self.rendered(self.way(names, messages, tools), **variables)
+            return self.rendered(self.way(names, messages, tools), generate, **variables)
         except ChatParsersError:
             return None
 
@@ -257,15 +255,16 @@ class Planner:
         """Whether the template has a place for results, and does not just print any role's name."""
         if self._template.can.tools or self._template.can.tool_calls:
             return True
-        conversation = [question(), answer(), *results(1)]
-        found, other = (
-            self._try((), [*conversation[:-1], {**conversation[-1], "role": role}], False)
-            for role in ("tool", _ROLE)
-        )
+        history: list[Message] = [question(), answer()]
+        result = results(1)[0]
+        found = self._try((), [*history, result], False)
+        if not shows(found, 2, FOUND):
+            return False
+        other = self._try((), [*history, {**result, "role": _ROLE}], False)
         named = "" if other is None else other.text
         for spelt in (str.lower, str.title, str.upper):
             named = named.replace(spelt(_ROLE), spelt("tool"))
-        return found is not None and shows(found, 2, FOUND) and found.text != named
+        return found is not None and found.text != named
 
     @cached
     def _teaches(self) -> bool:
@@ -274,9 +273,9 @@ class Planner:
         if self._calls_known:
             return False
         call = {**call_of(), **call_of()["function"]}
-        without, with_call = (
-            self._try((), [question(), {**answer(), **more}], True) for more in ({}, {"tool_calls": [call]})
-        )
+        messages: Iterator[list[Message]]
+        messages = ([question(), {**answer(), **more}] for more in ({}, {"tool_calls": [call]}))
+        without, with_call = (self._try((), each, True, generate=False) for each in messages)
         return with_call is None or (without is not None and with_call.text == without.text)
 
     @cached
@@ -302,7 +301,8 @@ class Planner:
         if any(kind.added for kind in shape):
             choices.append([(0, ()), (1, ("round",))])
         if tools:
-            choices.append([(16 if self._teaches else 0, ()), (8, ("tools",))])
+            untold = self._teaches or not self._template.can.tools
+            choices.append([(16 if untold else 0, ()), (8, ("tools",))])
         if tools or calls:
             choices.append([(0, ()), (1, ("flat",))])
         if tools or roles & {"system", "developer"}:
