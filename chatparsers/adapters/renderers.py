@@ -26,6 +26,7 @@ from ..chat.chat import Chat
 from ..chat.ends import after_answer
 from ..chat.request import Request
 from ..chat.sample import Kind
+from ..chat.segment import sample_of
 from ..chat.shapes import shape_of
 from ..chat.spoken import Chunk, Spoken, spelt
 from ..core.format import Turn
@@ -148,18 +149,12 @@ class Renderer:
             return None
         part, _ = after_answer(request, spoken, delta, tuple(enumerate(new_messages)), False)
         before = [*previous_prompt_ids, *previous_completion_ids]
-        column = part.column()
-        kinds = [-1] * len(part.ids)
-        indices = [-1] * len(part.ids)
-        for start, end, kind in column.kinds:
-            kinds[start:end] = [kind] * (end - start)
-        for start, end, index in column.messages:
-            indices[start:end] = [index] * (end - start)
+        added = sample_of(self.chat.tokenizer, [part], set())
         return RenderedTokens(
-            token_ids=[*before, *part.ids],
-            message_indices=[-1] * len(before) + indices,
-            sampled_mask=[False] * (len(before) + len(part.ids)),
-            is_content=[False] * len(before) + [kind in _BODY for kind in kinds],
+            token_ids=[*before, *added.ids],
+            message_indices=[-1] * len(before) + added.message_indices,
+            sampled_mask=[False] * (len(before) + len(added)),
+            is_content=[False] * len(before) + [kind in _BODY for kind in added.kinds],
             message_roles=[str(message["role"]) for message in new_messages],
             message_tool_names=extract_message_tool_names(list(new_messages)),
         )

@@ -143,7 +143,7 @@ def _proof(request: Request, shape: Shape, kind: str, tool: str) -> Verdict | No
         except ChatParsersError:
             return None
     said = Completion(cast("Any", _Unsampled(asked, message)), len(history))
-    segment = Segment((), lead_of(request, asked, history, asked.prompt), (said,))
+    segment = Segment((said,), lead_of(request, asked, history, asked.prompt))
     return compare(request, segment, whole, delta, [*history, answer, *new])
 
 

@@ -91,7 +91,7 @@ def compare(
         end = at if stop is None else stop[0]
         shown = text[at:end]
         wrong = _lost(whole, turn) if stop is None else _otherwise(request, turn, messages, shown, prefix)
-        if turn is segment.turns[-1]:
+        if turn is segment.last:
             break
         if wrong is not None:
             return Verdict(wrong, delta, True, turn.index, turn.spoken.message.text, shown, (), whole)

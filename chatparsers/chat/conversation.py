@@ -33,7 +33,7 @@ from .parts import Completion, Given
 from .quoted import quoted_markers
 from .request import Model, Request
 from .same import same_message
-from .segment import Segment, Step
+from .segment import Segment
 from .spoken import Chunk, Spoken, spelt
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class Conversation:
         if self.turn is not None and not self._wrote and index < len(messages):
             said = Completion(Spoken(self.turn).heard(Chunk.of(wrote, None, None, None), None), index)
             if not said.spoken.dropped and same_message(said.spoken.message.to_openai(), messages[index]):
-                segment = self._asked(self.turn).answered(said)
+                segment = self._asked(self.turn).added(said)
         after = GrowingIds(tokenizer, spelt(tokenizer, wrote[-1:]).strip())
         self._marks.append(_Mark(after, index, chars, tokens, segment))
         self._wrote += text
@@ -223,7 +223,7 @@ class Conversation:
         lead = lead_of(self._request, turn, self.messages, text)
         if last.segment is None:
             return Segment((), lead)
-        return last.segment.added(Step(Given((), text, ()), lead))
+        return last.segment.added(Given((), text, (), lead=lead))
 
     def _grown(
         self,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from ..core.format import Turn
@@ -19,13 +18,12 @@ from ..errors import RequestError
 from ..templates.messages import own
 from ..templates.probe.turns import common
 from ..templates.trace import Trace
-from ..tokens.pieces import Offsets, as_text, encoded
-from .marks import Span, all_runs, answer_at, in_tokens, inside, starting, traced_runs
-from .placeholders import Placeholder, find_placeholders, has_parts
+from .around import Around
+from .marks import all_marks, answer_at, inside, marks_of_words, starting
+from .parts import in_ids, placeholders_in
 from .places import Place, Places, missing, places_in
-from .quoted import quoted_in
 from .request import Request
-from .sample import Kind, Run, Sample
+from .sample import Kind, Mark, Sample, Span
 from .shapes import shape_of
 
 TrainOn: TypeAlias = Literal["all", "last"] | Callable[[Mapping[str, Any], int], bool]
@@ -48,13 +46,13 @@ class How:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rendered:
-    """A conversation, its rendering and the places of its answers. ``begun``: the last answer is only begun."""
+class _Shown:
+    """A conversation as the template shows it, and the places of its answers. ``begun``: the last is only begun."""
 
+    request: Request
     messages: Sequence[Mapping[str, Any]]
     turn: Turn
     trace: Trace
-    text: str
     places: Places
     begun: bool
 
@@ -64,10 +62,9 @@ def encode(
 ) -> Sample:
     """The sample of a conversation. ``only``: the messages of which answers may count. Raises the errors of
     `Chat.prepare`."""
-    messages = own(messages)
-    rendered = _render(request, messages, how)
-    counted, left_out = _counted(rendered, how, range(len(messages)) if only is None else only)
-    return _sample(request, rendered, counted, left_out, how)
+    shown = _shown(request, own(messages), how)
+    counted, left_out = _counted(shown, how, only)
+    return _sample(shown, counted, left_out, how.split)
 
 
 def encode_turns(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> list[Sample]:
@@ -96,124 +93,80 @@ def _cycles(messages: Sequence[Mapping[str, Any]]) -> Iterator[range]:
             start = index
 
 
-def _render(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> _Rendered:
-    generate = bool(request.options.get("add_generation_prompt"))
-    begun = bool(request.options.get("continue_final_message"))
-    shown = request.traced(messages)
-    turn, trace = shown.turn, shown.trace
-    text = trace.text
-    places = places_in(shown, messages, request.around(turn.polyfills), begun)
-    if not begun and how.final_stop and not generate and messages[-1].get("role") == "assistant":
-        text = _stopped(request, turn, messages, places)
-    return _Rendered(messages, turn, trace, text, places, begun)
+def _shown(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> _Shown:
+    generate, begun = (request.options.get(at) for at in ("add_generation_prompt", "continue_final_message"))
+    turn, trace = shown = request.traced(messages)
+    places = places_in(shown, messages, request.around(turn.polyfills), bool(begun))
+    if how.final_stop and not generate and not begun and messages[-1].get("role") == "assistant":
+        trace = _stopped(request.around(turn.polyfills), trace, messages, places)
+    return _Shown(request, messages, turn, trace, places, bool(begun))
 
 
-def _stopped(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]], places: Places) -> str:
-    """The text with the last answer's stop, if the template leaves that answer open: the one that would follow."""
-    text, turns = turn.prompt, places.get(len(messages) - 1)
-    if not turns or turns[-1].end > turns[-1].stop:
-        return text
-    place = turns[-1]
-    around, calls = request.around(turn.polyfills), bool(messages[-1].get("tool_calls"))
-    closer, stop = around.ending(calls)
-    if not stop:
-        return text
-    stop = closer[common(closer, around.alone(calls) or "") :] + stop
+def _stopped(around: Around, trace: Trace, messages: Sequence[Mapping[str, Any]], places: Places) -> Trace:
+    """The trace with the last answer's stop, if the template leaves that answer open: the one that would follow."""
+    turns, calls = places.get(len(messages) - 1), bool(messages[-1].get("tool_calls"))
+    closer, stop = around.ending(calls) if turns and turns[-1].end == turns[-1].stop else ("", "")
+    if not turns or not stop:
+        return trace
+    place, stop = turns[-1], closer[common(closer, around.alone(calls) or "") :] + stop
     places[len(messages) - 1] = [*turns[:-1], replace(place, end=place.stop + len(stop))]
-    return text[: place.stop] + stop
+    return Trace(trace.text[: place.stop] + stop, trace.spans)
 
 
-def _counted(rendered: _Rendered, how: How, only: range) -> tuple[list[tuple[int, Place]], dict[int, str]]:
-    """The answers that count, and why others do not that were asked for."""
-    counted: list[tuple[int, Place]] = []
+def _counted(shown: _Shown, how: How, only: range | None) -> tuple[list[Span], dict[int, str]]:
+    """What counts, in characters; and which answers do not that were asked for, and why."""
+    counted: list[Span] = []
     left_out: dict[int, str] = {}
-    answers = [index for index, message in enumerate(rendered.messages) if message.get("role") == "assistant"]
+    finished = range(len(shown.messages) - shown.begun)
+    may = finished if only is None else finished[only.start : only.stop]
+    answers = [at for at, message in enumerate(shown.messages) if message.get("role") == "assistant"]
     for index in answers:
-        message = rendered.messages[index]
-        if index not in only or not wanted(how.train_on, message, index, answers[-1]):
+        message, turns = shown.messages[index], shown.places.get(index, ())
+        if index not in may or not wanted(how.train_on, message, index, answers[-1]):
             continue
-        if rendered.begun and index + 1 == len(rendered.messages):
-            continue
-        places = rendered.places.get(index)
-        if not places:
+        if not turns:
             left_out[index] = "moved" if any(shape_of(message)) else "empty"
-            continue
-        lost = missing(message, index, rendered.trace, places)
-        if lost and not how.rewritten:
+        elif (lost := missing(message, index, shown.trace, turns)) and not how.rewritten:
             left_out[index] = lost
         else:
-            counted += ((index, place) for place in places)
+            for place in turns:
+                whole = [(place.start, place.end)]
+                counted += whole if how.reasoning else _without_thoughts(shown, index, place)
     return counted, left_out
 
 
 def wanted(train_on: TrainOn, message: Mapping[str, Any], index: int, last: int) -> bool:
+    """Whether an answer is to count. ``last``: the index of the last one."""
     if callable(train_on):
         return bool(train_on(message, index))
     return train_on == "all" or index == last
 
 
-def _sample(
-    request: Request,
-    rendered: _Rendered,
-    counted: Sequence[tuple[int, Place]],
-    left_out: Mapping[int, str],
-    how: How,
-) -> Sample:
-    text, tokenizer = rendered.text, request.chat.tokenizer
-    ids, offsets = _encoded(tokenizer, text, rendered.places, how.split)
-    quoted = quoted_in(request, rendered.trace, rendered.messages)
-    if quoted and offsets is not None:
-        ids, offsets = as_text(tokenizer, text, ids, offsets, quoted)
-    runs: list[Span] = []
-    for index, place in counted:
-        spans = [(place.start, place.end)] if how.reasoning else _without_thoughts(rendered, index, place)
-        runs += (span if offsets is None else inside(offsets, *span) for span in spans)
-
-    def marks() -> tuple[list[Run], list[Run]]:
-        words = traced_runs(rendered.trace, rendered.messages)
-        columns = all_runs(words, rendered.places, rendered.turn, rendered.text, rendered.messages)
-        return columns if offsets is None else starting([first for first, _ in offsets], *columns)
-
-    found: list[Placeholder] = []
-    if has_parts(rendered.messages):
-        found = list(find_placeholders(rendered.trace, enumerate(rendered.messages), request))
-        found = found if offsets is None else list(in_tokens(offsets, found))
-    return Sample(
-        ids,
-        runs,
-        placeholders=found,
-        kinds=marks,
-        text=text,
-        left_out=left_out,
-        unit="character" if tokenizer is None else "token",
-    )
-
-
-def _encoded(
-    tokenizer: Any, text: str, places: Places, split: bool
-) -> tuple[Sequence[int], Sequence[Span] | None]:
-    """The ids and their spans in the text; without a tokenizer its code points, and None."""
-    if tokenizer is None:
-        return list(map(ord, text)), None
-    if not split:
-        encoding = tokenizer.encode(text, add_special_tokens=False)
-        return encoding.ids, Offsets(encoding)
-    turns = (place for found in places.values() for place in found)
-    borders = sorted({0, len(text), *(at for place in turns for at in (place.start, place.end))})
-    ids: list[int] = []
-    offsets: list[Span] = []
-    for start, end in pairwise(borders):
-        found, spans = encoded(tokenizer, text[start:end], "" if start else None)
-        ids += found
-        offsets += ((start + first, start + last) for first, last in spans)
-    return ids, offsets
-
-
-def _without_thoughts(rendered: _Rendered, index: int, place: Place) -> Iterator[Span]:
+def _without_thoughts(shown: _Shown, index: int, place: Place) -> Iterator[Span]:
     """The parts of an answer that are no reasoning."""
     at = place.start
-    for start, end, kind in answer_at(place, rendered.turn, rendered.text, rendered.messages[index]):
+    for start, end, kind in answer_at(place, shown.turn, shown.trace.text, shown.messages[index]):
         if kind == Kind.REASONING:
             yield at, start
             at = end
     yield at, place.end
+
+
+def _sample(shown: _Shown, counted: Sequence[Span], left_out: Mapping[int, str], split: bool) -> Sample:
+    request, messages, trace, places = shown.request, shown.messages, shown.trace, shown.places
+    borders = [at for turns in places.values() for place in turns for at in (place.start, place.end)]
+    ids, offsets = in_ids(request, trace, messages, None, borders if split else ())
+
+    def marks() -> list[Mark]:
+        words = marks_of_words(trace, messages)
+        return starting([at for at, _ in offsets], all_marks(words, places, shown.turn, trace.text, messages))
+
+    return Sample(
+        ids,
+        [inside(offsets, *span) for span in counted],
+        marks,
+        placeholders=placeholders_in(request, trace, enumerate(messages), offsets),
+        text=trace.text,
+        left_out=left_out,
+        unit="character" if request.chat.tokenizer is None else "token",
+    )

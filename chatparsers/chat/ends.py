@@ -65,7 +65,7 @@ def after_answer(
     first = len(delta.messages) - len(messages)  # the index of the first new message there
     begun = messages[0][0] if messages else 0
     trace = part_of(delta.trace, skipped, len(delta.trace.text), before=closer, first=first, index=begun)
-    part = given(request, trace, dict(messages), tuple(messages), before.strip())
+    part = given(request, trace, dict(messages), tuple(messages), before.strip(), lead=delta.lead)
     if spoken.stop:
         return part, [] if wanted is None else [(before, wanted)]
     ends = part.spans[1::2]

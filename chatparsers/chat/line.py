@@ -19,7 +19,7 @@ from .ends import after_answer, joined_message
 from .options import ANSWERING
 from .parts import Completion
 from .request import Request
-from .segment import Segment, Step, opened
+from .segment import Segment, opened
 from .spoken import Spoken
 
 Messages = Sequence[Mapping[str, Any]]
@@ -78,7 +78,7 @@ class Line(NamedTuple):
     def closed(self, spoken: Spoken) -> Line:
         """The line after an answer."""
         message = joined_message(self.begun, spoken.message)
-        segment = self.segments[-1].answered(Completion(spoken, len(self.messages)))
+        segment = self.segments[-1].added(Completion(spoken, len(self.messages)))
         found = self._replace(
             request=self.request.but(continue_final_message=False),
             segments=(*self.segments[:-1], segment),
@@ -138,7 +138,7 @@ class Line(NamedTuple):
         segment, indexed = self.segments[-1], tuple(enumerate(new, index))
         part, notes = after_answer(self.request, segment.last.spoken, delta, indexed, self.policy.count_stop)
         stops = (Difference("stop", index - 1, *texts) for texts in notes)
-        segments = (*self.segments[:-1], segment.added(Step(part, delta.lead)))
+        segments = (*self.segments[:-1], segment.added(part))
         return found._replace(segments=segments, turn=delta.turn, differs=(*found.differs, *stops))
 
     def _verdict(self, new: Messages, kind: HistoryKind, changed: bool) -> Verdict:

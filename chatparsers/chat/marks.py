@@ -10,9 +10,8 @@ from typing import Any
 from ..core.format import Turn
 from ..core.message import Message, Region
 from ..templates.trace import Trace
-from .placeholders import Placeholder
 from .places import Place, Places
-from .sample import Kind, Run
+from .sample import Kind, Mark, Run, Span
 from .shapes import read_answer
 
 _KINDS = {
@@ -22,7 +21,6 @@ _KINDS = {
     "markup": Kind.ANSWER_MARKUP,
 }
 _ROLES = {"system": Kind.SYSTEM, "developer": Kind.SYSTEM, "user": Kind.USER, "tool": Kind.RESULT}
-Span = tuple[int, int]
 Indexed = Sequence[Mapping[str, Any]] | Mapping[int, Mapping[str, Any]]
 """Messages by their indices."""
 
@@ -67,32 +65,29 @@ def _named(text: str, name: str) -> int:
     return len(name) if text.startswith(name + "{") else 0
 
 
-def traced_runs(trace: Trace, messages: Indexed) -> Iterator[tuple[Run, Run]]:
-    """The runs of the words of all messages that are no answers: of kinds, and of messages."""
+def marks_of_words(trace: Trace, messages: Indexed) -> Iterator[Mark]:
+    """What the words of all messages are that are no answers."""
     for span in trace.spans:
         role = messages[span.message].get("role") if span.field == "content" else "assistant"
         if role != "assistant":
             kind = _ROLES.get(str(role), Kind.USER)
-            yield (span.start, span.end, int(kind)), (span.start, span.end, span.message)
+            yield span.start, span.end, int(kind), span.message
 
 
-def all_runs(
-    words: Iterable[tuple[Run, Run]], places: Places, reader: Turn | None, text: str, messages: Indexed
-) -> tuple[list[Run], list[Run]]:
-    """The runs of a rendering in characters, of kinds and of messages: its ``words`` that are no answers', and the
-    answers at ``places``, as ``reader`` reads them."""
-    kinds: list[Run] = []
-    indices: list[Run] = []
-    for kind, message in words:
-        kinds.append(kind)
-        indices.append(message)
-    for index, found in places.items():
-        for place in found:
+def all_marks(
+    words: Iterable[Mark], places: Places, reader: Turn | None, text: str, messages: Indexed
+) -> list[Mark]:
+    """What a rendering is, in characters: its ``words`` that are no answers', and the answers at ``places``, as
+    ``reader`` reads them."""
+    found = [*words]
+    for index, turns in places.items():
+        for place in turns:
+            found.append((place.start, place.end, int(Kind.MARKUP), index))
             if reader is not None:
-                kinds += answer_at(place, reader, text, messages[index])
-            kinds.append((place.stop, place.end, int(Kind.STOP)))
-            indices.append((place.start, place.end, index))
-    return kinds, indices
+                runs = answer_at(place, reader, text, messages[index])
+                found += ((start, end, int(kind), index) for start, end, kind in runs)
+            found.append((place.stop, place.end, int(Kind.STOP), index))
+    return found
 
 
 def answer_at(place: Place, reader: Turn, text: str, given: Mapping[str, Any]) -> Iterator[Run]:
@@ -111,20 +106,9 @@ def inside(offsets: Sequence[Span], start: int, end: int) -> Span:
     return first, last
 
 
-def starting(
-    firsts: Sequence[int], kinds: Iterable[Run], messages: Iterable[Run]
-) -> tuple[list[Run], list[Run]]:
-    """The runs of both columns in tokens: a token belongs to the run in which it begins. ``firsts``: where each token
-    begins."""
-
-    def found(runs: Iterable[Run]) -> list[Run]:
-        return [(bisect_left(firsts, start), bisect_left(firsts, end), value) for start, end, value in runs]
-
-    return found(kinds), found(messages)
-
-
-def in_tokens(offsets: Sequence[Span], found: Iterable[Placeholder]) -> Iterator[Placeholder]:
-    """The placeholders, from their first token to their last."""
-    for one in found:
-        first, last = inside(offsets, one.start, one.end)
-        yield one._replace(start=first, end=last)
+def starting(firsts: Sequence[int], marks: Iterable[Mark]) -> list[Mark]:
+    """The marks in tokens: a token belongs to the one in which it begins. ``firsts``: where each token begins."""
+    return [
+        (bisect_left(firsts, start), bisect_left(firsts, end), kind, message)
+        for start, end, kind, message in marks
+    ]

@@ -7,20 +7,21 @@ has for each id are the machine's numbers, as a session may hold millions of the
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from ..core.format import Turn
 from ..templates.trace import Trace
 from ..tokens.pieces import as_text, encoded
-from .marks import Indexed, Span, all_runs, in_tokens, starting, token_runs, traced_runs
-from .placeholders import Placeholder, find_placeholders, has_parts
+from .around import Lead
+from .marks import Indexed, all_marks, inside, marks_of_words, starting, token_runs
+from .placeholders import Placeholder, find_placeholders
 from .places import Places
 from .quoted import quoted_in
 from .request import Request
-from .sample import Kind, Run
+from .sample import Kind, Mark, Span
 from .spoken import Chunk, Spoken, pieces
 
 Messages = tuple[tuple[int, Mapping[str, Any]], ...]
@@ -31,17 +32,17 @@ class Column(NamedTuple):
 
     ids: Sequence[int]
     counted: Sequence[Span]
-    kinds: Sequence[Run]
-    messages: Sequence[Run]
+    marks: Sequence[Mark]
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
     """Text that was given, with its ids and their ``spans``: where each begins in the text, and where it ends.
-    ``messages``: those that are in it, with their indices. ``words``: the runs of their words, of kinds and of
-    messages. ``stop``: the ids that are the stop of the answer before it, and whether it is ``counted``. ``answers``:
-    the places of answers that are context, which ``reader`` reads. ``placeholders``: of images and other parts, in
-    tokens; ``expanded``: the numbers of those in whose place the engine's ids are."""
+    ``messages``: those that are in it, with their indices. ``stop``: the ids that are the stop of the answer before it,
+    and whether it is ``counted``. ``answers``: the places of answers that are context, which ``reader`` reads.
+    ``words``: what the words of all others are. ``placeholders``: of images and other parts, in tokens; ``expanded``:
+    the numbers of those in whose place the engine's ids are. ``lead``: after an answer, all that the template writes
+    there, as the text before the next answer."""
 
     ids: Sequence[int]
     text: str
@@ -51,9 +52,10 @@ class Given:
     counted: bool = False
     answers: Places = field(default_factory=dict)
     reader: Turn | None = None
-    words: tuple[tuple[Run, Run], ...] = ()
+    words: tuple[Mark, ...] = ()
     placeholders: tuple[Placeholder, ...] = ()
     expanded: frozenset[int] = frozenset()
+    lead: Lead | None = None
 
     def expand(self, number: int, ids: Sequence[int]) -> Given:
         """The part with other ids in the place of a placeholder, each with the span of its text."""
@@ -72,13 +74,13 @@ class Given:
             expanded=self.expanded | {number},
         )
 
-    def column(self) -> Column:
+    def column(self, seen: set[str]) -> Column:
         """What it adds to a sample."""
-        runs = all_runs(self.words, self.answers, self.reader, self.text, dict(self.messages))
-        kinds, indices = starting(self.spans[::2], *runs)
+        marks = all_marks(self.words, self.answers, self.reader, self.text, dict(self.messages))
+        found = starting(self.spans[::2], marks)
         if self.stop[1] > self.stop[0]:
-            kinds.append((*self.stop, int(Kind.STOP)))
-        return Column(self.ids, [self.stop] if self.counted else [], kinds, indices)
+            found.append((*self.stop, int(Kind.STOP), -1))
+        return Column(self.ids, [self.stop] if self.counted else [], found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +121,11 @@ class Completion:
                 counted += _runs(chunk.counted, at)
             at += len(chunk.ids)
         tokenizer = self.spoken.turn.tokenizer
-        kinds = list(token_runs(self.spoken.message, pieces(tokenizer, ids)))
+        kinds = [(0, len(ids), int(Kind.MARKUP)), *token_runs(self.spoken.message, pieces(tokenizer, ids))]
         if not self.bare:
             kinds.append((len(ids) - len(self.spoken.stop), len(ids), int(Kind.STOP)))
-        kinds = [(start, min(end, len(ids)), kind) for start, end, kind in kinds]
-        return Column(ids, counted, kinds, [(0, len(ids), self.index)])
+        marks = [(start, min(end, len(ids)), int(kind), self.index) for start, end, kind in kinds]
+        return Column(ids, counted, marks)
 
 
 def _runs(marks: bytes, at: int) -> Iterator[Span]:
@@ -140,14 +142,38 @@ def given(
 ) -> Given:
     """The part of a text, of which the trace is known. ``known``: the messages that the trace may name; ``messages``:
     those that are here. ``before``: the stop that it follows; None at the beginning of all."""
-    tokenizer = request.chat.tokenizer
-    text = trace.text
-    ids, spans = encoded(tokenizer, text, before)
-    quoted = quoted_in(request, trace, known)
-    if quoted:
-        ids, spans = as_text(tokenizer, text, ids, spans, quoted)
-    if has_parts(message for _, message in messages):
-        found = find_placeholders(trace, messages, request)
-        more["placeholders"] = tuple(in_tokens(spans, found))
+    ids, spans = in_ids(request, trace, known, before)
+    placeholders = tuple(placeholders_in(request, trace, messages, spans))
     packed = array("I", chain.from_iterable(spans))
-    return Given(array("q", ids), text, packed, messages, words=tuple(traced_runs(trace, known)), **more)
+    words = tuple(marks_of_words(trace, known))
+    return Given(
+        array("q", ids), trace.text, packed, messages, words=words, placeholders=placeholders, **more
+    )
+
+
+def in_ids(
+    request: Request, trace: Trace, known: Indexed, before: str | None, borders: Iterable[int] = ()
+) -> tuple[Sequence[int], Sequence[Span]]:
+    """The ids of a text, in which words spell no marker, and where each of them is; without a tokenizer, its
+    characters. ``known``, ``before``: as in `given`. ``borders``: what is between them is encoded apart."""
+    tokenizer, text = request.chat.tokenizer, trace.text
+    if tokenizer is None:
+        return list(map(ord, text)), [(at, at + 1) for at in range(len(text))]
+    first, *others = pairwise(sorted({0, len(text), *borders})) if text else [(0, 0)]
+    ids, spans = encoded(tokenizer, text[slice(*first)], before)
+    for start, end in others:
+        more, places = encoded(tokenizer, text[start:end], "")
+        ids, spans = [*ids, *more], [*spans, *((start + at, start + to) for at, to in places)]
+    quoted = quoted_in(request, trace, known)
+    return as_text(tokenizer, text, ids, spans, quoted) if quoted else (ids, spans)
+
+
+def placeholders_in(
+    request: Request, trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], spans: Sequence[Span]
+) -> list[Placeholder]:
+    """The placeholders of these messages in a rendering, from their first token to their last."""
+    found = []
+    for one in find_placeholders(trace, messages, request):
+        first, last = inside(spans, one.start, one.end)
+        found.append(one._replace(start=first, end=last))
+    return found

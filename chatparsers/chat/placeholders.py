@@ -66,6 +66,9 @@ def find_placeholders(
     trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], request: Request
 ) -> Iterator[Placeholder]:
     """The placeholders in a rendering, in characters. ``messages``: those that are there, with their indices."""
+    messages = list(messages)
+    if not has_parts(message for _, message in messages):
+        return
     words = sorted((span.start, span.end) for span in trace.spans)
     at = 0
     for index, message in _in_order(trace, messages):

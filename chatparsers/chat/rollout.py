@@ -295,7 +295,7 @@ class Rollout(Shown):
         empty = 0
         for rollout in (self, *forks):
             for parts in rollout.parts():
-                sample = sample_of(self._line.request.chat.tokenizer, parts, seen, truncated=_cut(parts))
+                sample = sample_of(self._line.request.chat.tokenizer, parts, seen)
                 if sample.counted:
                     found.append(sample)
                 else:
@@ -313,8 +313,8 @@ class Rollout(Shown):
         """
         *before, last = self._line.segments
         for segment in before:
-            yield [*segment.parts()]
-        yield [*last.parts(), *self.begun()]
+            yield [*segment.parts]
+        yield [*last.parts, *self.begun()]
 
     def begun(self) -> list[Completion]:
         """The answer that is being sampled; none if there is none.
@@ -347,8 +347,3 @@ class Rollout(Shown):
         parts += [f"{len(self.breaks)} breaks"] if self.breaks else []
         parts += [f"{len(self.differs)} differences"] if self.differs else []
         return f"<Rollout: {', '.join(parts)}>"
-
-
-def _cut(parts: Sequence[Given | Completion]) -> bool:
-    last = parts[-1] if parts else None
-    return isinstance(last, Completion) and last.spoken.cut

@@ -2,7 +2,7 @@
 
 All columns are as long as `Sample.ids`. They are kept as arrays of the machine's numbers: small in memory and in a
 pickle, and readable by numpy and torch without a copy (`Sample.numpy`). The lists are made when they are asked for.
-The kinds and the messages of an encoded conversation are found at their first use (`Marks`): the loss mask needs
+The kinds and the messages of an encoded conversation are found at their first use: the loss mask needs
 neither.
 """
 
@@ -19,8 +19,11 @@ from ..errors import RequestError
 from ..public import public
 from .placeholders import Placeholder
 
+Span = tuple[int, int]
 Run = tuple[int, int, int]
 """First place, place after the last, value."""
+Mark = tuple[int, int, int, int]
+"""First place, place after the last, kind, index of the message or -1. A later one is over those before it."""
 
 
 @public
@@ -41,8 +44,6 @@ class Kind(IntEnum):
     PADDING = 10
 
 
-Marks = Callable[[], tuple[Sequence[Run], Sequence[Run]]]
-"""Finds the runs of kinds and the runs of messages. It is called once."""
 _COLUMNS: Mapping[str, tuple[str, float]] = {
     "ids": ("q", 0),
     "loss_mask": ("b", 0),
@@ -70,10 +71,9 @@ class Sample(Shown):
     def __init__(
         self,
         ids: Sequence[int],
-        counted: Sequence[tuple[int, int]] = (),
+        counted: Sequence[Span] = (),
+        marks: Sequence[Mark] | Callable[[], Sequence[Mark]] = (),
         *,
-        kinds: Sequence[Run] | Marks = (),
-        messages: Sequence[Run] = (),
         logprobs: Sequence[float] | None = None,
         versions: Sequence[int] | None = None,
         text: str = "",
@@ -82,12 +82,11 @@ class Sample(Shown):
         unit: str = "token",
         placeholders: Iterable[Placeholder] = (),
     ) -> None:
-        """``counted``: the runs of ids that a loss counts. ``kinds``, ``messages``: runs, or for both one function that
-        finds them."""
+        """``counted``: the runs of ids that a loss counts. ``marks``: what the ids are, or a function that finds it."""
         self.placeholders = list(placeholders)
         self._columns: dict[str, array[Any] | list[Any]] = {"ids": array("q", ids)}
         self._columns["loss_mask"] = _filled("b", len(self), 0, ((start, end, 1) for start, end in counted))
-        self._marks: Any = kinds if callable(kinds) else (tuple(kinds), tuple(messages))
+        self._marks = marks
         for name, values in (("logprobs", logprobs), ("versions", versions)):
             if values is not None:
                 self._columns[name] = array(_COLUMNS[name][0], values)
@@ -206,10 +205,12 @@ class Sample(Shown):
 
     def _named(self, name: str) -> array[Any] | list[Any]:
         if name in ("kinds", "message_indices") and name not in self._columns:
-            kinds, messages = self._marks() if callable(self._marks) else self._marks
+            marks = self._marks() if callable(self._marks) else self._marks
+            kinds = ((start, end, kind) for start, end, kind, _ in marks)
             self._columns["kinds"] = _filled("b", len(self), int(Kind.MARKUP), kinds)
+            messages = ((start, end, message) for start, end, _, message in marks)
             self._columns["message_indices"] = _filled("i", len(self), -1, messages)
-            self._marks = ((), ())
+            self._marks = ()
         found = self._columns.get(name)
         if found is None and name not in _COLUMNS:
             names = (*_COLUMNS, *self.added)
@@ -400,7 +401,7 @@ class Sample(Shown):
         return {name: getattr(self, name) for name in Sample.__slots__ if name != "_marks"}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self._marks = ((), ())
+        self._marks = ()
         for name, value in state.items():
             setattr(self, name, value)
 

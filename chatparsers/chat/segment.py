@@ -5,10 +5,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from math import nan
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from ..templates.trace import Trace, part_of
 from .around import Lead, Rendered
@@ -17,64 +16,47 @@ from .parts import Completion, Given, given
 from .placeholders import Placeholder
 from .places import Place, places_in
 from .request import Request
-from .sample import Sample
+from .sample import Mark, Sample, Span
 from .spoken import spelt
 
 _growing = Lock()
 """Held while an array of ids grows, which segments of several threads may share."""
 
 
-class Step(NamedTuple):
-    """What follows an answer. ``lead``: all that the template writes there, as the text before the next answer."""
-
-    part: Given
-    lead: Lead
+Part: TypeAlias = Given | Completion
 
 
 @dataclass(slots=True)
 class Segment:
-    """``lead``: the rendering that it begins with. ``turns``: answers, and the steps after them. ``thoughts``: the
+    """``lead``: the rendering that it begins with, which are the first ``begun`` of its ``parts``. ``thoughts``: the
     messages whose thoughts the rendering shows.
 
     A segment shares the array of its ids with those that it grew from: each has the first ``_held`` of them."""
 
-    opening: tuple[Given | Completion, ...]
+    parts: tuple[Part, ...]
     lead: Lead
-    turns: tuple[Completion | Step, ...] = ()
+    begun: int = 0
     thoughts: frozenset[int] = frozenset()
     _ids: array[int] | None = None
     _held: int = 0
 
-    def answered(self, said: Completion) -> Segment:
-        """The segment with an answer after it."""
-        return self._grown(said, said.ids)
-
-    def added(self, step: Step) -> Segment:
-        """The segment with a step after it."""
-        return self._grown(step, step.part.ids)
-
-    def _grown(self, turn: Completion | Step, ids: Sequence[int]) -> Segment:
-        other = Segment(self.opening, self.lead, (*self.turns, turn), self.thoughts)
+    def added(self, part: Part) -> Segment:
+        """The segment with an answer after it, or with what the template writes after an answer."""
+        other = Segment((*self.parts, part), self.lead, self.begun, self.thoughts)
         held = self._ids
         if held is not None:
             with _growing:
                 if len(held) > self._held:  # another one has gone on with it
                     held = held[: self._held]
-                held.extend(ids)
-            other._ids, other._held = held, self._held + len(ids)
+                held.extend(part.ids)
+            other._ids, other._held = held, self._held + len(part.ids)
         return other
-
-    def parts(self) -> Iterator[Given | Completion]:
-        """All parts in their order."""
-        yield from self.opening
-        for turn in self.turns:
-            yield turn.part if isinstance(turn, Step) else turn
 
     def placeholders(self) -> Iterator[tuple[Placeholder, int, int]]:
         """The placeholders that are not expanded, by the segment's ids, each with the number of its part, and its own
         in the part."""
         at = 0
-        for place, part in enumerate(self.parts()):
+        for place, part in enumerate(self.parts):
             for number, one in enumerate(part.placeholders if isinstance(part, Given) else ()):
                 if isinstance(part, Given) and number not in part.expanded:
                     yield one._replace(start=one.start + at, end=one.end + at), place, number
@@ -82,7 +64,7 @@ class Segment:
 
     def expanded(self) -> Iterator[tuple[Placeholder, Sequence[int]]]:
         """The placeholders that are expanded, by the ids of their parts, and what is there."""
-        for part in self.parts():
+        for part in self.parts:
             if isinstance(part, Given):
                 for number in part.expanded:
                     one = part.placeholders[number]
@@ -90,38 +72,32 @@ class Segment:
 
     def expand(self, place: int, number: int, ids: Sequence[int]) -> Segment:
         """The segment with other ids for a placeholder of the part at a place."""
-
-        def changed(at: int, turn: Completion | Step | Given) -> Any:
-            if at != place or isinstance(turn, Completion):
-                return turn
-            if isinstance(turn, Step):
-                return turn._replace(part=turn.part.expand(number, ids))
-            return turn.expand(number, ids)
-
-        opening = tuple(changed(at, part) for at, part in enumerate(self.opening))
-        turns = tuple(changed(at, turn) for at, turn in enumerate(self.turns, len(opening)))
-        return Segment(opening, self.lead, turns, self.thoughts)
+        parts = list(self.parts)
+        part = parts[place]
+        if isinstance(part, Given):
+            parts[place] = part.expand(number, ids)
+        return Segment(tuple(parts), self.lead, self.begun, self.thoughts)
 
     def said(self) -> Iterator[Completion]:
         """The answers."""
-        return (part for part in self.parts() if isinstance(part, Completion))
+        return (part for part in self.parts if isinstance(part, Completion))
 
     def answers(self) -> Iterator[tuple[Lead, Completion]]:
         """The answers that came after the rendering, each with the text before it."""
         lead = self.lead
-        for turn in self.turns:
-            if isinstance(turn, Step):
-                lead = turn.lead
-            else:
-                yield lead, turn
+        for part in self.parts[self.begun :]:
+            if isinstance(part, Completion):
+                yield lead, part
+            elif part.lead is not None:
+                lead = part.lead
 
     @property
     def last(self) -> Completion:
         """The answer that it ends with. Raises ValueError if it ends otherwise."""
-        turn = self.turns[-1] if self.turns else None
-        if not isinstance(turn, Completion):
+        part = self.parts[-1] if self.parts else None
+        if not isinstance(part, Completion):
             raise ValueError("the segment ends with no answer")
-        return turn
+        return part
 
     def ids(self, start: int = 0) -> list[int]:
         """A new list of all ids, from a place on."""
@@ -131,7 +107,7 @@ class Segment:
         found = self._ids
         if found is None:
             found = array("q")
-            for part in self.parts():
+            for part in self.parts:
                 found.extend(part.ids)
             self._ids, self._held = found, len(found)
         return found
@@ -142,13 +118,10 @@ class Segment:
 
     def text(self, tokenizer: Any) -> str:
         """What the ids spell."""
-        parts = [self.lead.text]
-        for turn in self.turns:
-            parts.append(turn.part.text if isinstance(turn, Step) else spelt(tokenizer, turn.ids))
-        return "".join(parts)
+        return self.lead.text + _text(tokenizer, self.parts[self.begun :])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("opening", "lead", "turns", "thoughts")}
+        return {name: getattr(self, name) for name in ("parts", "lead", "begun", "thoughts")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         for name, value in state.items():
@@ -192,7 +165,7 @@ def opened(
         part = part_of(trace, start, end)
         return given(request, part, messages, indexed, before, answers=answers, reader=turn)
 
-    parts: list[Given | Completion] = []
+    parts: list[Part] = []
     at, first = 0, 0
     stop: str | None = None
     for place, said in kept:
@@ -205,7 +178,8 @@ def opened(
         stop = wanted.strip() if same else ""
     parts.append(stretch(at, len(text), first, len(messages), stop))
     lead = lead_of(request, turn, () if begun else messages, text)
-    return Segment(tuple(part for part in parts if part.ids), lead, (), thoughts_in(trace))
+    shown = tuple(part for part in parts if part.ids)
+    return Segment(shown, lead, len(shown), thoughts_in(trace))
 
 
 def thoughts_in(trace: Trace) -> frozenset[int]:
@@ -213,36 +187,43 @@ def thoughts_in(trace: Trace) -> frozenset[int]:
     return frozenset(span.message for span in trace.spans if span.field == "reasoning")
 
 
-def sample_of(
-    tokenizer: Any, parts: Sequence[Given | Completion], seen: set[str], *, truncated: bool
-) -> Sample:
+def sample_of(tokenizer: Any, parts: Sequence[Part], seen: set[str]) -> Sample:
     """The sample of these parts. ``seen``: the chunks that were counted before; those that count here are added."""
-    columns = [part.column(seen) if isinstance(part, Completion) else part.column() for part in parts]
+    ids: list[int] = []
+    counted: list[Span] = []
+    marks: list[Mark] = []
     probs: list[float] = []
     versions: list[int] = []
-    for part, column in zip(parts, columns, strict=True):
-        chunks = part.chunks() if isinstance(part, Completion) else ()
-        for chunk in chunks:
-            probs += chunk.logprobs or (nan,) * len(chunk.ids)
-            versions += (chunk.version,) * len(chunk.ids)
-        if not chunks:
-            probs += (nan,) * len(column.ids)
-            versions += (-1,) * len(column.ids)
-    starts = accumulate((len(column.ids) for column in columns), initial=0)
-    placed = list(zip(starts, parts, columns, strict=False))  # the last start is the end
+    placeholders: list[Placeholder] = []
+    for part in parts:
+        at = len(ids)
+        column = part.column(seen)
+        ids += column.ids
+        counted += ((start + at, end + at) for start, end in column.counted)
+        marks += ((start + at, end + at, kind, index) for start, end, kind, index in column.marks)
+        if isinstance(part, Completion):
+            for chunk in part.chunks():
+                probs += chunk.logprobs or (nan,) * len(chunk.ids)
+                versions += (chunk.version,) * len(chunk.ids)
+        else:
+            placeholders += (
+                one._replace(start=one.start + at, end=one.end + at) for one in part.placeholders
+            )
+        probs += (nan,) * (len(ids) - len(probs))
+        versions += (-1,) * (len(ids) - len(versions))
+    last = parts[-1] if parts else None
     return Sample(
-        [id for column in columns for id in column.ids],
-        [(a + at, b + at) for at, _, column in placed for a, b in column.counted],
-        kinds=[(a + at, b + at, kind) for at, _, column in placed for a, b, kind in column.kinds],
-        messages=[(a + at, b + at, index) for at, _, column in placed for a, b, index in column.messages],
+        ids,
+        counted,
+        marks,
         logprobs=probs,
         versions=versions,
-        placeholders=[
-            one._replace(start=one.start + at, end=one.end + at)
-            for at, part, _ in placed
-            if isinstance(part, Given)
-            for one in part.placeholders
-        ],
-        text="".join(part.text if isinstance(part, Given) else spelt(tokenizer, part.ids) for part in parts),
-        truncated=truncated,
+        placeholders=placeholders,
+        text=_text(tokenizer, parts),
+        truncated=isinstance(last, Completion) and last.spoken.cut,
     )
+
+
+def _text(tokenizer: Any, parts: Sequence[Part]) -> str:
+    """What the parts spell."""
+    return "".join(part.text if isinstance(part, Given) else spelt(tokenizer, part.ids) for part in parts)

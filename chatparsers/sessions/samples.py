@@ -97,7 +97,7 @@ def _rows(leaf: Answer, numbers: Mapping[str, int], seen: set[str]) -> Iterable[
     tokenizer = leaf.rollout.turn_alone.tokenizer
     for segment, parts in enumerate(leaf.rollout.parts()):
         new = [serial for serial in _serials(parts) if serial not in seen]
-        sample = sample_of(tokenizer, parts, seen, truncated=_cut(parts))
+        sample = sample_of(tokenizer, parts, seen)
         if sample.counted:
             answers = tuple(dict.fromkeys(numbers[serial] for serial in new))
             yield Row(sample, leaf.line, segment, answers, leaf.delivered)
@@ -125,11 +125,6 @@ def _numbers(answers: Iterable[Answer]) -> dict[str, int]:
 def _taken(answer: Answer) -> int:
     """How many of its ids are the answer: those after its stop are not."""
     return len(answer.rollout.begun()[-1].ids)
-
-
-def _cut(parts: Sequence[Given | Completion]) -> bool:
-    last = parts[-1] if parts else None
-    return isinstance(last, Completion) and last.spoken.cut
 
 
 # rows

@@ -68,12 +68,12 @@ def encode_after(tokenizer: Any, text: str, before: str = "") -> tuple[list[int]
     return ids, spans
 
 
-def encoded(tokenizer: Any, text: str, before: str | None) -> tuple[list[int], Spans]:
+def encoded(tokenizer: Any, text: str, before: str | None) -> tuple[list[int], Sequence[tuple[int, int]]]:
     """The ids of a text and their spans. ``before``: as in `encode_after`; None at the beginning of all."""
     if before is not None:
         return encode_after(tokenizer, text, before)
     found = tokenizer.encode(text, add_special_tokens=False)
-    return found.ids, found.offsets
+    return found.ids, Offsets(found)
 
 
 def as_text(
