@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from chatparsers import detect, load
-from chatparsers.detection.shown import CONTENT_ONLY
 from chatparsers.templates import Template
 from chatparsers.templates.jinja.environment import environment
 
@@ -166,35 +165,6 @@ def test_real_templates(name: str, real_templates: list[Path]) -> None:
     if path is None:
         pytest.skip(f"{name} is not among the real templates")
     check(path, FAMILIES[name]["format"])
-
-
-PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}$CALLS$</{{ m.role }}>{% endfor %}<assistant>"
-STRANGE = (
-    "{% for c in m.tool_calls or [] %}@@{{ c.function.name | upper }}@@"
-    "{{ c.function.arguments | tojson }}@@{% endfor %}"
-)
-
-
-@pytest.mark.parametrize(
-    ("source", "name", "score", "said"),
-    [
-        pytest.param(
-            PLAIN.replace("$CALLS$", ""), CONTENT_ONLY, 1.0, "neither tools nor calls", id="no calls"
-        ),
-        pytest.param(
-            "{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN.replace("$CALLS$", STRANGE),
-            None,
-            0.0,
-            "",
-            id="calls that no format explains",
-        ),
-        pytest.param("A page about {{ 'templates' }}.", None, 0.0, "", id="no messages"),
-    ],
-)
-def test_a_template_of_no_family(source: str, name: str | None, score: float, said: str) -> None:
-    found = detect(source)
-    assert (found.name, found.score, bool(found)) == (name, score, name is not None)
-    assert said in found.evidence[0]
 
 
 def test_a_model_is_read_once(tmp_path: Path) -> None:

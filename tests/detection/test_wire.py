@@ -87,12 +87,22 @@ THOUGHT = (
 )
 
 
+NO_FAMILY = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}$CALLS$</{{ m.role }}>{% endfor %}<assistant>"
+)
+STRANGE = (
+    "{% for c in m.tool_calls or [] %}@@{{ c.function.name | upper }}@@"
+    "{{ c.function.arguments | tojson }}@@{% endfor %}"
+)
+
+
 class Seen(NamedTuple):
-    """A template, the format that is found for it and the score. ``lines``: what the evidence has in these lines;
-    ``says``: its further whole lines; ``unsaid``: what it does not mention; ``limits``: what is not proved."""
+    """A template, the format that is found for it (None: of no family) and the score. ``lines``: what the evidence has
+    in these lines; ``says``: its further whole lines; ``unsaid``: what it does not mention; ``limits``: what is not
+    proved."""
 
     source: str
-    name: str
+    name: str | None
     score: float
     lines: dict[int, str] = {}  # noqa: RUF012  # nothing changes it
     says: tuple[str, ...] = ()
@@ -120,6 +130,13 @@ SEEN: dict[str, Seen] = {
             "plain text": NAMED_TWICE.replace("$CALL$", "{{ m.tool_calls | tojson if loop.first }}"),
         }.items()
     },
+    "neither tools nor calls": Seen(
+        NO_FAMILY.replace("$CALLS$", ""), CONTENT_ONLY, 1.0, {0: "neither tools nor calls"}
+    ),
+    "calls that no format explains": Seen(
+        "{% if tools %}{{ tools | tojson }}{% endif %}" + NO_FAMILY.replace("$CALLS$", STRANGE), None, 0.0
+    ),
+    "no messages": Seen("A page about {{ 'templates' }}.", None, 0.0),
     "deepseek-v3 as it is": Seen(own("deepseek-v3"), "deepseek-v3", 1.0),
     "reasoning that the template cuts out of past answers": Seen(
         replaced(own("deepseek-v3"), KEPT, CUT),
@@ -193,7 +210,8 @@ def test_what_is_found_and_what_the_evidence_says(case: str) -> None:
     seen = SEEN[case]
     found = detect(seen.source)
     assert (found.name, found.score) == (seen.name, seen.score), found
-    assert (found.format is not None) is seen.name.startswith("auto:")
+    assert bool(found) is (seen.name is not None)
+    assert seen.name is None or (found.format is not None) is seen.name.startswith("auto:")
     for place, text in seen.lines.items():
         assert text in found.evidence[place], found
     assert {*seen.says} <= {*found.evidence}, found

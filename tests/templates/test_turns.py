@@ -14,8 +14,7 @@ from chatparsers import get_format
 from chatparsers.errors import TemplateError
 from chatparsers.templates import Template
 from chatparsers.templates.probe.roles import role_headers
-from chatparsers.templates.probe.turns import outside_marker, trailer
-from chatparsers.templates.trace import Trace
+from chatparsers.templates.probe.turns import outside_marker
 
 USER = [{"role": "user", "content": "Hi"}]
 TOOLS = [
@@ -383,11 +382,6 @@ def test_where_the_answer_begins(own_folder: Path, case: str) -> None:
 )
 def test_no_marker_is_cut_in_two(text: str, at: int, outside: int) -> None:
     assert outside_marker(text, at) == outside
-
-
-def test_words_that_no_second_rendering_proves_are_no_trailer() -> None:
-    assert trailer(Trace("<s>a</s>", ()), Trace("<s>a</s><s>b</s>", ())) == ""
-    assert trailer(None, Trace("x", ())) == ""
 
 
 def test_a_template_that_refuses_the_answer(own_folder: Path) -> None:
