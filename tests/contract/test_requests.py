@@ -8,7 +8,7 @@ import marshal
 import pickle
 import warnings
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from making import bytewise
 
 import chatparsers
-from chatparsers import Message, OutputError, RequestError, Stream, Turn, get_format
+from chatparsers import Message, RequestError, Stream, Turn, get_format
 from chatparsers.schema import tools as tools_module
 from chatparsers.testing import TOOLS
 
@@ -166,12 +166,6 @@ def test_ids_of_calls_are_new_in_each_turn_and_agree_within_one() -> None:
     assert seeded[0] == seeded[1] == turn.parse(CALL, id_seed="a").tool_calls[0].id != ids[0]
 
 
-def test_a_message_without_its_regions_is_the_same_otherwise() -> None:
-    turn = get_format("hermes-2-pro").bind(tools=TOOLS, id_seed="a")
-    for output in ("Hi" + CALL, CALL[:-20], ""):
-        assert turn.parse(output, regions=False) == replace(turn.parse(output), regions=[])
-
-
 def test_a_pickle_names_its_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pickles of a stream of ids and its turn do not hold the vocabulary. A missing tokenizer raises an error."""
     turn, ids = of_ids()
@@ -185,14 +179,6 @@ def test_a_pickle_names_its_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chatparsers.core.parser.tokenizer._read", {})
     with pytest.raises(RequestError, match="the tokenizer of this turn is not loaded"):
         pickle.loads(data)
-
-
-def test_an_output_error_has_a_code() -> None:
-    turn = hermes.bind(tools=TOOLS)
-    for text, code in ((CALL[:-20], "truncated"), (CALL.replace("}}", " oops}}"), "malformed")):
-        with pytest.raises(OutputError) as error:
-            turn.parse(text, strict=True)
-        assert error.value.code == pickle.loads(pickle.dumps(error.value)).code == code
 
 
 def test_a_turn_and_a_stream_show_what_they_are() -> None:
