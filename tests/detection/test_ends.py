@@ -71,6 +71,7 @@ COHERE = (
     "{{ '<|done|>' if m.role == 'assistant' }}<|stop|>{% endfor %}"
     "{% if add_generation_prompt %}<|start|>assistant<|answer|>{% endif %}"
 )
+OWN_LLAMA = Path(__file__).parents[1] / "templates_own" / "llama-3-x.jinja"
 LLAMA = ("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>")
 PART = "<|open|>hm<|sep|><|close|>hm<|sep|>"
 EOS, CONTENT = {"eos_token": "[eos]"}, {"format": "content-only"}
@@ -103,7 +104,8 @@ STOPS: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
     ),
     # Cohere closes an answer's text by another marker before the one that also ends questions.
     "a marker that also ends questions": (COHERE, {}, ("<|done|><|stop|>", "<|stop|>")),
-    "a format's own": (CHATML, {"format": "llama-3-x"}, (*LLAMA, "<|im_end|>")),
+    "a format's own": (OWN_LLAMA.read_text(encoding="utf-8"), {}, LLAMA),
+    "a format's own, and the template's": (CHATML, {"format": "llama-3-x"}, (*LLAMA, "<|im_end|>")),
 }
 
 

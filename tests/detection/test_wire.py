@@ -115,8 +115,7 @@ SEEN: dict[str, Seen] = {
         LLAMA_HEADERS.replace("$CALLS$", TAGGED),
         "qwen3",
         1.0,
-        {1: "two calls"},
-        ("markers in the rendering: '<tool_call>'",),
+        {0: "markers in the rendering: '<tool_call>'", 1: "two calls"},
     ),
     # A format that would read the call, but whose grammar would keep the model from writing it, is not taken.
     **{

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from making import tool
 
-from chatparsers import get_format, load
+from chatparsers import detect, get_format, load
 from chatparsers.cli.module_source import module_source
 from chatparsers.detection.analysis import analyse
 from chatparsers.detection.shown import CALL, HISTORY
@@ -228,6 +228,7 @@ class Known(NamedTuple):
     limits: dict[str, str] = {}  # noqa: RUF012
     variant: str = ""
     confidence: float | None = None
+    name: str = "f"
     module: str = ""
     """What the module that is written for it has."""
 
@@ -320,13 +321,14 @@ KNOWN: dict[str, Known] = {
             named(shape),
             (
                 (
-                    f" I look.{shape.format('f', one)}{shape.format('f', two)}</s>",
+                    f" I look.{shape.format('get_weather', one)}{shape.format('get_weather', two)}</s>",
                     "",
                     "I look.",
                     ['{"a": 1}', '{"a": 2}'],
                 ),
             ),
             {"type": "integer"},
+            name="get_weather",
         )
         for how, shape in NAMES.items()
         for one, two in [("1", "2") if "arg:" in shape else ('{"a": 1}', '{"a": 2}')]
@@ -342,8 +344,13 @@ def test_an_analysed_template_reads_its_answers(case: str) -> None:
     limits = {limit.part: limit.why for limit in found.analysis.limits}
     assert limits == {part: why or limits.get(part) for part, why in known.limits.items()}
     assert known.confidence in (None, found.analysis.confidence)
+    if limits:
+        told = detect(known.source)
+        assert told.name == found.format.name and told.limits == found.analysis.limits and told.score < 1
     assert known.variant in ("", found.analysis.variant)
-    turn = found.format.bind(tools=[tool("f", {"a": known.a})])
+    features = found.format.features
+    assert features.tools and features.reasoning >= any(thought for _, thought, *_ in known.texts)
+    turn = found.format.bind(tools=[tool(known.name, {"a": known.a})])
     for text, *meant in known.texts:
         message = check_stream(turn, text, list(text))
         assert [
@@ -351,6 +358,7 @@ def test_an_analysed_template_reads_its_answers(case: str) -> None:
             message.content,
             [call.arguments for call in message.tool_calls],
         ] == meant, text
+        assert {call.name for call in message.tool_calls} <= {known.name}, text
         assert message.complete and not message.diagnostics, text
     assert known.module in module_source(found, "known", ["<|end|>"])
 
