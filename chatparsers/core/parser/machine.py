@@ -95,7 +95,7 @@ class Machine(MachineState):
         A piece in which the search finds nothing would become trail items unchanged. The search is None where only the
         value's transcoder can decide this.
         """
-        if self.live or self.i < len(self.text):
+        if self.live or self.text:
             return None
         ins = self.program.code[self.ip]
         if ins[0] == TEXT:
@@ -133,11 +133,7 @@ class Machine(MachineState):
         seen no part of the piece.
         """
         i, ip, final = 0, self.ip, self.final
-        if self.i:
-            self.base += self.i
-            text = self.text[self.i :] + piece
-        else:
-            text = self.text + piece
+        text = self.text + piece
         code = self.program.code
         n = len(text)
         stack, trail = self.stack, self.trail
@@ -534,7 +530,8 @@ class Machine(MachineState):
                     else:
                         self._wanted(i, f"{ins[2]} {self.arg!r}")
                         ip = 0
-        self.text, self.i, self.ip = text, i, ip
+        self.text, self.ip = text[i:], ip
+        self.base += i
         if len(stack) > self.floor and (oldest := self._oldest()) >= 0:
             self.live = True
             return self._final(stack[oldest][2])

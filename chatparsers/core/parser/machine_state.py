@@ -20,7 +20,7 @@ _MOST_WANTED = 6
 class MachineState:
     """What a machine keeps between two pieces.
 
-    ``ip``: the instruction that comes next. ``text`` and ``i``: the window, and how much of it has been read. ``live``:
+    ``ip``: the instruction that comes next. ``text``: the window, which is unread, and ``base``, where it is. ``live``:
     there is a choice point to which the machine may go back. ``text_region``: the region of running text. ``calling``:
     a call is open, with the names ``tool`` and ``arg``. ``rest``: the rest of the literal that the window begins; a
     piece that continues it is kept unread. ``nth``: how many arguments of the call came without names. ``left``: which
@@ -32,7 +32,7 @@ class MachineState:
     """
 
     __slots__ = (
-        "arg", "base", "calling", "cut_off", "drafted", "final", "flags", "floor", "furthest", "i", "ip",
+        "arg", "base", "calling", "cut_off", "drafted", "final", "flags", "floor", "furthest", "ip",
         "left", "line_ended", "live", "nth", "program", "rest", "sealed", "section", "stack", "text",
         "text_region", "tool", "tools", "trail", "value", "wanted",
     )  # fmt: skip
@@ -42,7 +42,6 @@ class MachineState:
         self.tools = tools
         self.ip = program.start
         self.text = ""
-        self.i = 0
         self.base = 0
         self.final = False
         self.cut_off = False
@@ -71,7 +70,7 @@ class MachineState:
         other = self.__class__.__new__(self.__class__)
         self.sealed = sealed(self.sealed, self.trail)
         other.program, other.tools, other.text_region = self.program, self.tools, self.text_region
-        other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
+        other.text, other.base, other.ip = self.text, self.base, self.ip
         other.final, other.cut_off, other.rest = self.final, self.cut_off, self.rest
         other.stack, other.floor, other.flags = self.stack.copy(), self.floor, self.flags
         other.sealed, other.trail, other.live, other.line_ended = self.sealed, [], self.live, self.line_ended
@@ -89,17 +88,15 @@ class MachineState:
             if len(piece) >= len(rest) or not rest.startswith(piece):
                 return False
             self.rest = rest[len(piece) :]
-        elif self.value is None or not self.value.holds(self.text[self.i :] + piece):
+        elif self.value is None or not self.value.holds(self.text + piece):
             return False
-        if self.i:
-            self.base, self.text, self.i = self.base + self.i, self.text[self.i :], 0
         self.text += piece
         return True
 
     def skip_to(self, position: int, held: str, line: bool) -> None:
         """Continues at ``position`` of the text, where ``held`` begins. The text before it was read elsewhere, as
         `waiting` allows; ``line``: it ends a line."""
-        self.base, self.text, self.i, self.line_ended = position, held, 0, line
+        self.base, self.text, self.line_ended = position, held, line
 
     def gather(self) -> None:
         """Puts the sealed items back into the trail, if there are any."""

@@ -57,5 +57,5 @@ def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
     if after == m.REASONING:
         return "reasoning", ""
     marked = any(kind == m.MARKUP and raw.strip() for kind, raw, _ in held)
-    prose = content and after == m.CONTENT and not marked and (held or machine.i < len(machine.text))
+    prose = content and after == m.CONTENT and not marked and (held or machine.text)
     return ("content" if prose else "between"), ""

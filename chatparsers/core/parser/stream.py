@@ -538,7 +538,7 @@ class Stream:
         items = machine.feed(text, scanned)
         if items:
             self._transcript.apply(items, events)
-        if machine.i == len(machine.text):
+        if not machine.text:
             self._settle()
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:

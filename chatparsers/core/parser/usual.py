@@ -255,7 +255,7 @@ class _Trial:
                 setattr(machine, attribute, unset)
             ways = [(machine, machine.feed(text + ahead))]
             for machine, items in ways:
-                while machine.live or machine.base + machine.i < len(text):
+                while machine.live or machine.base < len(text):
                     ins = self.program.code[machine.ip]
                     if ins is _EITHER:
                         other = machine.copy()
@@ -263,9 +263,9 @@ class _Trial:
                         ways.append((other, items + other.feed("")))
                     elif ins[0] == m.SPAN and ins[2].__self__.pattern == WS:
                         solid = True
-                        if white := machine.text[machine.i :]:
+                        if white := machine.text:
                             machine.trail.append((ins[1], white, None))
-                            machine.i += len(white)
+                            machine.text, machine.base = "", machine.base + len(white)
                     elif ins is not _NEXT and ins is not _MORE:
                         raise TypeError(ins)
                     machine.ip += 1
@@ -298,7 +298,7 @@ class _Trial:
         step.items = [*_merged(made)]
         kinds = [item[0] for item in step.items]
         captured = [self.code[-1 - kind][1] for kind in kinds if kind < 0]
-        read = machine.base + machine.i
+        read = machine.base
         step.ahead = len(text + ahead) - read
         if (
             not kinds

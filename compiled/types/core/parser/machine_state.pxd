@@ -4,7 +4,7 @@ from .instructions cimport Program
 cdef class MachineState:
     cdef public object arg, left, tool
     cdef public str rest, text
-    cdef public Py_ssize_t base, i, ip, floor, furthest, drafted, section, nth
+    cdef public Py_ssize_t base, ip, floor, furthest, drafted, section, nth
     cdef public bint calling, cut_off, final, line_ended, live
     cdef public int flags, text_region
     cdef public object sealed, tools
