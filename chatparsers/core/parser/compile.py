@@ -116,7 +116,7 @@ class _Compiler:
 
     def _as_words(self, node: Node) -> list[tuple[str, str]] | None:
         """The words of which ``node`` reads the first that follows; None if it is no choice of words."""
-        while isinstance(node, n.Inner):
+        while isinstance(node, n.Inner) and not isinstance(node, n.Tagged):
             node = node.inner(False)
         if isinstance(node, (n.Literal, n.Token)):
             return self._spelt_as(node)
