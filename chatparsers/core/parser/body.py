@@ -159,13 +159,18 @@ class BodyCompiler:
             code.attempt(partial(code.node, end, markers), over)
         if thought is not None and outline.declared and self._unmistakable(tokens(thought.span.open)):
             self._opener(thought, opener)
+        blank = partial(code.emit, m.BLANK, *self._markers(parts))
         if sections:
-            blank = partial(code.emit, m.BLANK, *self._markers(parts))
             section(partial(code.sequence_of, [blank, partial(code.choice_of, sections)]))
         for empty in parts.empty:
             code.attempt(partial(code.node, empty, markers), closed)
         code.emit(m.IF, m.OPENER_IS_TEXT, text)
-        self._stray_closers(parts, at.markup, closed)
+        if outline.closers:
+            absent = Label()
+            code.unless(outline.closers, absent, outline.closers)
+            stray = partial(code.node, _strays(outline.closers), markers)
+            code.attempt(partial(code.sequence_of, [blank, stray]), closed)
+            code.place(absent)
         for closer in parts.closers:
             code.attempt(partial(code.node, closer, markers), closed)
         code.place(text)
@@ -279,13 +284,13 @@ class BodyCompiler:
             ended, n.Sequence.of(n.Space(""), ended)
         )  # an end may itself begin with white space
         closed = n.Many(n.Sequence.of(n.Space(""), closer), 0, 1)
-        closers, own = self.outline.closers, first(closer)
-        strays = [n.Tagged(n.Tag.STRAY, n.Token(text)) for text in closers if text not in own]
+        own = first(closer)
+        strays = _strays(text for text in self.outline.closers if text not in own)
         draft, decided = Label(), Label()
         code.emit(m.HOLD, draft)
         called()  # white space that an end begins with is left to it
         code.any_number(partial(code.sequence_of, [spaced, called]))
-        code.node(n.Many(n.Sequence.of(n.Space(""), n.Choice.of(NEVER, *strays, *parts.closers))), at.markers)
+        code.node(n.Many(n.Sequence.of(n.Space(""), n.Choice.of(strays, *parts.closers))), at.markers)
         code.node(n.Sequence.of(closed, over), at.markers)
         code.emit(m.COMMIT, decided)
         code.place(decided)
@@ -341,7 +346,7 @@ class BodyCompiler:
         closers = first(span.close) if span.close is not None else ()
         loop, done = code.here(), Label()
         stops = [*closers, *begins, *(text for node in exits for text in first(node))]
-        code.text(at.region, stops, over or done, "" if span.optional else _shown(closers))
+        code.text(at.region, stops, over or done, "" if span.optional else " or ".join(map(repr, closers)))
         ways = [] if span.close is None else [(*_parted(one), Label()) for one in _options(span.close)]
         for end, _, closed in ways:
             code.attempt(partial(code.node, end, markers), closed)
@@ -358,19 +363,6 @@ class BodyCompiler:
             if place < len(ways):
                 code.emit(m.JUMP, done)
         code.place(done)
-
-    def _stray_closers(self, parts: _Sections, markup: int, loop: Label) -> None:
-        """Reads a special token with which nothing begins. It becomes markup and a diagnostic."""
-        code = self.code
-        for closer in self.outline.closers:
-            for spelling in code.alphabet.spellings(closer):
-                absent = Label()
-                code.emit(m.CHOICE, absent)
-                code.emit(m.BLANK, *self._markers(parts))
-                code.emit(m.LIT, markup, spelling, repr(closer))
-                code.emit(m.NOTED, "stray-marker", len(spelling), "")
-                code.emit(m.COMMIT, loop)
-                code.place(absent)
 
     def _stray(self, starts: Iterable[str], loop: Label) -> None:
         """Notes a marker that opens or continues nothing here. The parser reads it as text; but if the turn ends within
@@ -417,6 +409,12 @@ class BodyCompiler:
             code.place(absent)
 
 
+def _strays(closers: Iterable[str]) -> Node:
+    """Special tokens with which nothing begins, where they end nothing: markup, and a diagnostic."""
+    strays = [n.Tagged(n.Tag.STRAY, n.Token(text)) for text in closers]
+    return n.Choice.of(*strays) if strays else NEVER
+
+
 def _part_of(lead: str) -> Node:
     """Any part of the white space that the template writes before a section, the longest first."""
     return n.Choice.of(*(n.Literal(lead[start:]) for start in range(len(lead) + 1)))
@@ -453,10 +451,6 @@ def _options(closer: Node) -> tuple[Node, ...]:
     if isinstance(closer, n.Lenient):
         closer = closer.inner(False)
     return closer.options if isinstance(closer, n.Choice) else (closer,)
-
-
-def _shown(closers: tuple[str, ...]) -> str:
-    return " or ".join(map(repr, closers))
 
 
 def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
