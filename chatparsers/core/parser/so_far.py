@@ -32,7 +32,7 @@ class Reader:
         self.open: list[Any] = []
         self.keys: list[str | int | None] = []
         self.within = ""
-        """What is being read: a ``key``, a ``string``, a ``scalar``, or nothing of these."""
+        """What is being read: a ``string``, a ``scalar``, or neither."""
         self.text = ""
         self.stuck = False
 
@@ -81,8 +81,6 @@ class Reader:
             while i < len(text) and not self.stuck:
                 if self.within == "string":
                     i = self._string(text, i)
-                elif self.within == "key":
-                    i = self._key(text, i)
                 elif self.within == "scalar":
                     i = self._scalar(text, i)
                 else:
@@ -103,8 +101,13 @@ class Reader:
             if isinstance(self.open[-1], dict):
                 if char != '"':
                     raise ValueError("no key")
-                self.within = "key"
-                return i + 1
+                name, end, closed = self._characters(text, i + 1)
+                if closed:
+                    self.keys[-1] = name
+                    self._named(name)
+                else:
+                    self.text = text[i:]  # it is read again, from its beginning
+                return end
             self.keys[-1] = len(self.open[-1])
         self._begins(char)
         if char in "{[":
@@ -154,17 +157,6 @@ class Reader:
         self._grows(string, more)
         if closed:
             self._whole(string)
-        return i
-
-    def _key(self, text: str, i: int) -> int:
-        begin = i
-        more, i, closed = self._characters(text, i)
-        if closed:
-            self.keys[-1] = more
-            self.within = ""
-            self._named(more)
-        else:
-            self.text = text[begin:]  # it is read again, from its beginning
         return i
 
     def _characters(self, text: str, i: int) -> tuple[str, int, bool]:
