@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..definition.nodes import Calls, Choice, Declared, Many, Node, Not, Sequence, Space, Token
+from ..definition.nodes import Calls, Choice, Declared, Many, Node, Not, Peek, Sequence, Space, Token
 from ..definition.tree import begins, head, tokens
 from . import instructions as m
 from .code import BrokenEnds, Code, Label, Place
@@ -48,12 +48,7 @@ def guarded(code: Code, section: Callable[[], Any], done: Label, broken: Label, 
 
 def broken_call(code: Code, entry: Label, loop: Label, ends: BrokenEnds) -> None:
     """Reads the rest of a broken call: all up to the next place where something may begin."""
-    over = Label()
-    code.place(entry)
-    code.emit(m.MARK, m.BROKEN_BEGIN, None)
-    _read_over(code, m.CALL, ends, over)
-    code.place(over)
-    code.emit(m.MARK, m.BROKEN_END, None)
+    _read_over(code, entry, m.CALL, ends)
     code.emit(m.JUMP, loop)
 
 
@@ -86,7 +81,6 @@ def calls(code: Code, node: Calls, at: Place) -> None:
 def _recovered(code: Code, item: Callable[[], None], following: _Next, at: Place) -> None:
     """Reads one call. If it breaks after its header, or is not closed, the parser still reads the next call of its
     kind. That call must name a declared tool and begin as the format writes it."""
-    markers = at.markers
     again, done = Label(), Label()
     broken, unclosed = Label(), Label()
     code.place(again)
@@ -94,51 +88,46 @@ def _recovered(code: Code, item: Callable[[], None], following: _Next, at: Place
     item()
     code.emit(m.COMMIT, done)
     for entry, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
-        found, lost = Label(), Label()
-        code.place(entry)
-        if region == m.CALL:
-            code.emit(m.MARK, m.BROKEN_BEGIN, None)
-        _read_over(code, region, at.ends, lost, (following, found))
-        code.place(lost)
-        if region == m.CALL:
-            code.emit(m.MARK, m.BROKEN_END, None)
+        _read_over(code, entry, region, at.ends, (following, again))
         code.emit(m.ABANDON)
-        code.place(found)
-        if region == m.CALL:
-            code.emit(m.MARK, m.BROKEN_END, None)
-        _gap(code, following, markers)
-        code.emit(m.JUMP, again)
     code.place(done)
 
 
 def _read_over(
-    code: Code, region: int, ends: BrokenEnds, over: Label, next: tuple[_Next, Label] | None = None
+    code: Code, entry: Label, region: int, ends: BrokenEnds, next: tuple[_Next, Label] | None = None
 ) -> None:
-    """Reads the text after a call that went wrong. ``next``: what the next call is, and where to go if it comes. Goes
-    to ``over`` where a text of ``ends`` comes, something begins, or the text ends."""
+    """Reads the text after a call that went wrong, until a text of ``ends`` comes, something begins, or the text ends.
+    ``next``: what the next call is, and where to go if it comes."""
+    over = Label()
+    markers = Place(m.MARKUP, m.MARKUP, ends)
+
+    def mark(item: int) -> None:
+        if region == m.CALL:
+            code.emit(m.MARK, item, None)
+
+    code.place(entry)
+    mark(m.BROKEN_BEGIN)
     scan = code.here()
     code.text(region, ends.unclosed if next is None else (*next[0].texts, *ends.unclosed))
-    markers = Place(m.MARKUP, m.MARKUP, ends)
     if next is not None:
-        following, found = next
-        begins = partial(_begins, code, following, markers)
-        code.attempt(partial(code.subroutine, (id(following), markers), begins), found, m.BACK)
+        following, again = next
+        ahead = partial(code.subroutine, (id(following), markers), partial(_ahead, code, following, markers))
+        code.attempt(partial(code.sequence_of, [partial(mark, m.BROKEN_END), ahead]), again)
     code.follows(over, ends.broken if region == m.CALL else ends.unclosed, True)
     code.attempt(partial(code.called, ends.begun, markers), over, m.BACK)
     code.any_character(region)
     code.emit(m.JUMP, scan)
+    code.place(over)
+    mark(m.BROKEN_END)
 
 
-def _begins(code: Code, following: _Next, at: Place) -> None:
-    _gap(code, following, at)
-    code.node(following.begin, at)
-
-
-def _gap(code: Code, following: _Next, at: Place) -> None:
+def _ahead(code: Code, following: _Next, at: Place) -> None:
+    """Reads what is between a broken call and the next one, if that one comes then."""
     if following.most == 1:
         code.node(following.gap, at)
     else:
         code.up_to(following.most, partial(code.called, following.gap, at))
+    code.node(Peek(following.begin), at)
 
 
 def _next(item: Node, separator: Node) -> _Next | None:
