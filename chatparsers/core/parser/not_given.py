@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...errors import DefinitionError
 from ...schema.tools import Toolset
 from ..definition.features import Definition
 from ..definition.idioms import Options
 from ..definition.nodes import Body
-from ..definition.tree import first, walk
+from ..definition.tree import begins, once
 from .alphabet import Alphabet, AlphabetKey
 from .compile import program
 from .instructions import CALL_BEGIN, NAME
@@ -41,17 +40,7 @@ def calls_not_given(
 
 @lru_cache(maxsize=1024)
 def _openers(format: Definition) -> tuple[str, ...]:
-    """Texts of which one is in every turn of the format that has a call."""
-    found: set[str] = set()
-    for node in walk(format.tree(Options(tools=True))):
-        if isinstance(node, Body):
-            try:
-                found.update(
-                    text.strip()
-                    for part in (node.calls, node.start)
-                    if part is not None
-                    for text in first(part)
-                )
-            except DefinitionError:  # a call may begin with its name
-                return ("",)
-    return tuple(found)
+    """Texts of which one is in every turn of the format that has a call; "" if a call may begin with its name."""
+    bodies = (node for node in once(format.tree(Options(tools=True))) if isinstance(node, Body))
+    parts = (part for body in bodies for part in (body.calls, body.start) if part is not None)
+    return tuple({text.strip() for part in parts for text in begins(part) or ("",)})

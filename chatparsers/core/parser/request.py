@@ -44,10 +44,8 @@ _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean",
 _KEYWORDS = frozenset({"$ref", "allOf", "anyOf", "const", "enum", "items", "not", "oneOf", "properties"})
 
 
-def read_response_format(given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def read_response_format(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """OpenAI's ``response_format``, made also of a bare JSON Schema. Raises `RequestError` for anything else."""
-    if given is None:
-        return None
     if not isinstance(given, Mapping):
         hint = f": write {{'type': {given!r}}}" if given in ("text", "json_object") else ""
         raise RequestError(
@@ -65,19 +63,15 @@ def read_response_format(given: Mapping[str, Any] | None) -> Mapping[str, Any] |
     return given
 
 
-def read_schema(response_format: Mapping[str, Any] | None) -> Any:
-    """The JSON Schema of the answer, None if it is free text. Raises `RequestError` for an unknown kind."""
-    if response_format is None:
-        return None
+def read_schema(response_format: Mapping[str, Any]) -> Any:
+    """The JSON Schema of the answer, None if none is given. Raises `RequestError` for an unknown kind."""
     kind = response_format.get("type")
-    if kind == "text":
-        return None
     if kind == "json_object":
         return response_format.get("schema", {"type": "object"})
     if kind == "json_schema":
         named = response_format.get("json_schema", {})
         return named.get("schema", True) if isinstance(named, Mapping) else True
-    if kind == "grammar":
+    if kind in ("text", "grammar"):
         return None
     raise RequestError(
         f"response_format.type: expected 'text', 'json_object', 'json_schema' or 'grammar', found {kind!r}"
