@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .nodes import Calls, Choice, EachTool, Many, Node, Not, Peek, Sequence, Space, Token
-from .tree import begins, nullable, through, tokens, walk
+from .nodes.first import Paths, distinct
+from .tree import begins, nullable, once, through, tokens
 
 
 def without_calls(section: Node) -> Node | None:
@@ -17,45 +18,49 @@ def without_calls(section: Node) -> Node | None:
 
     The section holds no call, or a call that is empty between its own markers.
     """
-    kept = dict.fromkeys(
-        found.node
-        for kind in (Calls, EachTool)
-        for found in _emptied(section, kind)
-        if found.opened and found.closed
-    )
+    ways = _Emptied().after(section, [_Way()])
+    kept = dict.fromkeys(Sequence.of(*way.items) for way in ways if way.opened and way.closed)
     return Choice.of(*kept) if kept else None
 
 
-class _Emptied(NamedTuple):
-    """A node with white space in place of its calls. ``holed``: the node has calls. ``opened``: text must come before
-    their place. ``closed``: text must come after it."""
+class _Way(NamedTuple):
+    """A way to write a section, with white space in place of its calls. ``holed``: it has come to the calls.
+    ``opened``: text must come before their place. ``closed``: text must come after it."""
 
-    node: Node
+    items: tuple[Node, ...] = ()
     holed: bool = False
     opened: bool = False
     closed: bool = False
 
 
-def _emptied(node: Node, kind: type[Node]) -> list[_Emptied]:
-    """``node`` without its nodes of ``kind``: one for each way to write it."""
-    if isinstance(node, EachTool):
-        call = through(node.any)
-        items = call.items if isinstance(call, Sequence) else (Space(""),)
-        # as they are written: a call's marker may be left out or read in other ways
-        begin, end = _inmost(items[0], True), _inmost(items[-1], True)
-        opens, closes = isinstance(begin, Token), isinstance(end, Token)
-        if opens is not closes:  # one end of the call is an end of the section
-            ends = (begin, Space("")) if opens else (Space(""), end)
-            return [_Emptied(Sequence(ends), True, opens, closes)]
-    if isinstance(node, kind):
-        return [_Emptied(Space(""), holed=True)]
-    if isinstance(node, Choice):
-        parts = [part for option in node.options for part in _emptied(option, kind) if part.holed]
-        return parts or [_Emptied(node)]
-    if isinstance(node, Sequence):
-        return _emptied_sequence(node, kind)
-    inner = through(node)
-    return [_Emptied(node)] if inner is None else _emptied(inner, kind)
+class _Emptied(Paths[_Way]):
+    """Reads a section without its calls. What holds no call is kept as it is read."""
+
+    def after(self, node: Node, paths: list[_Way]) -> list[_Way]:
+        if isinstance(node, EachTool):
+            return _holes(node, paths)
+        called = any(isinstance(below, (Calls, EachTool)) for below in once(node))
+        if not called or isinstance(node, Many):
+            return self.leaf(node, paths)
+        found = super().after(node, paths)
+        return distinct([*_holes(node, paths), *found]) if isinstance(node, Calls) else found
+
+    def leaf(self, node: Node, paths: list[_Way]) -> list[_Way]:
+        return [_followed(way, _inmost(node)) for way in paths]
+
+
+def _holes(node: Calls | EachTool, paths: list[_Way]) -> list[_Way]:
+    """The ways with white space in place of ``node``, and an end of a call that is an end of the section."""
+    call = through(node.any) if isinstance(node, EachTool) else None
+    items = call.items if isinstance(call, Sequence) else (Space(""),)
+    # as they are written: a call's marker may be left out or read in other ways
+    begin, end = _inmost(items[0], True), _inmost(items[-1], True)
+    opens, closes = isinstance(begin, Token), isinstance(end, Token)
+    hole: tuple[Node, ...] = (Space(""),)
+    if opens is not closes:  # one end of the call is an end of the section
+        hole = (begin, *hole) if opens else (*hole, end)
+    opened, closed = opens and not closes, closes and not opens
+    return [_Way(way.items + hole, True, way.opened or opened, closed) for way in paths if not way.holed]
 
 
 def _inmost(node: Node, generated: bool = False) -> Node:
@@ -70,23 +75,13 @@ def _items(node: Node) -> tuple[Node, ...]:
 
 
 def _repeats(node: Node) -> bool:
-    """Whether ``node``, after a call, reads more calls or more of its brackets: it repeats what is no marker."""
+    """Whether ``node``, after a call, reads more of its brackets: it repeats what is no marker."""
     return isinstance(node, Many) and not tokens(node)
 
 
-def _emptied_sequence(node: Sequence, kind: type[Node]) -> list[_Emptied]:
-    ways = [_Emptied(Sequence(()))]
-    for item in node.items:
-        ways = [_followed(way, part, item) for way in ways for part in _emptied(item, kind)]
-    return ways
-
-
-def _followed(way: _Emptied, part: _Emptied, item: Node) -> _Emptied:
-    """``way``, the beginning of a sequence without its calls, and its next ``item``, of which ``part`` is left."""
-    if part.holed:
-        return _Emptied(Sequence.of(way.node, part.node), True, way.opened or part.opened, part.closed)
-    item = _inmost(item)
-    if not way.holed and any(isinstance(below, (Peek, Not)) for below in walk(item)):
+def _followed(way: _Way, item: Node) -> _Way:
+    """``way`` and ``item`` after it, which holds no call."""
+    if not way.holed and any(isinstance(below, (Peek, Not)) for below in once(item)):
         return way  # it looks at the calls
     if way.holed and not way.closed and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
         item = item.node  # models may leave out this closer; without a call it must be there
@@ -96,4 +91,4 @@ def _followed(way: _Emptied, part: _Emptied, item: Node) -> _Emptied:
         item = Choice.of(*(option for option in item.options if not any(map(_repeats, _items(option)))))
     closed = way.closed or (way.holed and not nullable(item))
     opened = way.opened or not (way.holed or nullable(item) or not begins(item))
-    return _Emptied(Sequence.of(way.node, item), way.holed, opened, closed)
+    return _Way((*way.items, item), way.holed, opened, closed)
