@@ -456,25 +456,20 @@ def _options(closer: Node) -> tuple[Node, ...]:
 def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The special tokens of the tree with which nothing begins: those with which something ends, and those that stand
     only within something."""
-    openers: set[str] = set()
-    closers: set[str] = set()
-    started: set[str] = set()
-    others: set[str] = set()
-    for node in once(tree):
-        if isinstance(node, (n.Calls, n.EachTool)):
-            closers.update(ending(node))
-        if isinstance(node, n.Think):
-            openers.update(first(node.span.open))
-            closers.update(ending(node.span.close) if node.span.close is not None else ())
-        elif isinstance(node, n.Body):
-            opens, closes = [span.open for span in node.spans], [span.close for span in node.spans]
-            ended = (node.calls, node.start, node.marks, node.closers, *closes)
-            closers.update(*(ending(part) for part in ended if part is not None))
-            begun = (node.calls, node.marks, node.closers, *opens)
-            openers.update(*(first(part) for part in begun if part is not None))
-            started.update(tokens(node.start) if node.start is not None else ())
-            others.update(*(tokens(part) for part in (*opens, *closes) if part is not None))
-    known = (*openers, *started)
+    nodes = list(once(tree))
+    bodies = [node for node in nodes if isinstance(node, n.Body)]
+    spans = [node.span for node in nodes if isinstance(node, n.Think)]
+    spans += [span for body in bodies for span in body.spans]
+    sections = [
+        part for body in bodies for part in (body.calls, body.marks, body.closers) if part is not None
+    ]
+    starts = [body.start for body in bodies if body.start is not None]
+    calls = [node for node in nodes if isinstance(node, (n.Calls, n.EachTool))]
+    closes = [span.close for span in spans if span.close is not None]
+    openers: set[str] = set().union(*map(first, (*sections, *(span.open for span in spans))))
+    closers: set[str] = set().union(*map(ending, (*calls, *sections, *starts, *closes)))
+    others: set[str] = set().union(*(tokens(part) for span in spans for part in span.parts))
+    known = (*openers, *(text for start in starts for text in tokens(start)))
     every = tokens(tree)
     found = [text for text in every if not any(one.endswith(text) for one in known)]
     ends = tuple(text for text in found if text in closers)
