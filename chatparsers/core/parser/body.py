@@ -481,18 +481,14 @@ def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _tokens_of_arguments(tree: Node) -> set[str]:
     """The special tokens that are only in the arguments of calls."""
-    inside: set[str] = set()
-    outside: set[str] = set()
+    arguments = (n.EachArg, n.Args, n.Value)
 
     def below(node: Node) -> tuple[Node, ...]:
-        return () if isinstance(node, (n.EachArg, n.Args, n.Value, n.Peek, n.Not)) else children(node)
+        return () if isinstance(node, (*arguments, n.Peek, n.Not)) else children(node)
 
-    for node in once(tree, below):
-        if isinstance(node, (n.EachArg, n.Args, n.Value)):
-            inside.update(tokens(node))
-        elif isinstance(node, n.Token):
-            outside.update(node.names)
-    return inside - outside
+    nodes = list(once(tree, below))
+    inside = {text for node in nodes if isinstance(node, arguments) for text in tokens(node)}
+    return inside.difference(*(node.names for node in nodes if isinstance(node, n.Token)))
 
 
 def _either(markers: Iterable[str], before: Node) -> Node:
