@@ -20,10 +20,12 @@ from .instructions import MAX_HEADER
 
 
 class _Names(NamedTuple):
-    """The names of a request, in order, and the characters with which they begin."""
+    """The names of a request, in order, and the characters with which they begin; what finds the characters after which
+    the machine must see a later piece: where a stop may begin, or a line that may be a name."""
 
     ordered: list[str]
     firsts: str
+    plain: Search
 
 
 class Lines:
@@ -38,14 +40,16 @@ class Lines:
         self.stops = stop_finder(*stops)
         self.marks = stop_finder(*marks)
 
+    def _names(self, tools: Toolset) -> _Names:
+        """The names of the tools; they are kept with them."""
+        ordered = sorted(name for name in tools.names() if name == name.strip() and "\n" not in name)
+        firsts = "".join(sorted({name[0] for name in ordered}))
+        found = tools.kept[self] = _Names(ordered, firsts, _plain(self.stops.stops, firsts))
+        return found
+
     def plain(self, tools: Toolset) -> Search:
-        """Searches a later piece for what needs the machine: where a stop may begin, or a line that may be a name."""
-        plain: Search | None = tools.kept.get(self)
-        if plain is None:
-            plain = tools.kept[self] = _plain(
-                self.stops.stops, (tools.kept.get(Lines) or _names(tools)).firsts
-            )
-        return plain
+        """Searches a later piece for what needs the machine."""
+        return (tools.kept.get(self) or self._names(tools)).plain
 
     def find(self, text: str, i: int, start: int, tools: Toolset, final: bool) -> tuple[int, bool, bool]:
         """Where the text from ``i`` ends, whether a name begins there, and whether more text must tell. A stop counts
@@ -55,7 +59,7 @@ class Lines:
         whole = match is not None and match[1] is None
         if final and not whole:
             return end, False, False
-        names = tools.kept.get(Lines) or _names(tools)
+        names = tools.kept.get(self) or self._names(tools)
         tail = text[i:end][-MAX_HEADER:]
         last = end - len(tail) + len(tail.rstrip(WHITE))
         line = text.rfind("\n", i, last) + 1
@@ -72,13 +76,6 @@ class Lines:
             return end, False, False
         broken = tail.endswith("\n")
         return end - broken, False, broken or match is not None
-
-
-def _names(tools: Toolset) -> _Names:
-    """The names of the tools; they are kept with them."""
-    ordered = sorted(name for name in tools.names() if name == name.strip() and "\n" not in name)
-    names = tools.kept[Lines] = _Names(ordered, "".join(sorted({name[0] for name in ordered})))
-    return names
 
 
 @lru_cache(maxsize=1024)
