@@ -1,4 +1,4 @@
-"""The other commands: render, detect, inspect, formats; and promises that hold for all commands."""
+"""Promises that hold for all commands, and the lists of formats. `test_what_commands_print` has the rest."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ import chatparsers
 from chatparsers.cli import main as cli
 from chatparsers.cli.arguments import build_parser
 from chatparsers.cli.examples import EXAMPLES
-from chatparsers.cli.inspect import rows
 
-from .conftest import TOOLS, Run, put, refused
+from .conftest import Run, put, refused
 
 MESSAGES = [{"role": "user", "content": "Is it raining? Ærlig talt."}]
 
@@ -26,99 +25,6 @@ MESSAGES = [{"role": "user", "content": "Is it raining? Ærlig talt."}]
 @pytest.fixture
 def messages(tmp_path: Path) -> Path:
     return put(tmp_path / "messages.json", MESSAGES)
-
-
-def test_render(run: Run, template: Path, messages: Path, tools: Path) -> None:
-    chat = chatparsers.load(template)
-    ran = run("render", "--template", template, "--messages", messages)
-    assert (ran.status, ran.out, ran.err) == (0, chat.prepare(MESSAGES).prompt, "")
-    ran = run("render", "--template", template, "--messages", messages, "--tools", tools)
-    assert ran.out == chat.prepare(MESSAGES, tools=TOOLS).prompt and "get_weather" in ran.out
-    ran = run("render", "--template", template, "--messages", messages, "--no-generation-prompt")
-    assert ran.out == chat.prepare(MESSAGES, add_generation_prompt=False).prompt
-    ran = run("render", "--template", template, "--messages", "-", stdin=json.dumps({"messages": MESSAGES}))
-    assert ran.out == chat.prepare(MESSAGES).prompt
-    thinks = template.parent / "qwen3.jinja"
-    for flag, thinking in (("off", False), ("on", True)):
-        ran = run("render", "--template", thinks, "--messages", messages, "--thinking", flag)
-        assert ran.out == chatparsers.load(thinks).prepare(MESSAGES, thinking=thinking).prompt
-
-
-def test_render_with_the_files_of_a_model(run: Run, tmp_path: Path, messages: Path) -> None:
-    text = "{{ bos_token }}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}"
-    config = put(
-        tmp_path / "tokenizer_config.json", {"chat_template": text, "bos_token": "<s>", "eos_token": "</s>"}
-    )
-    asked = MESSAGES[0]["content"]
-    for source in (config, tmp_path):
-        assert run("render", "--template", source, "--messages", messages).out == f"<s>{asked}</s>"
-    ran = run("render", "--template", config, "--messages", messages, "--bos-token", "B", "--eos-token", "")
-    assert ran.out == f"B{asked}"
-
-
-def test_detect(run: Run, template: Path, tmp_path: Path) -> None:
-    ran = run("detect", template)
-    assert ran.status == 0 and ran.out.startswith("qwen3-coder  1.00\n") and "\n  " in ran.out
-    found = run("detect", "--json", template).json()
-    expected = chatparsers.detect(template.read_text(encoding="utf-8"))
-    assert found == {"name": "qwen3-coder", "score": expected.score, "evidence": list(expected.evidence)}
-    text = template.read_text(encoding="utf-8")
-    assert run("detect", "--json", "-", stdin=text).json() == found
-    assert run("detect", "--json", put(tmp_path / "renamed.txt", text)).json() == found
-    assert (
-        run("detect", "--json", put(tmp_path / "tokenizer_config.json", {"chat_template": text})).json()
-        == found
-    )
-
-
-UNKNOWN = (
-    "{% for m in messages %}@{{ m.role }}@ {{ m.content }}{% for c in m.tool_calls or [] %}"
-    "%%{{ c.function.name }} -> {{ c.function.arguments | tojson }}%%{% endfor %}{% endfor %}"
-    "{% if tools %}{{ tools | tojson }}{% endif %}{% if add_generation_prompt %}@assistant@ {% endif %}"
-)
-
-
-def test_a_template_that_no_format_explains(run: Run, tmp_path: Path) -> None:
-    file = put(tmp_path / "unknown.jinja", UNKNOWN)
-    ran = run("detect", file)
-    assert ran.status == 1 and ran.out.startswith("none  0.00\n") and ran.err == ""
-    ran = run("detect", "--json", file)
-    assert ran.status == 1 and json.loads(ran.out)["name"] is None
-    ran = run("detect", "--emit", "data", file)
-    assert ran.status == 1 and ran.out == "" and ran.err.startswith("none  0.00\n")
-
-
-def test_inspect(run: Run, template: Path) -> None:
-    ran = run("inspect", template)
-    assert ran.status == 0 and "<|im_end|>" in ran.out
-    lines = ran.out.splitlines()
-    assert [line.split()[0] for line in lines[:2]] == ["format", "score"], "the answer comes first"
-    assert lines[0].split() == ["format", "qwen3-coder"]
-    assert any(line.startswith("thinking  ") and line.endswith("no switch") for line in lines)
-    lacks = next(line for line in lines if line.startswith("lacks"))
-    assert "images" in lacks and "tool calls" not in lacks
-    record = run("inspect", "--json", template).json()
-    assert record["format"] == "qwen3-coder"
-    assert run("inspect", "--json", "--format", "hermes-2-pro", template).json()["format"] == "hermes-2-pro"
-
-
-def test_the_rows_of_a_record() -> None:
-    record = {
-        "eos_ids": (1, 2),
-        "markers": {"open": "<think>\n", "close": ""},
-        "yes": True,
-        "none": [],
-        "score": 0.5,
-    }
-    assert list(rows(record)) == [
-        ("eos ids", "1"),
-        ("", "2"),
-        ("markers: open", '"<think>\\n"'),
-        ("markers: close", "–"),
-        ("yes", "yes"),
-        ("none", "–"),
-        ("score", "0.5"),
-    ]
 
 
 def test_formats(run: Run) -> None:
@@ -265,25 +171,11 @@ def test_the_script_is_this_function() -> None:
     assert [script.load() for script in scripts] == [cli.main]
 
 
-def test_inspect_of_a_conversation(run: Run, template: Path, tmp_path: Path, tools: Path) -> None:
-    half = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
-    found = run("inspect", template, "--messages", put(tmp_path / "m.json", half), "--json").json()
-    assert (found["format"], found["polyfills"], found["prefix"]) == ("qwen3-coder", [], "")
-    plain = put(tmp_path / "plain.jinja", "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}")
-    ran = run("inspect", plain, "--messages", put(tmp_path / "m.json", half), "--tools", tools)
-    assert any(line.split() == ["polyfills", "tools"] for line in ran.out.splitlines())
-
-
-def test_inspect_of_a_difference(run: Run, template: Path) -> None:
-    assert run("inspect", template, "--diff", template).status == 0
-    other = template.parent / "qwen3.jinja"
-    ran = run("inspect", template, "--diff", other)
-    assert ran.status == 1 and "format: qwen3-coder -> qwen3" in ran.out.splitlines()
-    found = json.loads(run("inspect", template, "--diff", other, "--json").out)
-    assert found["reasoning"] == [False, True]
-
-
-def test_a_model_without_a_template(run: Run, tmp_path: Path, messages: Path) -> None:
-    file = put(tmp_path / "tokenizer_config.json", {"bos_token": "<s>"})
-    assert run("render", "--template", file, "--messages", messages).out.startswith("<|im_start|>user\n")
-    refused(run("detect", file), "no chat template", "chat_template", "'chatml'")
+def test_the_facts_of_a_grammar_go_to_standard_error(run: Run, tools: Path) -> None:
+    asked = ("grammar", "--format", "hermes-2-pro", "--tools", tools, "--info")
+    ran = run(*asked)
+    info = json.loads(ran.err)
+    assert info["dialect"] == "gbnf" and info["lazy"] is True and info["weakened"] == []
+    assert info["triggers"] and "<tool_call>" in json.dumps(info["triggers"])
+    assert info["lines"] == len(ran.out.splitlines())
+    assert json.loads(run(*asked, "--tool-choice", "required").err)["lazy"] is False

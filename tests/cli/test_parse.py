@@ -7,34 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import chatparsers
-
-from .conftest import TOOLS, Run, put, refused
+from .conftest import Run, put, refused
 
 CALL = 'Hm.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Ærø \\u2713"}}\n</tool_call>'
 CODER = (
     "A day.\n</think>\n\nYes.\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n"
     "</function>\n</tool_call>"
 )
-
-
-def test_a_message_as_json(run: Run, tools: Path, tmp_path: Path) -> None:
-    """Of a file and of standard input, at once and in pieces."""
-    options = ("parse", "--format", "hermes-2-pro", "--tools", tools)
-    message = run(*options, stdin=CALL).json()
-    for more in ((put(tmp_path / "output.txt", CALL),), ("-",), ("--pieces", 1), ("--pieces", 7)):
-        assert run(*options, *more, stdin=CALL).json() == message
-    expected = chatparsers.get_format("hermes-2-pro").bind(tools=TOOLS, id_seed="").parse(CALL)
-    assert message == json.loads(json.dumps(expected.to_dict()))
-    assert message["content"] == "Hm." and message["complete"] is True
-    assert message["tool_calls"][0]["arguments"] == '{"city": "Ærø \\u2713"}'
-    marked = "\ufeffone\r\ntwo\r"  # line ends and marks stay as they are
-    file = put(tmp_path / "marked.txt", marked)
-    assert run("parse", "--format", "generic", file).json()["text"] == marked
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 1000])
@@ -93,43 +75,6 @@ def test_events_come_while_the_input_is_still_open() -> None:
     assert last["message"]["content"] == "Hello € you"
 
 
-def test_reasoning_inline_and_openai(run: Run, tools: Path) -> None:
-    options = ("parse", "--format", "qwen3-coder", "--prefix", "<think>\n", "--tools", tools)
-    inline = run(*options, "--reasoning", "inline", stdin=CODER).json()
-    assert inline["reasoning"] == "" and inline["content"].startswith("A day.\n</think>")
-    message = run(*options, "--openai", stdin=CODER).json()
-    assert message["role"] == "assistant" and message["reasoning_content"] == "A day."
-    assert message["tool_calls"][0]["function"] == {"name": "get_weather", "arguments": '{"city": "Oslo"}'}
-
-
-def test_tools_may_be_a_whole_request(run: Run, tmp_path: Path) -> None:
-    file = put(tmp_path / "request.json", {"model": "m", "tools": TOOLS})
-    assert (
-        len(run("parse", "--format", "hermes-2-pro", "--tools", file, stdin=CALL).json()["tool_calls"]) == 1
-    )
-    assert run("parse", "--format", "hermes-2-pro", stdin=CALL).json()["content"] == CALL
-    choice = ("--tool-choice", "none")
-    assert (
-        run("parse", "--format", "hermes-2-pro", "--tools", file, *choice, stdin=CALL).json()["tool_calls"]
-        == []
-    )
-
-
-def test_a_template_says_format_and_prefix(run: Run, tools: Path, tmp_path: Path, template: Path) -> None:
-    opening = put(
-        tmp_path / "opening.jinja",
-        template.read_text(encoding="utf-8").rstrip()
-        + "{%- if add_generation_prompt %}{{ '<think>\\n' }}{%- endif %}",
-    )
-    options = ("parse", "--tools", tools, "--template", opening)
-    assert run(*options, stdin=CODER).json()["reasoning"] == "A day."
-    assert run(*options, "--prefix", "", stdin="<think>\n" + CODER).json()["reasoning"] == "A day."
-    # The prompt has opened a thought, also for a format that declares none.
-    named = run(*options, "--format", "hermes-2-pro", stdin="A day.\n</think>\n\n" + CALL).json()
-    assert (named["reasoning"], len(named["tool_calls"])) == ("A day.", 1)
-    assert run("parse", "--template", "-", stdin=b"").status == 2
-
-
 def test_token_ids(run: Run, tools: Path, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     vocabulary = {"<unk>": 0, "Hm.": 1, '{"name":': 2, '"get_weather",': 3, '"arguments":': 4, "{}}": 5}
@@ -173,15 +118,6 @@ def test_rubbish_is_refused(run: Run, spawn: Run, stream: list[str]) -> None:
         refused(ran_, "standard input: expected UTF-8 text, found 0xff")
 
 
-def test_text_that_utf8_cannot_hold_is_printed_in_ascii(run: Run, tmp_path: Path) -> None:
-    name = "a\ud800b"
-    lone: list[dict[str, Any]] = [{"type": "function", "function": {"name": name}}]
-    tools = put(tmp_path / "tools.json", lone)
-    text = '<tool_call>\n{"name": "other", "arguments": {}}\n</tool_call>'
-    message = run("parse", "--format", "hermes-2-pro", "--tools", tools, stdin=text).json()
-    assert message["diagnostics"][0]["expected"] == f"one of {name}"
-
-
 def test_a_closed_pipe_says_nothing(tools: Path) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -189,23 +125,6 @@ def test_a_closed_pipe_says_nothing(tools: Path) -> None:
     done = subprocess.run(command, input=b"Hello " * 50_000, stdout=write, stderr=subprocess.PIPE, timeout=60)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
-
-
-def test_what_is_broken_or_cut_off_is_said_with_its_place(run: Run, tools: Path) -> None:
-    options = ("parse", "--format", "hermes-2-pro", "--tools", tools)
-    for more in (("--openai",), ()):
-        ran = run(*options, *more, stdin=CALL[:-20])
-        assert ran.status == 0 and ran.err.startswith("chatparsers: truncated at character ")
-        ran = run(*options, *more, stdin=CALL.replace("}}", "} 5}"))
-        assert ran.err.startswith("chatparsers: malformed at character ") and ran.err.count("\n") == 1
-        assert run(*options, *more, stdin=CALL).err == ""
-    message = run(*options, stdin=CALL[:-20]).json()
-    assert message["complete"] is False and message["diagnostics"]
-    refused(run(*options, "--strict", stdin=CALL[:-20]), "at character", "expected")
-    ran = run("parse", "--format", "hermes-2-pro", stdin=CALL)
-    assert ran.json()["content"] == CALL
-    assert "tools-not-given" in ran.err and "'get_weather'" in ran.err and "say --tools FILE" in ran.err
-    assert run("parse", "--format", "hermes-2-pro", stdin="<tool_call> is a tag").err == ""
 
 
 def test_json_lines(run: Run, tools: Path, tmp_path: Path) -> None:
