@@ -58,8 +58,8 @@ FILES: dict[str, object] = {
 class Case(NamedTuple):
     """What a command line prints.
 
-    ``out``: the whole text, or what makes it; None: any. ``words``: each is in a line of the output, one after the other,
-    but for white space. ``found``: values of the JSON that is printed, by their path; ``#`` is a length, "" the whole.
+    ``out``: the whole text, or what makes it; None: any. ``words``: they are in the output, one after the other, but
+    for white space. ``found``: values of the JSON that is printed, by their path; ``#`` is a length, "" the whole.
     ``said``: words of the standard error, which has nothing if there are none."""
 
     command: str
@@ -192,7 +192,7 @@ CASES = {
     **{
         f"grammar in {dialect}": Case(
             f"grammar --template coder.jinja --tools tools.json --dialect {dialect}",
-            words=("get_weather", "<function="),
+            words=("<function=", "get_weather"),
             found={"type": "structural_tag"} if dialect == "structural_tag" else {},
         )
         for dialect in ("gbnf", "lark", "structural_tag")
@@ -307,8 +307,9 @@ def test_what_a_command_prints(name: str, run: Run, tmp_path: Path, monkeypatch:
     assert not ran.err.startswith("chatparsers: ") or ran.err.count("\n") == 1, "one line"
     if case.out is not None:
         assert ran.out == (case.out() if callable(case.out) else case.out)
-    lines = iter(" ".join(line.split()) for line in ran.out.splitlines())
-    assert [word for word in case.words if not any(word in line for line in lines)] == [], ran.out
+    printed = "\n".join(" ".join(line.split()) for line in ran.out.splitlines())
+    places = {word: printed.find(word) for word in case.words}
+    assert -1 not in places.values() and [*places.values()] == sorted(places.values()), (places, ran.out)
     if case.found:
-        printed = json.loads(ran.out)
-        assert {path: value(printed, path) for path in case.found} == case.found
+        record = json.loads(ran.out)
+        assert {path: value(record, path) for path in case.found} == case.found

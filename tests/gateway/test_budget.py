@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from scripted import WORD, Upstream, Wire, forced, llama_end, llama_piece, soon, sse
@@ -15,6 +15,7 @@ from servers import Server, tiny_model
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
 import httpx2
+from three_apis import post, told
 
 from chatparsers import get_format, list_formats
 from chatparsers.chat.chat import Chat
@@ -117,8 +118,8 @@ def chunks(answer: httpx2.Response) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line != "[DONE]"]
 
 
-Found = tuple[str, list[str], int, int | None]
-"""The thought, the arguments of the calls, the tokens of the answer and of its thoughts."""
+Found = tuple[str, list[str], int, int | None, str]
+"""The thought, the arguments of the calls, the tokens of the answer and of its thoughts, and why it ended."""
 
 
 def chat_answer(url: str, budget: int, stream: bool, **more: Any) -> Found:
@@ -128,18 +129,19 @@ def chat_answer(url: str, budget: int, stream: bool, **more: Any) -> Found:
     assert answer.status_code == 200, answer.text
     if stream:
         found = chunks(answer)
-        usage = found[-1]["usage"]
+        usage, reason = found[-1]["usage"], found[-2]["choices"][0]["finish_reason"]
         parts = [one["choices"][0]["delta"] for one in found if one["choices"]]
         calls = [call["function"] for part in parts for call in part.get("tool_calls") or []]
         arguments = "".join(call.get("arguments", "") for call in calls)
         thought = "".join(part.get("reasoning_content") or "" for part in parts)
         listed = [arguments] if calls else []
     else:
-        usage, message = answer.json()["usage"], answer.json()["choices"][0]["message"]
+        usage, choice = answer.json()["usage"], answer.json()["choices"][0]
+        message, reason = choice["message"], choice["finish_reason"]
         thought = message.get("reasoning_content") or ""
         listed = [call["function"]["arguments"] for call in message.get("tool_calls") or []]
     details = usage["completion_tokens_details"]
-    return thought, listed, usage["completion_tokens"], details["reasoning_tokens"]
+    return thought, listed, usage["completion_tokens"], details["reasoning_tokens"], reason
 
 
 def messages_answer(url: str, budget: int, stream: bool) -> Found:
@@ -154,12 +156,12 @@ def messages_answer(url: str, budget: int, stream: bool) -> Found:
         deltas = [one["delta"] for one in chunks(answer) if one["type"] == "content_block_delta"]
         thought = "".join(one.get("thinking", "") for one in deltas)
         arguments = "".join(one.get("partial_json", "") for one in deltas)
-        usage = next(one["usage"] for one in chunks(answer) if one["type"] == "message_delta")
-        return thought, [arguments], usage["output_tokens"], None
+        last = next(one for one in chunks(answer) if one["type"] == "message_delta")
+        return thought, [arguments], last["usage"]["output_tokens"], None, last["delta"]["stop_reason"]
     found = answer.json()
     thought = "".join(block.get("thinking", "") for block in found["content"])
     calls = [json.dumps(block["input"]) for block in found["content"] if block["type"] == "tool_use"]
-    return thought, calls, found["usage"]["output_tokens"], None
+    return thought, calls, found["usage"]["output_tokens"], None, found["stop_reason"]
 
 
 SECTIONS = "<|think|>", "<|act|>", '\n{"id":"a1b2c3d4e","type":"tool","name":"f","arguments":{"a": 1}}'
@@ -182,7 +184,8 @@ def test_a_thought_takes_its_budget_and_no_more(
 ) -> None:
     engine, url = thinker
     engine.jobs, engine.closed = [], 0
-    thought, calls, completion, reasoning = ask(url, budget, stream)
+    thought, calls, completion, reasoning, reason = ask(url, budget, stream)
+    assert reason in ("tool_calls", "tool_use")
     assert thought == WORD * budget and reasoning in (None, budget)
     assert [json.loads(call) for call in calls] == [{"a": 1}]
     # The engine was stopped, and goes on after one closer. What the prompt opened is closed before it is asked.
@@ -204,62 +207,96 @@ def served(serve: Callable[..., Any], engine: Thinker, settings: Settings | None
     return url
 
 
-@pytest.mark.parametrize("budget", [0, 1, 5])
-def test_a_section_ends_a_thought_that_has_no_closer(budget: int, serve: Callable[..., Any]) -> None:
-    """It is over at the section's token, though only the call's name shows that it was one."""
-    engine = Thinker("smi")
-    url = served(serve, engine)
-    thought, calls, completion, reasoning = chat_answer(url, budget, True, tool_choice="required")
-    assert (thought, reasoning, [json.loads(call) for call in calls]) == (WORD * budget, budget, [{"a": 1}])
-    assert len(engine.jobs) == 2 and completion == 1 + budget + 1 + len(engine.after)
+OPEN, CLOSER, CALL = FORMATS["qwen3"]
+AGAIN = f"{OPEN}{WORD * 9}{CLOSER}"
+FACE = "😀"
+FACES = len(tiny_model("qwen3").tokenizer.encode(FACE, add_special_tokens=False).ids)
 
 
-def test_a_thought_within_its_budget_is_left_alone(serve: Callable[..., Any]) -> None:
-    engine = Thinker("qwen3", thought=WORD * 5 + FORMATS["qwen3"][1] + FORMATS["qwen3"][2])
-    url = served(serve, engine)
-    for budget in (6, 5, 100):  # the closer counts: it is sampled
-        engine.jobs, engine.closed = [], 0
-        thought, calls, _, reasoning = chat_answer(url, budget, False)
-        assert (thought, reasoning, len(calls)) == (WORD * 5, 5, 1)
-        assert len(engine.jobs) == 1 + (budget == 5) and engine.closed == (budget == 5)
+class Case(NamedTuple):
+    """An engine's answer, and what a client reads of it.
+
+    ``format``, ``thought``, ``after``: see `Thinker`. ``more``: of the request. ``ids``: whether a prompt may be ids.
+    ``read``: the thought, how many tokens it counts, and how many calls there are. ``jobs``: how often the engine is
+    asked; ``completion``: how many tokens the answer has; None: any.
+    ``reason``: why it ends, if that is neither a call nor the end of a text."""
+
+    budget: int
+    read: tuple[str, int, int]
+    jobs: int
+    format: str = "qwen3"
+    thought: str = WORD * ENDLESS
+    after: str | None = None
+    more: dict[str, Any] = {}  # noqa: RUF012  # never changed
+    ids: bool = True
+    completion: int | None = None
+    reason: str = ""
 
 
-def test_all_thoughts_of_an_answer_share_the_budget(serve: Callable[..., Any]) -> None:
-    """Where no grammar holds and the model begins another thought, it is closed as soon as it is opened."""
-    again = "<think>" + WORD * 9 + "</think>"
-    engine = Thinker("qwen3", thought=WORD * 2 + "</think>" + again, after=again + "Hi")
-    thought, _, _, reasoning = chat_answer(served(serve, engine), 5, False, tools=[], max_tokens=40)
-    # Two words and the closer that the model wrote, then two words.
-    assert (thought.count(WORD), reasoning) == (4, 4)
-    assert all(engine.close_id in job.prompt[-1:] for job in engine.jobs[1:])
+CASES = {
+    # It is over at the section's token, though only the call's name shows that it was one.
+    **{
+        f"a section ends a thought of {budget} that has no closer": Case(
+            budget, (WORD * budget, budget, 1), 2, "smi", more={"tool_choice": "required"}
+        )
+        for budget in (0, 1, 5)
+    },
+    # The closer counts: it is sampled.
+    **{
+        f"a thought within its budget of {budget}": Case(
+            budget, (WORD * 5, 5, 1), 1 + (budget == 5), thought=WORD * 5 + CLOSER + CALL
+        )
+        for budget in (5, 6, 100)
+    },
+    # Where no grammar holds and the model begins another thought, it is closed as soon as it is opened: two words and
+    # the closer that the model wrote, then two words.
+    "all thoughts of an answer share the budget": Case(
+        5,
+        (WORD * 4, 4, 0),
+        17,
+        thought=WORD * 2 + CLOSER + AGAIN,
+        after=f"{AGAIN}Hi",
+        more={"tools": [], "max_tokens": 40},
+        reason="length",
+    ),
+    # Each one that is closed costs a request to the engine.
+    "thoughts without end": Case(
+        0, ("", 0, 0), 32, after=OPEN + WORD, more={"tools": []}, completion=2 * 32, reason="length"
+    ),
+    # For an engine whose ids of a prompt may be others than ours.
+    "a prompt of text goes on as text": Case(3, (WORD * 3, 3, 1), 2, "gpt-oss", ids=False),
+    **{
+        f"a budget of {budget} waits for the end of a character": Case(
+            budget,
+            (FACE * -(-budget // FACES), FACES * -(-budget // FACES), 0),
+            2,
+            thought=FACE * 9,
+            after="Hi",
+        )
+        for budget in range(1, 2 * FACES + 1)
+    },
+}
 
 
-def test_a_model_that_opens_thoughts_without_end_is_stopped(serve: Callable[..., Any]) -> None:
-    """Each one that is closed costs a request to the engine."""
-    engine = Thinker("qwen3", after="<think>" + WORD)
-    body = {"messages": ASK["messages"], "thinking_budget_tokens": 0}
-    found = httpx2.post(f"{served(serve, engine)}/v1/chat/completions", json=body, timeout=20).json()
-    assert found["choices"][0]["finish_reason"] == "length" and len(engine.jobs) == 32
-    assert found["usage"]["completion_tokens"] == 2 * 32
-
-
-def test_a_prompt_of_text_goes_on_as_text(serve: Callable[..., Any]) -> None:
-    """For an engine whose ids of a prompt may be others than ours."""
-    engine = Thinker("gpt-oss")
-    engine.takes_ids = False  # type: ignore[misc]
-    thought, calls, _, reasoning = chat_answer(served(serve, engine), 3, True)
-    first, second = (str(job.prompt) for job in engine.jobs)
-    assert (thought, reasoning, [json.loads(call) for call in calls]) == (WORD * 3, 3, [{"a": 1}])
-    assert second == first + engine.opener + WORD * 3 + engine.closer
-
-
-def test_a_budget_waits_for_the_end_of_a_character(serve: Callable[..., Any]) -> None:
-    engine = Thinker("qwen3", thought="😀" * 9, after="Hi")
-    size = len(engine._ids("😀"))
-    url = served(serve, engine)
-    for budget in range(1, 2 * size + 1):
-        thought, _, _, reasoning = chat_answer(url, budget, True)
-        assert thought == "😀" * -(-budget // size) and reasoning == size * -(-budget // size)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", CASES)
+def test_where_thoughts_end(name: str, stream: bool, serve: Callable[..., Any]) -> None:
+    case = CASES[name]
+    engine = Thinker(case.format, case.thought, case.after)
+    engine.takes_ids = case.ids  # type: ignore[misc]
+    thought, calls, completion, reasoning, reason = chat_answer(
+        served(serve, engine), case.budget, stream, **case.more
+    )
+    assert (thought.replace("\n", ""), reasoning, len(calls)) == case.read
+    assert [json.loads(call) for call in calls] == [{"a": 1}] * len(calls)
+    assert len(engine.jobs) == case.jobs and completion == (case.completion or completion)
+    assert reason == (case.reason or ("tool_calls" if calls else "stop"))
+    assert engine.closed == case.jobs - (reason != "length"), "each job but the last was stopped"
+    first, *later = [job.prompt for job in engine.jobs]
+    for prompt in later:
+        assert isinstance(prompt, str) is not case.ids and prompt[: len(first)] == first
+        closed = engine.closer if isinstance(prompt, str) else [engine.close_id]
+        assert prompt[-len(closed) :] == closed, "it goes on after one closer"
 
 
 def test_the_limit_of_the_answer_counts_all_its_tokens(serve: Callable[..., Any]) -> None:
@@ -328,47 +365,44 @@ def test_servers_are_stopped_and_asked_to_go_on(
     assert (first[most], second[most]) == (100, 100 - len(written))
 
 
-def post(url: str, path: str, **body: Any) -> tuple[int, Any]:
-    answer = httpx2.post(f"{url}/v1/{path}", json=body, timeout=20)
-    return answer.status_code, (answer.json().get("error") or {}).get("param")
-
-
-def test_what_cannot_be_kept_to_is_refused(serve: Callable[..., Any]) -> None:
-    """An engine that gives no ids, and one that takes no grammar."""
-    engine = Thinker("qwen3", thought="</think>Hi")
-    engine.ids, engine.dialect = False, None  # type: ignore[misc, assignment]
-    engine.generate = spoken  # type: ignore[method-assign]
-    chat = {"messages": ASK["messages"]}
-    url, drops = served(serve, engine), served(serve, engine, Settings(drop_unsupported=True))
-    for field in ("thinking_budget_tokens", "thinking_token_budget"):
-        for value, status in ((5, 400), (0, 400), (-1, 200), (None, 200)):
-            wanted = (status, field if status == 400 else None)
-            assert post(url, "chat/completions", **chat, **{field: value}) == wanted
-        assert post(drops, "chat/completions", **chat, **{field: 5}) == (200, None)
-    assert post(url, "responses", input="Hi", max_tool_calls=2) == (400, "max_tool_calls")
-    assert post(drops, "responses", input="Hi", max_tool_calls=2) == (200, None)
-    # A hint, which clients send to every model.
-    thinking = {"type": "enabled", "budget_tokens": 5}
-    assert post(url, "messages", **chat, max_tokens=9, thinking=thinking) == (200, None)
-
-
 async def spoken(job: Job) -> AsyncGenerator[Batch, None]:
     yield Batch("Hi", end=End())
 
 
-def test_a_budget_that_is_none(serve: Callable[..., Any]) -> None:
-    url = served(serve, Thinker("qwen3"))
-    chat = {"messages": ASK["messages"]}
-    two = {"thinking_budget_tokens": 5, "thinking_token_budget": 6}
-    assert post(url, "chat/completions", **chat, **two) == (400, "thinking_token_budget")
-    assert post(url, "chat/completions", **chat, thinking_token_budget="x") == (400, "thinking_token_budget")
-    thinking = {"type": "enabled", "budget_tokens": -1}
-    answer = httpx2.post(f"{url}/v1/messages", json={**chat, "max_tokens": 9, "thinking": thinking})
-    assert (
-        answer.status_code == 400 and "thinking.budget_tokens: expected" in answer.json()["error"]["message"]
-    )
-    asked = {**chat, "thinking_budget_tokens": 5, "logprobs": True}
-    assert post(url, "chat/completions", **asked)[0] == 400
+HINT = {"thinking": {"type": "enabled", "budget_tokens": 5}}
+REFUSED: list[tuple[bool, str, dict[str, Any], str | None]] = [
+    # An engine that gives no ids and takes no grammar, what is asked of which API, and the field that is refused.
+    *((False, "chat", {name: 5}, name) for name in ("thinking_budget_tokens", "thinking_token_budget")),
+    *((False, "chat", {name: 0}, name) for name in ("thinking_budget_tokens", "thinking_token_budget")),
+    *((False, "chat", {name: -1}, None) for name in ("thinking_budget_tokens", "thinking_token_budget")),
+    *((False, "chat", {name: None}, None) for name in ("thinking_budget_tokens", "thinking_token_budget")),
+    (False, "responses", {"max_tool_calls": 2}, "max_tool_calls"),
+    (False, "messages", HINT, None),  # clients send it to every model
+    # An engine that has both.
+    (True, "chat", {"thinking_budget_tokens": 5, "thinking_token_budget": 6}, "thinking_token_budget"),
+    (True, "chat", {"thinking_token_budget": "x"}, "thinking_token_budget"),
+    (True, "chat", {"thinking_budget_tokens": 5, "logprobs": True}, "logprobs"),
+    (True, "messages", {"thinking": {"type": "enabled", "budget_tokens": -1}}, "thinking.budget_tokens"),
+    (True, "responses", {"max_tool_calls": 0}, "max_tool_calls"),
+]
+
+
+def test_what_cannot_be_kept_to_is_refused(serve: Callable[..., Any]) -> None:
+    """Or left out, where the server was told so."""
+    urls = {}
+    for able in (True, False):
+        engine = Thinker("qwen3", thought="</think>Hi")
+        if not able:
+            engine.ids, engine.dialect, engine.generate = False, None, spoken  # type: ignore[misc, assignment, method-assign]
+        urls[able] = [served(serve, engine, Settings(drop_unsupported=drops)) for drops in (False, True)]
+    for able, api, body, field in REFUSED:
+        answer = post(urls[able][0], api, **body)
+        error, where = told(api, answer).error, f"{api} {body}: {answer.text}"
+        assert answer.status_code == (200 if field is None else 400), where
+        if error is not None:
+            assert field in (error.get("param"), error["message"].partition(": ")[0]), where
+        if not able:
+            assert post(urls[able][1], api, **body).status_code == 200, where
 
 
 @pytest.mark.parametrize("choice", ["auto", "required"])
@@ -376,14 +410,13 @@ def test_max_tool_calls_is_in_the_grammar(choice: str, serve: Callable[..., Any]
     engine = Thinker("qwen3", thought="</think>" + FORMATS["qwen3"][2])
     url = served(serve, engine)
     asked = {"input": "Hi", "tools": [{"type": "function", **TOOL}], "tool_choice": choice}
-    assert post(url, "responses", **asked, max_tool_calls=2) == (200, None)
+    assert post(url, "responses", **asked, max_tool_calls=2).status_code == 200
     turn = engine.model.chat.prepare(
         [{"role": "user", "content": "Hi"}], tools=TOOLS, tool_choice=choice, max_calls=2
     )
     (job,) = engine.jobs
     assert job.grammar is not None and job.grammar.text == str(turn.grammar("structural_tag"))
     assert job.grammar.text != str(turn.grammar("structural_tag", max_calls=3))
-    assert post(url, "responses", **asked, max_tool_calls=0) == (400, "max_tool_calls")
 
 
 @pytest.mark.parametrize("name", THINKING)

@@ -189,53 +189,10 @@ def test_ollama(upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any]
     assert "takes no grammar" in warned and "gives no ids" in warned and "not known" not in warned
 
 
-@pytest.mark.parametrize("tokenizer", [True, False])
-def test_an_engine_that_cannot_be_made_to_write_a_token(
-    tokenizer: bool, upstream: Callable[[Any], Upstream]
-) -> None:
-    """Ollama takes no bias, and without a tokenizer no id is known: then it goes on with a text of markers."""
-    model = tiny_model("gpt-oss")
-    if not tokenizer:
-        model = SimpleNamespace(chat=chatparsers.load(template="gpt-oss"))  # type: ignore[assignment]
-    kept = started(Ollama(upstream(Ollamas()).url, model="m"), model)
-    assert [warning.split(":")[0] for warning in kept] == [
-        "the engine takes no grammar",
-        "the engine gives no ids",
-    ]
-    with pytest.raises(EngineError, match=r"drops control tokens .* it wrote 8 tokens, and sent nothing"):
-        started(Ollama(upstream(Ollamas("")).url, model="m"), model)
-    unclear = [Ollama(upstream(script).url, model="m") for script in (Ollamas("Hm"), Ollamas("", count=1))]
-    for engine in (*unclear, OpenAICompletions(upstream(deaf).url, model="m")):
-        _, warning, _ = started(engine, model)
-        assert warning.startswith("it is not known whether the engine keeps control tokens such as '<|")
-
-
 async def deaf(path: str, body: dict[str, Any], wire: Wire) -> None:
     await wire.head()
     await wire.send(sse({"choices": [{"index": 0, "text": "Hm", "finish_reason": "length"}]}))
     await wire.end()
-
-
-@pytest.mark.parametrize(
-    ("script", "engine", "said"),
-    [
-        (Ollamas(), Ollama, r"name one with --upstream-model: qwen3:8b, gemma3:1b"),
-        (
-            Ollamas(thinking="Hm"),
-            lambda url: Ollama(url, model="m"),
-            "takes the reasoning out of the text",
-        ),
-        (None, LlamaServer, "the engine does not answer"),
-    ],
-    ids=["a server of many models", "a server that hides thoughts", "no server"],
-)
-def test_an_engine_that_cannot_serve_is_refused_at_the_start(
-    script: Any, engine: Any, said: str, upstream: Callable[[Any], Upstream]
-) -> None:
-    url = "http://127.0.0.1:9" if script is None else upstream(script).url
-    with pytest.raises(EngineError, match=said) as caught:
-        started(engine(url), tiny_model("qwen3"))
-    assert script is not None or caught.value.where == url
 
 
 def started(engine: Any, model: TinyModel) -> list[str]:
@@ -248,18 +205,82 @@ def started(engine: Any, model: TinyModel) -> list[str]:
     return asyncio.run(start())
 
 
-def test_an_engine_that_drops_control_tokens_is_refused(upstream: Callable[[Any], Upstream]) -> None:
-    """Else every call of Llama 3.1, gpt-oss or Mistral would be lost, and nobody would know why."""
-    model = tiny_model("gpt-oss")
-    for url, kind in (
-        (upstream(Llama(tokenizer=model.tokenizer, gives_ids=False, drops=True)).url, LlamaServer),
-        (upstream(Completions([], model, gives_ids=False, drops=True)).url, OpenAICompletions),
-        (upstream(Completions([], model, gives_ids=False, drops=True)).url, VLLM),
-    ):
-        with pytest.raises(EngineError, match=r"drops control tokens .* made to write '<\|"):
-            started(kind(url), model)
+def silent(**given: bool) -> Llama:
+    return Llama(tokenizer=tiny_model("gpt-oss").tokenizer, gives_ids=False, **given)
+
+
+def completing(**given: bool) -> Completions:
+    return Completions([], tiny_model("gpt-oss"), **given)
+
+
+def of_many(url: str) -> Ollama:
+    return Ollama(url, model="m")
+
+
+NO_GRAMMAR, NO_IDS = "the engine takes no grammar", "the engine gives no ids"
+UNCLEAR = "it is not known whether the engine keeps control tokens such as '<|"
+DROPS = r"drops control tokens .* made to write '<\|"
+# Else every call of Llama 3.1, gpt-oss or Mistral would be lost, and nobody would know why.
+STARTS: dict[str, tuple[Any, Any, list[str] | str]] = {
+    "llama-server that drops control tokens": (silent(drops=True), LlamaServer, DROPS),
+    "a server that drops them": (completing(gives_ids=False, drops=True), OpenAICompletions, DROPS),
+    "vLLM that drops them": (completing(gives_ids=False, drops=True), VLLM, DROPS),
     # With ids it does not matter what is in the text.
-    assert started(VLLM(upstream(Completions([], model, gives_ids=True, drops=True)).url), model) == []
+    "vLLM that drops them and gives ids": (completing(gives_ids=True, drops=True), VLLM, []),
+    # Ollama takes no bias: it goes on with a text of markers.
+    "Ollama": (Ollamas(), of_many, [NO_GRAMMAR, NO_IDS]),
+    "Ollama that drops them": (
+        Ollamas(""),
+        of_many,
+        r"drops control tokens .* it wrote 8 tokens, and sent nothing",
+    ),
+    "Ollama that writes another text": (Ollamas("Hm"), of_many, [NO_GRAMMAR, UNCLEAR, NO_IDS]),
+    "Ollama that writes nothing": (Ollamas("", count=1), of_many, [NO_GRAMMAR, UNCLEAR, NO_IDS]),
+    "a server that takes no bias": (
+        deaf,
+        lambda url: OpenAICompletions(url, model="m"),
+        [NO_GRAMMAR, UNCLEAR, NO_IDS],
+    ),
+    "a server of many models": (
+        Ollamas(),
+        Ollama,
+        r"name one with --upstream-model: qwen3:8b, gemma3:1b",
+    ),
+    "a server that hides thoughts": (
+        Ollamas(thinking="Hm"),
+        of_many,
+        "takes the reasoning out of the text",
+    ),
+    "no server": (None, LlamaServer, "the engine does not answer"),
+}
+
+
+UNFORCED = [name for name, (script, *_) in STARTS.items() if isinstance(script, Ollamas) or script is deaf]
+"""Those whose probe forces no id, so that none need be known."""
+
+
+@pytest.mark.parametrize(
+    ("name", "tokenizer"),
+    [*((name, True) for name in STARTS), *((name, False) for name in UNFORCED)],
+    ids=lambda value: {True: "a tokenizer", False: "none"}.get(value),
+)
+def test_what_is_said_as_an_engine_starts(
+    name: str, tokenizer: bool, upstream: Callable[[Any], Upstream]
+) -> None:
+    """It is refused, or serves with warnings."""
+    script, kind, said = STARTS[name]
+    model: Any = tiny_model("gpt-oss")
+    if not tokenizer:
+        model = SimpleNamespace(chat=chatparsers.load(template="gpt-oss"))
+    url = "http://127.0.0.1:9" if script is None else upstream(script).url
+    if isinstance(said, str):
+        with pytest.raises(EngineError, match=said) as caught:
+            started(kind(url), model)
+        assert script is not None or caught.value.where == url
+    else:
+        found = started(kind(url), model)
+        assert len(found) == len(said)
+        assert all(one.startswith(words) for one, words in zip(found, said, strict=True)), found
 
 
 def test_markers_spelt_as_text_are_text_where_ids_come(

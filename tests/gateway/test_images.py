@@ -17,7 +17,7 @@ pytest.importorskip("starlette", reason="the package starlette is not installed"
 import httpx2
 
 from chatparsers.gateway import VLLM, LlamaServer, Settings, SGLang, create_app
-from chatparsers.gateway.fetch import Fetching, is_public
+from chatparsers.gateway.fetch import Fetching
 from chatparsers.gateway.pictures import JOINER
 from chatparsers.serving import ApiError, Image, ImageLimits
 
@@ -161,71 +161,96 @@ def test_what_vllm_gets(api: str, upstream: Any, serve: Any) -> None:
     assert body["sampling_params"]["temperature"] == 0.5 and "prompt" not in body
 
 
-def test_a_vllm_that_takes_no_images_is_an_error(upstream: Any, serve: Any) -> None:
-    """It would leave out a field that it does not know, and the model would answer as if it had seen them."""
-    engine = upstream(Completions(takes=False))
-    server = serve(create_app(seeing().chat, VLLM(engine.url), Settings()), lifespan="on")
-    answer = say(server, "chat", asked("chat", RED))
-    assert answer.status_code == 502 and "did not take the images" in answer.text
+@pytest.fixture
+def gateways(llama: Any, upstream: Any, serve: Any) -> dict[str, Callable[[], Any]]:
+    """Gateways before engines that see, or do not."""
+
+    def made(script: Any, kind: Any, **settings: Any) -> Any:
+        engine = upstream(script, 5000)
+        server = serve(create_app(seeing().chat, kind(engine.url), Settings(**settings)), lifespan="on")
+        server.engine = engine
+        return server
+
+    blind = Llama([SAYS], seeing().tokenizer)
+    return {
+        "sees": lambda: llama(max_body=1024 * 1024, max_images=2),
+        "sees, drops": lambda: llama(drop_unsupported=True),
+        "blind": lambda: made(blind, LlamaServer),
+        "blind, drops": lambda: made(blind, LlamaServer, drop_unsupported=True),
+        "takes none": lambda: made(Completions(takes=False), VLLM),
+    }
 
 
-REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
-    "a URL": ({"url": "https://img.example/a.png"}, 400, "fetches nothing"),
-    "a file of this machine": ({"url": "file:///etc/passwd"}, 400, "fetches nothing"),
-    "no base64": ({"url": "data:image/png;base64,§"}, 400, "base64"),
-    "no image": ({"url": data_url(b"hello")}, 400, "PNG"),
-    "cut off": ({"url": data_url(RED[:20])}, 400, "PNG"),
-    "not in base64": ({"url": "data:image/svg+xml,<svg/>"}, 400, "base64"),
-    "too many pixels": ({"url": data_url(RED[:16] + b"\0\1\0\0\0\1\0\0" + RED[24:])}, 413, "pixels"),
-    "too many bytes": ({"url": data_url(RED + bytes(1024 * 1024))}, 413, "bytes"),
-    "nothing": ({}, 400, "expected a string"),
+def by(**image: str) -> dict[str, Any]:
+    part = {"type": "image_url", "image_url": image}
+    return {"messages": [{"role": "user", "content": [part]}]}
+
+
+URL = "messages[0].content[0].image_url.url"
+SAID = {"role": "assistant", "content": [part_of("chat", RED)]}
+ASKED: dict[str, tuple[str, dict[str, Any], int, str, str]] = {
+    # Before which gateway, what is asked, the status, words of the answer, and the field or the code that is named.
+    "a URL": ("sees", by(url="https://img.example/a.png"), 400, "fetches nothing", URL),
+    "a file of this machine": ("sees", by(url="file:///etc/passwd"), 400, "fetches nothing", URL),
+    "no base64": ("sees", by(url="data:image/png;base64,§"), 400, "base64", URL),
+    "no image": ("sees", by(url=data_url(b"hello")), 400, "PNG", URL),
+    "cut off": ("sees", by(url=data_url(RED[:20])), 400, "PNG", URL),
+    "not in base64": ("sees", by(url="data:image/svg+xml,<svg/>"), 400, "base64", URL),
+    "too many pixels": (
+        "sees",
+        by(url=data_url(RED[:16] + b"\0\1\0\0\0\1\0\0" + RED[24:])),
+        413,
+        "pixels",
+        URL,
+    ),
+    "too many bytes": ("sees", by(url=data_url(RED + bytes(1024 * 1024))), 413, "bytes", ""),
+    "nothing": ("sees", by(), 400, "expected a string", URL),
+    "as many as there may be": ("sees", asked("chat", RED, BLUE), 200, SAYS, ""),
+    "one more": ("sees", asked("chat", RED, BLUE, RED), 400, "", "too_many_images"),
+    # The assistant's own messages, and instructions, are text.
+    "an answer's own": (
+        "sees",
+        {"messages": [{"role": "user", "content": "Hi"}, SAID, {"role": "user", "content": "?"}]},
+        400,
+        "",
+        "messages[1].content[0]",
+    ),
+    "with ids": ("sees", {**asked("chat", RED), "return_token_ids": True}, 400, "ids", ""),
+    "a URL that is left out": (
+        "sees, drops",
+        {"messages": [*asked("chat", RED)["messages"], *by(url="https://img.example/a.png")["messages"]]},
+        200,
+        SAYS,
+        "[image_url left out",
+    ),
+    "an engine that sees nothing": ("blind", asked("chat", "What?", RED), 400, "text alone", ""),
+    "such an engine, left out": ("blind, drops", asked("chat", "What?", RED), 200, SAYS, "left out"),
+    # It would leave out a field that it does not know, and the model would answer as if it had seen them.
+    "a vLLM that takes no images": ("takes none", asked("chat", RED), 502, "did not take the images", ""),
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name: str, llama: Any) -> None:
-    wrong, status, said = REFUSED[name]
-    server = llama(max_body=1024 * 1024)
-    body = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": wrong}]}]}
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_refused_and_what_is_left_out(name: str, gateways: Any) -> None:
+    """A prompt names what is left out of it."""
+    gateway, body, status, said, named = ASKED[name]
+    server = gateways[gateway]()
     answer = say(server, "chat", body)
     assert answer.status_code == status and said in answer.text, answer.text
-    if name != "too many bytes":  # the whole body is
-        assert answer.json()["error"]["param"] == "messages[0].content[0].image_url.url"
+    if status == 200:
+        prompt = last(server.engine)[1]["prompt"]
+        text = prompt["prompt_string"] if isinstance(prompt, dict) else seeing().tokenizer.decode(prompt)
+        assert named in text, text
+        if isinstance(prompt, dict):
+            assert len(prompt["multimodal_data"]) == text.count(MARKER) > 0
+    else:
+        error = answer.json()["error"]
+        assert named in ("", error["param"], error["code"]), error
 
 
-def test_a_url_is_left_out_where_the_server_was_told_so(llama: Any) -> None:
-    server = llama(drop_unsupported=True)
-    wrong = {"type": "image_url", "image_url": {"url": "https://img.example/a.png"}}
-    body = asked("chat", RED)
-    body["messages"][0]["content"].append(wrong)
-    assert say(server, "chat", body).status_code == 200
-    prompt = last(server.engine)[1]["prompt"]
-    assert len(prompt["multimodal_data"]) == 1 and "[image_url left out" in prompt["prompt_string"]
-
-
-def test_how_many_there_may_be_and_where(llama: Any) -> None:
-    """The assistant's own messages, and instructions, are text."""
-    server = llama(max_images=2)
-    message = {"role": "assistant", "content": [part_of("chat", RED)]}
-    body = {"messages": [{"role": "user", "content": "Hi"}, message, {"role": "user", "content": "?"}]}
-    answer = say(server, "chat", body)
-    assert answer.status_code == 400 and answer.json()["error"]["param"] == "messages[1].content[0]"
-    assert say(server, "chat", asked("chat", RED, BLUE)).status_code == 200
-    answer = say(server, "chat", asked("chat", RED, BLUE, RED))
-    assert answer.status_code == 400 and answer.json()["error"]["code"] == "too_many_images"
-    answer = say(server, "chat", {**asked("chat", RED), "return_token_ids": True})
-    assert answer.status_code == 400 and "ids" in answer.text
-    counted = httpx2.post(f"{server.url}/v1/messages/count_tokens", json=asked("messages", RED), timeout=20)
+def test_images_are_not_counted(llama: Any) -> None:
+    counted = httpx2.post(f"{llama().url}/v1/messages/count_tokens", json=asked("messages", RED), timeout=20)
     assert counted.status_code == 501
-
-
-def test_an_engine_that_sees_nothing(upstream: Any, serve: Any) -> None:
-    """It is refused as before, or left out where the server was told so."""
-    engine = upstream(Llama([SAYS], seeing().tokenizer), 5000)
-    for drops, status in ((False, 400), (True, 200)):
-        settings = Settings(drop_unsupported=drops)
-        server = serve(create_app(seeing().chat, LlamaServer(engine.url), settings), lifespan="on")
-        assert say(server, "chat", asked("chat", "What?", RED)).status_code == status
 
 
 # fetching
@@ -272,55 +297,52 @@ class Hosts:
         return asyncio.run(run())
 
 
-def test_what_is_fetched_comes_from_the_address_that_was_looked_at() -> None:
-    hosts = Hosts({"img.example": ["93.184.215.14"]})
-    image = hosts.fetch("https://img.example/red.png?a=1")
+KNOWN = {
+    "img.example": ["93.184.215.14"],
+    "other.example": ["93.184.215.14"],
+    "inside.example": ["10.0.0.1"],
+    "both.example": ["93.184.215.14", "::1"],
+    "six.example": ["2606:2800:21f:cb07:6820:80da:af6b:8b2c"],
+}
+CLOSED = [
+    *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "0.0.0.0"),
+    *("169.254.169.254", "100.64.0.1", "224.0.0.1", "255.255.255.255"),
+    *("::1", "::", "fe80::1%eth0", "fc00::1", "ff02::1"),
+    *("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"),
+]
+FETCHED: dict[str, tuple[str, str]] = {
+    "https://img.example/red.png?a=1": ("", "https://93.184.215.14/red.png?a=1"),
+    "https://six.example/red.png": ("", "https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/red.png"),
+    "https://img.example/moved": ("redirects are not followed", ""),
+    "https://img.example/none": ("404", ""),
+    "https://img.example/endless": ("bytes", ""),
+    "https://other.example/red.png": ("none of those", ""),
+    "https://img.example:444/red.png": ("none of those", ""),
+    "https://img.example@127.0.0.1/red.png": ("none of those", ""),
+    "https://unknown.example/red.png": ("not known", ""),
+    "https://inside.example/red.png": ("not public", ""),
+    "https://both.example/red.png": ("not public", ""),
+    **{f"https://at{number}.example/red.png": ("not public", "") for number in range(len(CLOSED))},
+}
+
+
+@pytest.mark.parametrize("url", FETCHED)
+def test_what_is_fetched_comes_from_the_address_that_was_looked_at(url: str) -> None:
+    """And from no other: no host that was not named, and no address that is not public."""
+    said, address = FETCHED[url]
+    hosts = Hosts({**KNOWN, **{f"at{number}.example": [one] for number, one in enumerate(CLOSED)}})
+    allowed = (*(host for host in hosts.addresses if host != "other.example"), "unknown.example")
+    if said:
+        with pytest.raises(ApiError, match=said):
+            hosts.fetch(url, allowed)
+        assert all(request.url.host == "93.184.215.14" for request in hosts.seen)
+        return
+    image = hosts.fetch(url, allowed)
     assert (image.media_type, image.data, image.url) == ("image/png", base64.b64encode(RED).decode(), None)
     (request,) = hosts.seen
-    assert str(request.url) == "https://93.184.215.14/red.png?a=1"
-    assert request.headers["host"] == "img.example" and request.extensions["sni_hostname"] == "img.example"
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("https://img.example/moved", "redirects are not followed"),
-        ("https://img.example/none", "404"),
-        ("https://img.example/endless", "bytes"),
-        ("https://other.example/red.png", "none of those"),
-        ("https://img.example:444/red.png", "none of those"),
-        ("https://img.example@127.0.0.1/red.png", "none of those"),
-        ("https://unknown.example/red.png", "not known"),
-        ("https://inside.example/red.png", "not public"),
-        ("https://both.example/red.png", "not public"),
-    ],
-)
-def test_what_is_not_fetched(url: str, said: str) -> None:
-    known = {
-        "img.example": ["93.184.215.14"],
-        "other.example": ["93.184.215.14"],
-        "inside.example": ["10.0.0.1"],
-        "both.example": ["93.184.215.14", "::1"],
-    }
-    hosts = Hosts(known)
-    with pytest.raises(ApiError, match=said):
-        hosts.fetch(url, ("img.example", "inside.example", "both.example", "unknown.example"))
-    assert all(request.url.host == "93.184.215.14" for request in hosts.seen)
-
-
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [
-        ("93.184.215.14", True),
-        ("2606:2800:21f:cb07:6820:80da:af6b:8b2c", True),
-        *((address, False) for address in ("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "0.0.0.0")),
-        *((address, False) for address in ("169.254.169.254", "100.64.0.1", "224.0.0.1", "255.255.255.255")),
-        *((address, False) for address in ("::1", "::", "fe80::1%eth0", "fc00::1", "ff02::1")),
-        *((address, False) for address in ("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::")),
-    ],
-)
-def test_which_addresses_are_public(address: str, public: bool) -> None:
-    assert is_public(address) == public
+    host = url.split("/")[2]
+    assert (str(request.url), request.headers["host"]) == (address, host)
+    assert request.extensions["sni_hostname"] == host
 
 
 def test_a_request_by_a_url(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
