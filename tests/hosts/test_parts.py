@@ -178,6 +178,7 @@ def test_every_host_is_listed_installed_and_documented(capsys: pytest.CaptureFix
     main()
     printed = capsys.readouterr().out
     script = (ROOT / "tests" / "hosts" / "install").read_text(encoding="utf-8")
+    assert {page.stem for page in (ROOT / "docs" / "hosts").glob("*.md")} == {host.name for host in hosts()}
     for host in hosts():
         assert f"\n{host.name})" in script, f"tests/hosts/install has no {host.name}"
         assert (ROOT / Path(*host.adapter.split("."))).with_suffix(".py").is_file()

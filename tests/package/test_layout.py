@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -224,14 +224,54 @@ def test_every_part_has_its_line() -> None:
     assert not unknown, f"say in LINES which line of the layout {sorted(unknown)} belong to"
 
 
-def test_a_line_imports_only_from_lines_above_it() -> None:
-    wrong = [
-        str(found)
-        for found in own()
-        if LINE[part(found.target)] > LINE[part(found.importer)]
-        and not (found.typing and (part(found.importer), part(found.target)) in UP)
-    ]
-    assert not wrong, "\n".join(wrong)
+OF_FORMATS = ("core", "document", "errors", "formats", "lazy", "plain", "public", "values")
+BY_NAME = {"chatparsers.compiled", "chatparsers.lazy", "chatparsers.formats._generate", "chatparsers.plugins"}
+"""The modules about importing."""
+
+
+def above(found: Import) -> bool:
+    """A line imports only from lines above it and its own."""
+    importer, target = part(found.importer), part(found.target)
+    return LINE[target] <= LINE[importer] or (found.typing and (importer, target) in UP)
+
+
+def of_formats(found: Import) -> bool:
+    """Formats import the core and one another alone. A family with another family's wire format is a record over the
+    same build: it imports the build, never copies it."""
+    return part(found.importer) != "formats" or part(found.target) in OF_FORMATS
+
+
+def no_adapter(found: Import) -> bool:
+    """Nothing imports an adapter, so no import of the package imports a host. The gateway runs llama.cpp in its own
+    process."""
+    within = host_of(found.importer) or part(found.importer) == "gateway"
+    return not host_of(found.target) or bool(within)
+
+
+def in_its_line(found: Import) -> bool:
+    """Other packages are imported where the layout has them."""
+    listed = LINES[LINE[part(found.importer)]][1] | host_of(found.importer)
+    return found.target.split(".")[0] in TYPES | sys.stdlib_module_names | listed
+
+
+def by_name(found: Import) -> bool:
+    """Only modules about importing use ``importlib``, because it is a way around these rules."""
+    if found.target.split(".")[0] != "importlib":
+        return True
+    plain = found.target.startswith(("importlib.metadata", "importlib.resources"))
+    return plain or found.importer in BY_NAME or MODULES[found.importer].name == "__init__.py"
+
+
+@pytest.mark.parametrize(
+    ("rule", "imports"),
+    [(above, own), (of_formats, own), (no_adapter, own), (in_its_line, foreign), (by_name, foreign)],
+    ids=lambda value: value.__name__,
+)
+def test_each_import_keeps_to_a_rule(
+    rule: Callable[[Import], bool], imports: Callable[[], list[Import]]
+) -> None:
+    wrong = [str(found) for found in imports() if not rule(found)]
+    assert not wrong, f"{rule.__doc__}\n" + "\n".join(wrong)
 
 
 def test_no_module_of_the_engine_knows_a_use() -> None:
@@ -259,31 +299,6 @@ def test_modules_import_one_another_in_no_circle() -> None:
         pytest.fail(f"modules import one another: {' <- '.join(error.args[1])}")
 
 
-def test_formats_import_the_core_and_one_another_alone() -> None:
-    # A family with another family's wire format is a record over the same build. It imports the build, never copies it.
-    wrong = [
-        str(found)
-        for found in own()
-        if part(found.importer) == "formats"
-        and part(found.target)
-        not in ("core", "document", "errors", "formats", "lazy", "plain", "public", "values")
-    ]
-    assert not wrong, "\n".join(wrong)
-
-
-def test_other_packages_are_imported_where_the_layout_has_them() -> None:
-    wrong = [
-        str(found)
-        for found in foreign()
-        if found.target.split(".")[0]
-        not in TYPES
-        | sys.stdlib_module_names
-        | LINES[LINE[part(found.importer)]][1]
-        | host_of(found.importer)
-    ]
-    assert not wrong, "\n".join(wrong)
-
-
 def test_lazy_references_are_declared_and_lead_somewhere() -> None:
     for module, reference, line in references():
         pair = part(module), part(reference.partition(":")[0])
@@ -295,25 +310,6 @@ def test_lazy_references_are_declared_and_lead_somewhere() -> None:
         except ModuleNotFoundError as error:
             if (error.name or "").split(".")[0] not in EXTRAS:
                 raise
-
-
-def test_modules_are_imported_by_name_nowhere_else() -> None:
-    """Only modules about importing use ``importlib``, because it is a way around this test."""
-    allowed = {
-        "chatparsers.compiled",
-        "chatparsers.lazy",
-        "chatparsers.formats._generate",
-        "chatparsers.plugins",
-    }
-    lazy_packages = {module for module, path in MODULES.items() if path.name == "__init__.py"}
-    wrong = [
-        str(found)
-        for found in foreign()
-        if found.target.split(".")[0] == "importlib"
-        and not found.target.startswith(("importlib.metadata", "importlib.resources"))
-        and found.importer not in allowed | lazy_packages
-    ]
-    assert not wrong, "\n".join(wrong)
 
 
 def test_what_the_page_of_the_architecture_names_exists() -> None:
@@ -376,13 +372,3 @@ def test_the_repository_holds_sources_alone() -> None:
     sources = [file for file in files if file.suffixes[-2:] != [".jsonl", ".gz"]]
     pictures = [file for file in sources if file.suffix == ".png" and file.parent == Path("docs/img")]
     assert not [str(file) for file in sources if file.suffix not in kinds and file not in pictures]
-
-
-def test_nothing_imports_an_adapter() -> None:
-    """So no import of the package imports a host. The gateway runs llama.cpp in its own process."""
-    wrong = [
-        str(found)
-        for found in own()
-        if host_of(found.target) and not host_of(found.importer) and part(found.importer) != "gateway"
-    ]
-    assert not wrong, "\n".join(wrong)

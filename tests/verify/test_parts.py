@@ -106,55 +106,6 @@ _CALL = '<tool_call>\n{"name": "find_train", "arguments": {"to": "a </tool_call>
 _TRAIN = ("find_train", '{"to": "a </tool_call> b"}')
 
 
-@pytest.mark.parametrize(
-    ("raw", "content", "calls", "finish", "blames"),
-    [
-        (f"{_CALL}<|im_end|>", "", [_TRAIN], "tool_calls", {}),
-        # a marker in a value is the value's, so the server cut it off there
-        (f"{_CALL}<|im_end|>", "", [("find_train", '{"to": "a"}')], "tool_calls", {"call-differs": "server"}),
-        # markers where none belongs: what becomes of them is nobody's fault but the model's
-        (
-            "</tool_call>Hi</think><|im_end|>",
-            "</tool_call>Hi",
-            [],
-            "stop",
-            {"content-differs": "model", "markup-shown": "model"},
-        ),
-        ("<think>\n<think>\nHm.\n</think>\n\nHi<|im_end|>", "Hi", [], "stop", {"reasoning-lost": "model"}),
-        ("<think>\nHm.\n</think>\n\nHi<|im_end|>", "Hi", [], "stop", {"reasoning-lost": "server"}),
-        ("<think><|im_end|>", "<think>", [], "stop", {"content-differs": "model", "markup-shown": "model"}),
-        ("Hi\n<|im_end|>", "Hi\n\n", [], "stop", {"white-space": "policy"}),
-        ("<|im_end|>", "<|im_end|>", [], "stop", {"content-differs": "server", "markup-shown": "server"}),
-        (
-            "<think>\n\n</think>\n\n<|im_end|>",
-            "</think>",
-            [],
-            "stop",
-            {"content-differs": "server", "markup-shown": "server"},
-        ),
-        # what was cut off may be left out, but it is no whole call and no text
-        (_CALL[:-3], "", [], "length", {"call-lost": "policy"}),
-        (_CALL[:70], "", [], "length", {}),
-        (_CALL[:70], "", [("find_train", "{}")], "length", {"call-invented": "server"}),
-        (_CALL[:70], _CALL[:70], [], "length", {"cut-markup": "server", "markup-shown": "server"}),
-        (f"</think>{_CALL[:70]}", _CALL[:70], [], "length", {"cut-markup": "model", "markup-shown": "model"}),
-        # a special token that is no marker has no place either, and servers drop it or show it
-        (
-            "<|tiny_pad|><|im_end|>",
-            "<|tiny_pad|>",
-            [],
-            "stop",
-            {"content-differs": "model", "markup-shown": "model"},
-        ),
-    ],
-)
-def test_whose_fault_it_is(
-    raw: str, content: str, calls: list[tuple[str, str]], finish: str, blames: dict[str, str]
-) -> None:
-    """The rules of docs/verify.md: the same answer is the server's fault or not by what the model wrote."""
-    assert _blames("qwen3", "auto", raw, content, calls, finish) == blames
-
-
 _KIMI = (
     "<|tool_calls_section_begin|><|tool_call_begin|>functions.find_train:0"
     '<|tool_call_argument_begin|>{"to": "Oslo"}'
@@ -176,6 +127,105 @@ _PLACEHOLDER = (
 @pytest.mark.parametrize(
     ("name", "choice", "raw", "content", "calls", "finish", "blames"),
     [
+        ("qwen3", "auto", f"{_CALL}<|im_end|>", "", [_TRAIN], "tool_calls", {}),
+        # a marker in a value is the value's, so the server cut it off there
+        (
+            "qwen3",
+            "auto",
+            f"{_CALL}<|im_end|>",
+            "",
+            [("find_train", '{"to": "a"}')],
+            "tool_calls",
+            {"call-differs": "server"},
+        ),
+        # markers where none belongs: what becomes of them is nobody's fault but the model's
+        (
+            "qwen3",
+            "auto",
+            "</tool_call>Hi</think><|im_end|>",
+            "</tool_call>Hi",
+            [],
+            "stop",
+            {"content-differs": "model", "markup-shown": "model"},
+        ),
+        (
+            "qwen3",
+            "auto",
+            "<think>\n<think>\nHm.\n</think>\n\nHi<|im_end|>",
+            "Hi",
+            [],
+            "stop",
+            {"reasoning-lost": "model"},
+        ),
+        (
+            "qwen3",
+            "auto",
+            "<think>\nHm.\n</think>\n\nHi<|im_end|>",
+            "Hi",
+            [],
+            "stop",
+            {"reasoning-lost": "server"},
+        ),
+        (
+            "qwen3",
+            "auto",
+            "<think><|im_end|>",
+            "<think>",
+            [],
+            "stop",
+            {"content-differs": "model", "markup-shown": "model"},
+        ),
+        ("qwen3", "auto", "Hi\n<|im_end|>", "Hi\n\n", [], "stop", {"white-space": "policy"}),
+        (
+            "qwen3",
+            "auto",
+            "<|im_end|>",
+            "<|im_end|>",
+            [],
+            "stop",
+            {"content-differs": "server", "markup-shown": "server"},
+        ),
+        (
+            "qwen3",
+            "auto",
+            "<think>\n\n</think>\n\n<|im_end|>",
+            "</think>",
+            [],
+            "stop",
+            {"content-differs": "server", "markup-shown": "server"},
+        ),
+        # what was cut off may be left out, but it is no whole call and no text
+        ("qwen3", "auto", _CALL[:-3], "", [], "length", {"call-lost": "policy"}),
+        ("qwen3", "auto", _CALL[:70], "", [], "length", {}),
+        ("qwen3", "auto", _CALL[:70], "", [("find_train", "{}")], "length", {"call-invented": "server"}),
+        (
+            "qwen3",
+            "auto",
+            _CALL[:70],
+            _CALL[:70],
+            [],
+            "length",
+            {"cut-markup": "server", "markup-shown": "server"},
+        ),
+        (
+            "qwen3",
+            "auto",
+            f"</think>{_CALL[:70]}",
+            _CALL[:70],
+            [],
+            "length",
+            {"cut-markup": "model", "markup-shown": "model"},
+        ),
+        # a special token that is no marker has no place either, and servers drop it or show it
+        (
+            "qwen3",
+            "auto",
+            "<|tiny_pad|><|im_end|>",
+            "<|tiny_pad|>",
+            [],
+            "stop",
+            {"content-differs": "model", "markup-shown": "model"},
+        ),
         # the prompt opened the thought, and the model ends it at once: that marker has its place
         (
             "nanbeige",
@@ -282,7 +332,7 @@ _PLACEHOLDER = (
         ),
     ],
 )
-def test_whose_fault_it_is_by_the_prompt_and_the_request(
+def test_whose_fault_it_is(
     name: str,
     choice: str,
     raw: str,
@@ -291,13 +341,8 @@ def test_whose_fault_it_is_by_the_prompt_and_the_request(
     finish: str,
     blames: dict[str, str],
 ) -> None:
-    assert _blames(name, choice, raw, content, calls, finish) == blames
-
-
-def _blames(
-    name: str, choice: str, raw: str, content: str, calls: list[tuple[str, str]], finish: str
-) -> dict[str, str]:
-    """The codes of an answer of a server that tells the ids that the model wrote, with the blame of each."""
+    """The rules of docs/verify.md: the same answer is the server's fault or not by what the model wrote, by the prompt
+    and by the request. The server tells the ids that the model wrote."""
     subject = Subject(tiny(name).chat)
     assert subject.tokenizer is not None
     body = {"messages": [user("Hi")], "tools": _TOOLS, "tool_choice": choice}
@@ -312,7 +357,7 @@ def _blames(
     response = Response(200, json.dumps(answer))
     exchange = exchange_of(subject, Probe("test", body), APIS["chat"], False, body, response)
     rows, _ = judge([Asked(exchange)], "llama-server")
-    return {row.code: row.blame for row in rows}
+    assert {row.code: row.blame for row in rows} == blames
 
 
 _NINE = """{%- for message in messages %}{%- for call in message.tool_calls or [] %}{%- if call.id | length != 9 %}
