@@ -12,6 +12,9 @@ from servers import tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
+import httpx2
+from three_apis import BODIES, COUNT, PATHS, post, told, tools_of
+
 from chatparsers.gateway import LlamaServer, Settings, create_app
 
 WEATHER = {
@@ -54,109 +57,70 @@ def anthropic(gateway: Any) -> Any:
     return sdk.Anthropic(base_url=gateway.url, api_key="none", max_retries=0)
 
 
-def test_chat_completions(gateway: Any) -> None:
-    with openai(gateway) as client:
-        asked: dict[str, Any] = {
-            "model": "tiny",
-            "messages": [{"role": "user", "content": ASK}],
-            "tools": CHAT_TOOLS,
-        }
-        with client.chat.completions.stream(**asked, stream_options={"include_usage": True}) as stream:
-            streamed = stream.get_final_completion()
-        whole = client.chat.completions.create(**asked)
-        for found in (streamed, whole):
-            said = found.choices[0].message
-            assert (said.content, said.reasoning, said.reasoning_content) == (
-                "I look.",
-                "Two cities.",
-                "Two cities.",
-            )
-            calls = [(call.function.name, call.function.arguments) for call in said.tool_calls]
-            assert calls == CALLS and len({call.id for call in said.tool_calls}) == 2
-            assert found.choices[0].finish_reason == "tool_calls"
-            assert found.usage.completion_tokens == 3
-        # The answer and its results go back as history.
-        results = [
-            {"role": "tool", "tool_call_id": call.id, "content": f"sunny in place {number}"}
-            for number, call in enumerate(whole.choices[0].message.tool_calls)
-        ]
-        history = [*asked["messages"], whole.choices[0].message.model_dump(exclude_none=True), *results]
-        client.chat.completions.create(model="tiny", messages=history, tools=CHAT_TOOLS)
-    prompt = shown(gateway)
-    for text in ("Two cities.", "I look.", "Oslo ☃", "Rome", "sunny in place 0", "sunny in place 1", ASK):
-        assert prompt.count(text) == 1
-
-
 def shown(gateway: Any) -> str:
     """The last prompt that the engine got, as text."""
     prompt = gateway.engine.requests[-1][1]["prompt"]
-    return (
-        prompt
-        if isinstance(prompt, str)
-        else gateway.script.tokenizer.decode(prompt, skip_special_tokens=False)
-    )
+    decode = gateway.script.tokenizer.decode
+    return prompt if isinstance(prompt, str) else decode(prompt, skip_special_tokens=False)
 
 
-def test_responses(gateway: Any) -> None:
-    tools = [{"type": "function", **WEATHER}]
-    with openai(gateway) as client:
-        asked: dict[str, Any] = {"model": "tiny", "input": ASK, "tools": tools, "instructions": "Be brief."}
-        with client.responses.stream(**asked) as stream:
-            streamed = stream.get_final_response()
-        whole = client.responses.create(**asked)
-        for found in (streamed, whole):
-            kinds = [item.type for item in found.output]
-            assert kinds == ["reasoning", "message", "function_call", "function_call"]
-            assert found.output[0].content[0].text == "Two cities." and found.output_text == "I look."
-            assert [(item.name, item.arguments) for item in found.output[2:]] == CALLS
-            assert found.usage.output_tokens == 3
-        outputs = [
-            {"type": "function_call_output", "call_id": item.call_id, "output": f"sunny in place {number}"}
-            for number, item in enumerate(whole.output[2:])
+def history(api: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer and the results of its calls, as a client sends them back."""
+    user = {"role": "user", "content": ASK}
+    if api == "chat":
+        message = answer["choices"][0]["message"]
+        ids = [call["id"] for call in message["tool_calls"]]
+        results: list[Any] = [
+            {"role": "tool", "tool_call_id": id, "content": said} for id, said in zip(ids, SUNNY, strict=True)
         ]
-        items = [item.model_dump(exclude_none=True) for item in whole.output]
-        history = [{"role": "user", "content": ASK}, *items, *outputs]
-        client.responses.create(model="tiny", input=history, tools=tools)
-    prompt = shown(gateway)
-    for text in ("Two cities.", "I look.", "Oslo ☃", "Rome", "sunny in place 0", "sunny in place 1", ASK):
-        assert prompt.count(text) == 1
-
-
-def test_messages(gateway: Any) -> None:
-    named = {"name": "get_weather", "description": "The weather.", "input_schema": WEATHER["parameters"]}
-    with anthropic(gateway) as client:
-        asked: dict[str, Any] = {
-            "model": "tiny",
-            "max_tokens": 100,
-            "messages": [{"role": "user", "content": ASK}],
-            "tools": [named],
-            "system": "Be brief.",
-        }
-        with client.messages.stream(**asked) as stream:
-            streamed = stream.get_final_message()
-        whole = client.messages.create(**asked)
-        for found in (streamed, whole):
-            assert [block.type for block in found.content] == ["thinking", "text", "tool_use", "tool_use"]
-            assert (found.content[0].thinking, found.content[1].text) == ("Two cities.", "I look.")
-            uses = [(block.name, block.input) for block in found.content[2:]]
-            assert uses == [(name, json.loads(arguments)) for name, arguments in CALLS]
-            assert found.stop_reason == "tool_use" and found.usage.output_tokens == 3
+        return {"messages": [user, message, *results]}
+    if api == "responses":
+        ids = [item["call_id"] for item in answer["output"] if item["type"] == "function_call"]
         results = [
-            {"type": "tool_result", "tool_use_id": block.id, "content": f"sunny in place {number}"}
-            for number, block in enumerate(whole.content[2:])
+            {"type": "function_call_output", "call_id": id, "output": said}
+            for id, said in zip(ids, SUNNY, strict=True)
         ]
-        blocks = [block.model_dump(exclude_none=True) for block in whole.content]
-        history = [
-            *asked["messages"],
-            {"role": "assistant", "content": blocks},
-            {"role": "user", "content": results},
-        ]
-        client.messages.create(model="tiny", max_tokens=9, messages=history, tools=[named])
-        prompt = shown(gateway)
-        counted = client.messages.count_tokens(model="tiny", messages=history, tools=[named])
-    for text in ("Two cities.", "I look.", "Oslo ☃", "Rome", "sunny in place 0", "sunny in place 1", ASK):
+        return {"input": [user, *answer["output"], *results]}
+    ids = [block["id"] for block in answer["content"] if block["type"] == "tool_use"]
+    results = [
+        {"type": "tool_result", "tool_use_id": id, "content": said}
+        for id, said in zip(ids, SUNNY, strict=True)
+    ]
+    said = {"role": "assistant", "content": answer["content"]}
+    return {"messages": [user, said, {"role": "user", "content": results}]}
+
+
+SUNNY = ["sunny in place 0", "sunny in place 1"]
+SYSTEM = {
+    "chat": {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": ASK}]},
+    "responses": {"instructions": "Be brief.", "input": ASK},
+    "messages": {"system": "Be brief.", "messages": [{"role": "user", "content": ASK}]},
+}
+
+
+@pytest.mark.parametrize("api", PATHS)
+def test_an_answer_and_its_results_are_the_next_prompt(api: str, gateway: Any) -> None:
+    """Streamed and whole it tells the same, and sent back each part is in the prompt once. `test_sdks` has the
+    companies' clients, and tests/serving has what these rebuild."""
+    tools = tools_of(api, WEATHER)
+    for stream in (True, False):
+        answer = post(gateway.url, api, **SYSTEM[api], tools=tools, stream=stream)
+        found = told(api, answer)
+        assert found.parts == ("Two cities.", "I look.", [json.loads(text) for _, text in CALLS])
+        assert [name for name, _ in found.calls] == [name for name, _ in CALLS]
+        assert "Be brief." in shown(gateway)
+    whole = answer.json()
+    usage = whole["usage"]
+    assert usage.get("completion_tokens", usage.get("output_tokens")) == 3
+    again = history(api, whole)
+    post(gateway.url, api, **again, tools=tools)
+    prompt = shown(gateway)
+    for text in ("Two cities.", "I look.", "Oslo ☃", "Rome", *SUNNY, ASK):
         assert prompt.count(text) == 1
-    assert counted.input_tokens == len(gateway.script.tokenizer.encode(prompt, add_special_tokens=False).ids)
+    if api == "messages":
+        asked = {**BODIES[api], **again, "tools": tools}
+        counted = httpx2.post(gateway.url + COUNT, json=asked, timeout=20).json()["input_tokens"]
+        assert counted == len(gateway.script.tokenizer.encode(prompt, add_special_tokens=False).ids)
 
 
 def test_the_engine_gets_grammar_triggers_stops_and_limits(gateway: Any) -> None:

@@ -41,37 +41,27 @@ def compared(made: Any, chat: Any, **more: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_the_same_ids(kind: Any, upstream: Callable[..., Upstream]) -> None:
+def test_ids_are_compared(kind: Any, upstream: Callable[..., Upstream]) -> None:
+    """Other ids are named and refused, unless they are trusted; an engine that cannot be asked is said so."""
     model = tiny_model("qwen3")
-    engine = upstream(Llama(), tokenize=encode(model.tokenizer))
+    other = Tokenizer.from_str(model.tokenizer.to_str())
+    other.add_special_tokens(["4444"])
+    engine, wrong, deaf = (
+        upstream(Llama(), tokenize=one) for one in (encode(model.tokenizer), encode(other), None)
+    )
     assert compared(kind(engine.url, model="m"), model.chat) == []
     (body,) = engine.encoded
     if kind is LlamaServer:
         assert body == {"content": telling_text(model.chat), "add_special": False, "parse_special": True}
     else:
         assert body == {"prompt": telling_text(model.chat), "add_special_tokens": False, "model": "m"}
-
-
-@pytest.mark.parametrize("kind", ENGINES)
-def test_other_ids_are_named_and_refused(kind: Any, upstream: Callable[..., Upstream]) -> None:
-    model = tiny_model("qwen3")
-    other = Tokenizer.from_str(model.tokenizer.to_str())
-    other.add_special_tokens(["4444"])
-    (id,) = encode(other)("4444")
-    ours = encode(model.tokenizer)("4444")
-    made = kind(upstream(Llama(), tokenize=encode(other)).url)
-    with pytest.raises(EngineError) as caught:
-        compared(made, model.chat)
+    (id,), ours = encode(other)("4444"), encode(model.tokenizer)("4444")
+    with pytest.raises(EngineError, match="--trust-ids goes on") as caught:
+        compared(kind(wrong.url), model.chat)
     assert f"'4444' is {ours} here, and [{id}] there. The model would read" in str(caught.value)
-    assert "--trust-ids goes on" in str(caught.value)
-    made = kind(upstream(Llama(), tokenize=encode(other)).url)
-    (said,) = compared(made, model.chat, trusted=True)
+    (said,) = compared(kind(wrong.url), model.chat, trusted=True)
     assert said.startswith("the engine's tokenizer gives a text other ids") and "goes on" not in said
-
-
-def test_an_engine_that_cannot_be_asked_is_said_so(upstream: Callable[..., Upstream]) -> None:
-    model = tiny_model("qwen3")
-    (said,) = compared(LlamaServer(upstream(Llama()).url), model.chat)
+    (said,) = compared(kind(deaf.url), model.chat)
     assert said.startswith("the engine has no /tokenize")
     assert compared(Ollama("http://127.0.0.1:9", model="m"), model.chat) == []  # it gets text
 
