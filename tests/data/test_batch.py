@@ -312,63 +312,47 @@ def test_lines_go_through_standard_input_and_output(
     assert without(again, "extra") == without(made, "extra")
 
 
-@pytest.mark.parametrize("as_sampled", [False, True])
-def test_rows_of_which_nothing_counts_are_said(
-    as_sampled: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+ASKS = [{"role": "user", "content": text} for text in ("One?", "Two?")]
+THOUGHT = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+THOUGHTS = [
+    {"messages": [ASKS[0], THOUGHT, ASKS[1]]},
+    {"messages": [ASKS[0], THOUGHT, ASKS[1], THOUGHT]},
+    {"messages": 1},
+]
+"""The template drops the thought of an earlier answer, which is context then."""
+LONG = {"messages": [ASKS[0], {"role": "assistant", "content": "Yes, it is one. " * 9}]}
+LONGS = [LONG, LONG, {"messages": ASKS[:1]}, {"messages": 1}]
+ENCODED: dict[str, tuple[list[Any], str, list[int], set[int], int]] = {
+    # The rows, the flags, the lengths of what is encoded, the rows that are wrong, and how many count nothing.
+    "a thought that is dropped": (THOUGHTS, "", [41, 66], {2}, 1),
+    "a thought as it was sampled": (THOUGHTS, "--as-sampled", [36, 36, 65], {2}, 0),
+    "long rows are cut": (LONGS, "--max-length 40 --on-long cut", [40, 40, 12], {3}, 1),
+    "long rows are cut on the left": (LONGS, "--max-length 40 --on-long cut-left", [40, 40, 12], {3}, 1),
+    "long rows are dropped": (LONGS, "--max-length 40 --on-long drop", [12], {3}, 1),
+    "long rows are wrong": (LONGS, "--max-length 40 --on-long error", [12], {0, 1, 3}, 1),
+    "empty rows are dropped": (LONGS, "--max-length 40 --on-long drop --drop-empty", [], {3}, 0),
+}
+
+
+@pytest.mark.parametrize("name", ENCODED)
+def test_what_is_encoded_of_long_and_of_empty_rows(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A thought that the template drops: alone, its answer is context; as it was sampled, it counts in its own row."""
-    tokenizer = tmp_path / "tokenizer.json"
+    """An error is told with the number of its own row."""
+    lines, flags, lengths, wrong, uncounted = ENCODED[name]
+    tokenizer, out = tmp_path / "tokenizer.json", tmp_path / "out"
     tiny_model("qwen3").tokenizer.save(str(tokenizer))
-    thought = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
-    asks = [{"role": "user", "content": text} for text in ("One?", "Two?")]
-    lines = [
-        {"messages": [asks[0], thought, asks[1]]},
-        {"messages": [asks[0], thought, asks[1], thought]},
-        {"messages": 1},
-    ]
     given = as_lines(tmp_path / "rows.jsonl", lines)
-    flags = ["--as-sampled"] if as_sampled else []
-    out = tmp_path / "out"
-    made = batch(
-        "encode", given, "--model", "qwen3", "--tokenizer", tokenizer, "--out", out, "--json", *flags
-    )
+    options = ["--model", "qwen3", "--tokenizer", tokenizer, "--out", out, "--json", *flags.split()]
+    assert batch("encode", given, *options) == 0
     stats = json.loads(capsys.readouterr().out)
-    assert made == 0
-    assert (stats["rows"], stats["uncounted"]) == ((4, 0) if as_sampled else (3, 1))
-    (wrong,) = map(json.loads, (out / "errors.jsonl").read_text().splitlines())
-    assert wrong["row"] == 2
-
-
-@pytest.mark.parametrize(
-    ("flags", "lengths", "wrong"),
-    [
-        (["--on-long", "cut"], [40, 40, 12], {3}),
-        (["--on-long", "cut-left"], [40, 40, 12], {3}),
-        (["--on-long", "drop"], [12], {3}),
-        (["--on-long", "error"], [12], {0, 1, 3}),
-        (["--on-long", "drop", "--drop-empty"], [], {3}),
-    ],
-)
-def test_long_and_empty_rows_go_by_a_policy(
-    flags: list[str], lengths: list[int], wrong: set[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tokenizer = tmp_path / "tokenizer.json"
-    tiny_model("qwen3").tokenizer.save(str(tokenizer))
-    ask, answer = (
-        {"role": "user", "content": "One?"},
-        {"role": "assistant", "content": "Yes, it is one. " * 9},
-    )
-    lines = [{"messages": [ask, answer]}, {"messages": [ask, answer]}, {"messages": [ask]}, {"messages": 1}]
-    given, out = as_lines(tmp_path / "rows.jsonl", lines), tmp_path / "out"
-    options = ["--model", "qwen3", "--tokenizer", tokenizer, "--max-length", "40", "--out", out, "--json"]
-    assert batch("encode", given, *options, *flags) == 0
-    stats = json.loads(capsys.readouterr().out)
-    made = [row for row in read(out) if row["error"] is None]
+    rows = read(out)
+    made = [row for row in rows if row["error"] is None]
     assert [row["length"] for row in made] == lengths
-    assert all(row["truncated"] == (row["length"] == 40) for row in made)
-    told = map(json.loads, (out / "errors.jsonl").read_text().splitlines())
-    assert {row["row"] for row in told} == wrong, "an error is told with the number of its own row"
-    assert stats["errors"] == len(wrong)
+    assert all(row["truncated"] == (row["length"] == 40 and "cut" in flags) for row in made)
+    told = [json.loads(line)["row"] for line in (out / "errors.jsonl").read_text().splitlines()]
+    assert (set(told), len(told)) == (wrong, len(wrong))
+    assert (stats["rows"], stats["errors"], stats["uncounted"]) == (len(rows), len(wrong), uncounted)
 
 
 def test_outputs_become_messages_and_these_become_samples(tmp_path: Path) -> None:

@@ -84,21 +84,83 @@ def test_pages_of_others_may_not_ask(gateway: Callable[..., Any]) -> None:
     assert 'chatparsers_requests_total{api="chat",status="403"} 2.0\n' in counted
 
 
-def test_the_key_is_asked_for_under_any_name(gateway: Callable[..., Any]) -> None:
-    server = gateway(api_key="secret")
-    for headers, status in (
-        ({"authorization": "bearer secret"}, 200),
-        ({"authorization": "Bearer  secret"}, 200),
-        ({"x-api-key": "secret", "host": "any.example"}, 200),
-        ({"authorization": "Basic secret"}, 401),
-        ({"authorization": "secret"}, 401),
-        ({"x-api-key": ""}, 401),
-        (
-            {"x-api-key": "another", "authorization": "Bearer secret"},
-            200,
-        ),  # clients of Anthropic's may send both
+JSON = {"content-type": "application/json"}
+KEYED, COUNTED = (
+    {"api_key": "secret", "max_body": 2000, "max_tools": 2},
+    {"max_prompt": 3000, "max_schemas": 2000},
+)
+KEY = {"x-api-key": "secret"}
+F = {"type": "function", "function": {"name": "f", "parameters": {}}}
+DEAR = {"enum": ["x" * 2000]}
+DEAR_TOOL = {"type": "function", "function": {"name": "f", "parameters": DEAR}}
+JSON_SCHEMA = {"type": "json_schema", "json_schema": {"schema": DEAR}}
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+REFUSED: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, Any] | bytes, int, str]] = {
+    # The settings, the headers, more fields or a whole body, the status, and the field that is named.
+    "no key": (KEYED, {}, {}, 401, ""),
+    "another key": (KEYED, {"authorization": "Bearer public"}, {}, 401, ""),
+    "a key in capitals": (KEYED, {"x-api-key": "Secret"}, {}, 401, ""),
+    "a key as a password": (KEYED, {"authorization": "Basic secret"}, {}, 401, ""),
+    "a bare key": (KEYED, {"authorization": "secret"}, {}, 401, ""),
+    "an empty key": (KEYED, {"x-api-key": ""}, {}, 401, ""),
+    "a key": (KEYED, {"authorization": "bearer secret"}, {}, 200, ""),
+    "a key after two spaces": (KEYED, {"authorization": "Bearer  secret"}, {}, 200, ""),
+    "a key for any host": (KEYED, {**KEY, "host": "any.example"}, {}, 200, ""),
+    # Clients of Anthropic's may send both.
+    "two keys": (KEYED, {"x-api-key": "another", "authorization": "Bearer secret"}, {}, 200, ""),
+    "a long body": (KEYED, KEY, {"user": "x" * 2000}, 413, ""),
+    "many tools": (KEYED, KEY, {"tools": [F] * 3}, 400, "tools"),
+    **{
+        f"the body {raw[:8]!r}": (KEYED, KEY, raw, 400, "")
+        for raw in (b"", b"{", b"[]", b"\xff", b"[" * 1500, b'"text"')
+    },
+    **{
+        f"the field {name}": (KEYED, KEY, {name: value}, 400, name)
+        for name, value in (
+            ("typical_p", 0.5),
+            ("mirostat", 2),
+            ("min_tokens", 5),
+            ("separate_reasoning", False),
+        )
+    },
+    "a prompt that is too long": (COUNTED, {}, user("x" * 7000), 413, ""),
+    "a prompt of too many tokens": (COUNTED, {}, user("x" * 3000), 413, ""),
+    "a tool that is too dear": (COUNTED, {}, {"tools": [DEAR_TOOL]}, 413, ""),
+    "an answer that is too dear": (COUNTED, {}, {"response_format": JSON_SCHEMA}, 413, ""),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_settings_refuse(name: str, gateway: Callable[..., Any]) -> None:
+    """Nothing of it comes to the engine."""
+    settings, headers, more, status, field = REFUSED[name]
+    server = gateway(**settings)
+    body = more if isinstance(more, bytes) else json.dumps({**ASK, **more}).encode()
+    answer = httpx2.post(server.url + PATHS["chat"], content=body, headers={**JSON, **headers}, timeout=20)
+    assert answer.status_code == status, answer.text
+    asked = [body for _, body in server.engine.requests if forced(body) is None]
+    assert len(asked) == (1 if status == 200 else 0)
+    if status != 200:
+        error = told("chat", answer).error
+        assert error is not None and field in ("", error["param"]), error
+        assert status != 413 or "expected" in error["message"]
+
+
+def test_the_key_is_asked_for_on_every_path_but_one(gateway: Callable[..., Any]) -> None:
+    url = gateway(api_key="secret").url
+    for path, headers, status in (
+        ("/v1/models", {}, 401),
+        ("/v1/models", KEY, 200),
+        ("/health", {}, 200),
+        ("/v1/completions", KEY, 404),
+        (PATHS["chat"], KEY, 405),
     ):
-        assert httpx2.post(server.url + PATHS["chat"], json=ASK, headers=headers).status_code == status
+        assert httpx2.get(url + path, headers=headers).status_code == status, path
 
 
 # bodies
@@ -113,20 +175,6 @@ def test_what_is_said_in_pairs_is_read() -> None:
     assert read_body(b'{"a": "\\\\ud83d", "b": 1e30}', account) == {"a": "\\ud83d", "b": 1e30}
     nested = json.dumps({"a": [[0]] * (DEPTH + 1)}).encode()
     assert read_body(nested, account)
-
-
-def test_the_account_is_kept(gateway: Callable[..., Any]) -> None:
-    server = gateway(max_prompt=3000, max_schemas=2000)
-    tool = {"type": "function", "function": {"name": "f", "parameters": {"enum": ["x" * 2000]}}}
-    for more in (
-        {"messages": [{"role": "user", "content": "x" * 7000}]},
-        {"messages": [{"role": "user", "content": "x" * 3000}]},
-        {"tools": [tool]},
-        {"response_format": {"type": "json_schema", "json_schema": {"schema": {"enum": ["x" * 2000]}}}},
-    ):
-        answer = httpx2.post(server.url + PATHS["chat"], json={**ASK, **more}, timeout=20)
-        assert answer.status_code == 413 and "expected" in answer.json()["error"]["message"]
-    assert len(server.engine.requests) == len([body for _, body in server.engine.requests if forced(body)])
 
 
 def test_a_half_sent_body_holds_no_slot(gateway: Callable[..., Any]) -> None:
