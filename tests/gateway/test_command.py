@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -30,45 +31,49 @@ from chatparsers.gateway.serve import KINDS, settings_of
 from chatparsers.sessions.session import Limits
 from chatparsers.sessions.sessions import Rules
 
+NOWHERE = "--upstream http://127.0.0.1:9"
+SERVED = f"{NOWHERE} --upstream-kind llama-server"
+MISTAKES: dict[str, str] = {
+    "": "which engine? Say --upstream URL",
+    NOWHERE: "which model? Say --model",
+    f"{NOWHERE} --model x": "what runs at http://127.0.0.1:9? Say --upstream-kind",
+    f"{NOWHERE} --gguf x": "--gguf runs the model in this process",
+    "--host 0.0.0.0": "without a key anybody who reaches this address may use the model",
+    "--upstream foo": "--upstream foo: expected a URL such as http://127.0.0.1:8080",
+    "--port 99999": "--port 99999: expected a port from 1 to 65535",
+    "--api-key-file no/such": "--api-key-file no/such: expected a file with a key in each line",
+    f"--api-key-file {sys.executable}": f"{sys.executable}: expected a file with a key in each line",
+    "--keep-alive 0": "invalid number above 0 value: '0'",
+    "--port 0": "invalid number above 0 value: '0'",
+    **{f"{SERVED} --model x --host 0.0.0.0 --api-key '{key}'": "--api-key is empty" for key in ("", "   ")},
+    # Settings that could never match.
+    f"{SERVED} MODEL --cors chat.example": (
+        "cors: expected an origin such as https://chat.example, or *, found 'chat.example'"
+    ),
+    f"{SERVED} MODEL --allowed-hosts ai.example:80": (
+        "hosts: expected a name such as gateway.example, without a port, found 'ai.example:80'"
+    ),
+    f"{SERVED} MODEL --pass-on tokenize": (
+        "passed: expected a path such as /v1/embeddings, found 'tokenize'"
+    ),
+}
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ([], "which engine? Say --upstream URL"),
-        (["--upstream", "http://127.0.0.1:9"], "which model? Say --model"),
-        (
-            ["--upstream", "http://127.0.0.1:9", "--model", "x"],
-            "what runs at http://127.0.0.1:9? Say --upstream-kind",
-        ),
-        (["--upstream", "http://127.0.0.1:9", "--gguf", "x"], "--gguf runs the model in this process"),
-        (["--host", "0.0.0.0"], "without a key anybody who reaches this address may use the model"),
-        (["--upstream", "foo"], "--upstream foo: expected a URL such as http://127.0.0.1:8080"),
-        (["--port", "99999"], "--port 99999: expected a port from 1 to 65535"),
-        (["--api-key-file", "no/such"], "--api-key-file no/such: expected a file with a key in each line"),
-        (["--api-key-file", sys.executable], f"{sys.executable}: expected a file with a key in each line"),
-        (["--keep-alive", "0"], "invalid number above 0 value: '0'"),
-        (["--port", "0"], "invalid number above 0 value: '0'"),
-    ],
-)
-def test_what_is_missing_is_said_in_one_line(given: list[str], said: str, capsys: Any) -> None:
-    assert main(["serve", *given]) == 2
+
+@pytest.mark.parametrize("command", MISTAKES)
+def test_a_mistake_is_said_in_one_line(command: str, model: dict[str, str], capsys: Any) -> None:
+    words = [one for word in shlex.split(command) for one in (flags(model) if word == "MODEL" else [word])]
+    assert main(["serve", *words]) == 2
     printed = capsys.readouterr().err
-    assert said in printed and printed.count("\n") == 1
+    assert MISTAKES[command] in printed and printed.count("\n") == 1
 
 
-def test_settings_that_could_never_match(model: dict[str, str], capsys: Any) -> None:
-    engine = ["--upstream", "http://127.0.0.1:9", "--upstream-kind", "llama-server", *flags(model)]
-    for flag, value, said in (
-        ("--cors", "chat.example", "cors: expected an origin such as https://chat.example, or *"),
-        (
-            "--allowed-hosts",
-            "ai.example:80",
-            "hosts: expected a name such as gateway.example, without a port",
-        ),
-        ("--pass-on", "tokenize", "passed: expected a path such as /v1/embeddings"),
-    ):
-        assert main(["serve", *engine, flag, value]) == 2
-        assert capsys.readouterr().err == f"chatparsers: {said}, found {value!r}\n"
+@pytest.mark.parametrize("key", ["", "   "])
+def test_an_empty_key_starts_nothing(key: str, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setenv("CHATPARSERS_API_KEY", key)
+    assert main(["serve", *shlex.split(SERVED), "--model", "x", "--host", "0.0.0.0"]) == 2
+    assert "$CHATPARSERS_API_KEY is empty" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="api_key"):
+        Settings(api_key=key)
 
 
 def test_an_engine_that_is_not_there(model: dict[str, str], capsys: Any, upstream: Any) -> None:

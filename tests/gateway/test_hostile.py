@@ -23,7 +23,6 @@ import httpx2
 from three_apis import ASK, BODIES, PATHS, told
 
 import chatparsers
-from chatparsers.cli.main import main
 from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.gateway.account import DEPTH, VALUES, Account
 from chatparsers.gateway.body import read_body
@@ -45,18 +44,6 @@ def gateway(upstream: Callable[[Any], Upstream], serve: Callable[..., Any]) -> C
 
 
 # who may ask
-
-
-@pytest.mark.parametrize("key", ["", "   "])
-def test_an_empty_key_starts_nothing(key: str, monkeypatch: Any, capsys: Any) -> None:
-    engine = ["--upstream", "http://127.0.0.1:9", "--upstream-kind", "llama-server", "--model", "x"]
-    assert main(["serve", "--host", "0.0.0.0", "--api-key", key, *engine]) == 2
-    assert "--api-key is empty" in capsys.readouterr().err
-    monkeypatch.setenv("CHATPARSERS_API_KEY", key)
-    assert main(["serve", "--host", "0.0.0.0", *engine]) == 2
-    assert "$CHATPARSERS_API_KEY is empty" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="api_key"):
-        Settings(api_key=key)
 
 
 def test_pages_of_others_may_not_ask(gateway: Callable[..., Any]) -> None:

@@ -38,23 +38,17 @@ def test_a_server_without_a_fault_is_charged_with_nothing(dark: bool) -> None:
     assert verdict.facts["raw"] == ("nothing" if dark else "return_token_ids")
 
 
+WAYS = [(name, False) for name in FAULTS] + [(name, True) for name, fault in FAULTS.items() if fault.dark]
+
+
 @pytest.mark.one_in(12)
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_found(name: str) -> None:
+@pytest.mark.parametrize(("name", "dark"), WAYS, ids=lambda value: {True: "dark", False: "ids"}.get(value))
+def test_a_fault_is_found(name: str, dark: bool) -> None:
     fault = FAULTS[name]
-    verdict = judged(fault, dark=False)
+    verdict = judged(fault, dark=dark)
     found = {row.code for row in verdict.blamed("server")}
     assert found.intersection(fault.codes), f"expected one of {fault.codes}, found {verdict.rows}"
     assert verdict.status() == 1 and not verdict
-
-
-@pytest.mark.one_in(12)
-@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.dark])
-def test_a_fault_is_found_in_the_dark(name: str) -> None:
-    fault = FAULTS[name]
-    verdict = judged(fault, dark=True)
-    found = {row.code for row in verdict.blamed("server")}
-    assert found.intersection(fault.codes), f"expected one of {fault.codes}, found {verdict.rows}"
 
 
 def test_the_page_has_a_section_for_each_code() -> None:
