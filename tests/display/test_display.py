@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from html import escape, unescape
 from html.parser import HTMLParser
@@ -361,12 +359,6 @@ def test_a_rollout_shows_its_samples_and_where_it_was_rewritten() -> None:
     assert [each.reason for each in rollout.breaks] == ["thought"]
     assert "rewritten by the template at message 1 (thought)" in picture.text()
     assert rollout._repr_html_() == picture.html()
-
-
-@pytest.mark.nightly
-def test_pictures_of_the_docs_are_up_to_date() -> None:
-    done = subprocess.run([sys.executable, DOCS / "_pictures.py", "--check"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("budget", [0, 3])

@@ -45,8 +45,15 @@ def test_a_python_block_says_whether_it_runs(tmp_path: Path) -> None:
     assert done.returncode == 1 and "page.md, line 6: write <!-- run -->" in done.stderr
 
 
-@pytest.mark.parametrize("script", ["_builder_table.py", "_response_templates.py"])
-def test_a_table_is_what_its_script_writes(script: str) -> None:
+@pytest.mark.parametrize(
+    "script",
+    [
+        "_builder_table.py",
+        "_response_templates.py",
+        pytest.param("_pictures.py", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_table_or_a_picture_is_what_its_script_writes(script: str) -> None:
     done = run(script, "--check")
     assert done.returncode == 0, done.stderr
 
