@@ -11,7 +11,7 @@ from test_matrix import DIALECTS
 
 import chatparsers
 from chatparsers.grammar.arrange import Member, arrange
-from chatparsers.grammar.dialects.closing import closing
+from chatparsers.grammar.dialects.structural_tag import closing
 from chatparsers.grammar.ir import Alt, Order, State, Text
 
 

@@ -220,14 +220,8 @@ class GbnfWriter(RuleWriter):
             return atom + suffix(least, most)
         if len(atom) > 12 and (" " in atom or not atom.isalnum()):
             atom = self.rule("rep", atom)
-        if total > _CHAIN:
-            more = f"{atom}*" if most is None else self.up_to(atom, most - least)
-            return self.rule("count", f"{self.times(atom, least)} {more}".strip())
         last = "" if most is not None else f"{atom}*"
-        for left in range(1, total + 1):
-            after = f"{atom} {last}".rstrip()
-            last = self.rule("rep", after if total - left < least else f'"" | {after}')
-        return last
+        return self.chain(lambda then: [f"{atom} {then}".rstrip()], least, total, last, "", "rep")
 
     def times(self, atom: str, count: int) -> str:
         """``atom`` exactly so many times. Thousands become a rule, because engines limit the count of one repeat."""
@@ -279,7 +273,7 @@ class GbnfWriter(RuleWriter):
                 most, last = node.most, '"\\""'
                 if most is None:
                     most, last = node.least, self.common("string-rest")
-                chars = self.characters(self.any_character, node.least, most, last, '"\\""')
+                chars = self.chain(self.any_character, node.least, most, last, '"\\""')
                 return self.rule("string", _quoted(node) + chars)
             if not node.least and node.most is None:
                 return self.rule("text", f"{char_class(ANY)}*")
@@ -289,9 +283,9 @@ class GbnfWriter(RuleWriter):
         start = self.automaton(_automaton(node), node.encoding)
         return self.rule("string", _quoted(node) + start) if quoted else start
 
-    def characters(self, one: _One, least: int, most: int, last: str, end: str) -> str:
-        """From ``least`` to ``most`` characters, then ``last``: a rule for each. ``one`` spells one.
-        ``end``: what ends the text before there are ``most``.
+    def chain(self, one: _One, least: int, most: int, last: str, end: str, hint: str = "str") -> str:
+        """From ``least`` to ``most`` characters, then ``last``: a rule for each. ``one`` spells one. ``end``: what ends
+        the text before there are ``most``.
 
         A rule of one character, repeated, would say it in one line. But at each of its ends xgrammar would try every
         token at run time: 20 to 50 ms a mask, against 20 µs. Past `_CHAIN`, blocks are repeated, so xgrammar tries
@@ -300,16 +294,17 @@ class GbnfWriter(RuleWriter):
         if most <= _CHAIN:
             for left in range(1, most + 1):
                 ends = [end or '""'] if most - left >= least else []
-                last = self.rule("str", " | ".join([*ends, *one(last)]))
+                last = self.rule(hint, " | ".join([*ends, *one(last)]))
             return last
-        block = self.characters(one, _BLOCK, _BLOCK, "", end)
+        part = partial(self.chain, one, end=end, hint=hint)
+        block = part(_BLOCK, _BLOCK, "")
         blocks, rest = divmod(least, _BLOCK)
         begin = [self.times(block, blocks)] if blocks else []
-        begin += [self.characters(one, rest, rest, "", end)] if rest else []
+        begin += [part(rest, rest, "")] if rest else []
         blocks, rest = divmod(most - least, _BLOCK)
-        then = self.characters(one, 0, rest, last, end)
+        then = part(0, rest, last)
         if blocks:
-            then = self.blocks(block, blocks, self.characters(one, 0, _BLOCK - 1, end, end), then)
+            then = self.blocks(block, blocks, part(0, _BLOCK - 1, end), then)
         return self.rule("counted", " ".join([*begin, then]).rstrip())
 
     def any_character(self, then: str) -> list[str]:
@@ -351,7 +346,7 @@ class GbnfWriter(RuleWriter):
                 ((ranges, then),) = dfa.edges[run[-1]]
                 one = partial(self.edge, ranges, encoding)
                 least = 0 if state in dfa.accepting else len(run)
-                self.out[name] = self.characters(one, least, len(run), names.get(then, end), end)
+                self.out[name] = self.chain(one, least, len(run), names.get(then, end), end)
                 continue
             options = [end or '""'] if state in dfa.accepting else []
             for ranges, then in dfa.edges[state]:

@@ -136,12 +136,6 @@ class _Writer(RuleWriter):
         self.spaces: dict[tuple[str | bool, bool, bool], str] = {}
         """The literals that take in white space, before and after them."""
 
-    def begin_as(self, other: _Writer) -> None:
-        """Takes over what another writer has written."""
-        self.alive.append(other)
-        for part in ("out", "bodies", "names", "refs", "counts", "spaces"):
-            vars(self)[part] = vars(other)[part].copy()
-
     def named(self, hint: str, count: int) -> str:
         base = _rule_name(hint)
         return f"{base}_{count}" if count else base
@@ -586,28 +580,8 @@ def _any_of(stops: tuple[str, ...]) -> str:
     return escape(stops[0]) if len(stops) == 1 else "(?:" + "|".join(map(escape, stops)) + ")"
 
 
-_ANY_VALUE = ("json-value", "json-object", "json-array")
-"""The rules of any value in JSON. Most grammars have them."""
-
-
-@lru_cache(maxsize=4)
-def _any_value(*nodes: Ir | None) -> _Writer | None:
-    """A writer that has written these rules, with which others begin; None if one is missing."""
-    rules = {name: node for name, node in zip(_ANY_VALUE, nodes, strict=True) if node}
-    if len(rules) < len(nodes):
-        return None
-    writer = _Writer(rules, {})
-    writer.out[writer.first] = ""
-    writer.ref(_ANY_VALUE[0])
-    return writer
-
-
 def write_lark(
     root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, target: Target = PLAIN
 ) -> str:
     """The Lark grammar, its rule ``start`` first. ``token_ids``: the markers that the tokenizer has as one token."""
-    writer = _Writer(rules, token_ids or {})
-    begun = _any_value(*map(rules.get, _ANY_VALUE))
-    if begun is not None:
-        writer.begin_as(begun)
-    return writer.write(root)
+    return _Writer(rules, token_ids or {}).write(root)

@@ -12,36 +12,7 @@ Layer = frozenset[int]
 """The states that texts of one length reach."""
 
 
-def lengths(dfa: Dfa) -> tuple[int, int | None]:
-    """The lengths of the shortest text and of the longest one; None if texts of any length follow."""
-    left = [len(edges) for edges in dfa.edges]
-    before: list[list[int]] = [[] for _ in dfa.edges]
-    for state, edges in enumerate(dfa.edges):
-        for _, then in edges:
-            before[then].append(state)
-    ends = [state for state, count in enumerate(left) if not count]
-    longest = [0] * len(left)
-    for state in ends:  # those that lead only to such states
-        for source in before[state]:
-            longest[source] = max(longest[source], longest[state] + 1)
-            left[source] -= 1
-            if not left[source]:
-                ends.append(source)
-    shortest, layer, seen = 0, {0}, {0}
-    while not layer & dfa.accepting:
-        layer = {then for state in layer for _, then in dfa.edges[state]} - seen
-        seen |= layer
-        shortest += 1
-    return shortest, longest[0] if len(ends) == len(left) else None
-
-
-def needed(dfa: Dfa, least: int, most: int | None) -> tuple[int, int | None]:
-    """The bounds of a length that not all texts are within anyway."""
-    shortest, longest = lengths(dfa)
-    return 0 if shortest >= least else least, None if longest is not None and longest <= (most or 0) else most
-
-
-def layers_of(dfa: Dfa, least: int, most: int | None, limit: int, budget: Budget | None) -> list[Layer]:
+def _layers(dfa: Dfa, least: int, most: int | None, limit: int, budget: Budget | None) -> list[Layer]:
     """The states of ``dfa`` by the number of characters before them, up to ``most``, or ``least`` without it; none if
     no text has so many characters. Raises `TooLarge` if counting them surely takes more than ``limit`` states."""
     top = least if most is None else most
@@ -71,10 +42,7 @@ def counted(dfa: Dfa, least: int, most: int | None, limit: int, budget: Budget |
     There is one layer of states for each count. The last one is made first, so the states that a new state leads to
     are known, and equal states are found at once. A set of characters, which may be large, stands as its number.
     """
-    least, most = needed(dfa, least, most)
-    if not least and most is None:
-        return dfa
-    layers = layers_of(dfa, least, most, limit, budget)
+    layers = _layers(dfa, least, most, limit, budget)
     if not layers:
         return None
     sets: dict[Ranges, int] = {}

@@ -1,6 +1,6 @@
 """A case: the constraints that must hold together for one value, gathered from the keywords of its schemas.
 
-From a case a value is written (scalars.py, containers.py), and by it a given value is judged (`Case.holds`). So a
+From a case a value is written (compiler.py, scalars.py), and by it a given value is judged (`Case.holds`). So a
 keyword has one meaning. What no grammar enforces is in the case too (`Case.weaken`), and is reported only where it
 matters.
 """
