@@ -337,21 +337,23 @@ class GbnfWriter(RuleWriter):
         """The first of the rules of an automaton, one for each state. For a string, they include the closing quote."""
         end, hint = ("", "text") if encoding == "raw" else ('"\\""', "str")
         runs = dfa.runs(_CHAIN)
-        inner = {state for run in runs.values() for state in run[1:]}
+        inner = {state for _, run in runs.values() for state in run[1:]}
         states = [state for state, edges in enumerate(dfa.edges) if edges or not state]
         names = {state: self.fresh(hint) for state in states if state not in inner}
         for state, name in names.items():
-            if state in runs:
-                run = runs[state]
-                ((ranges, then),) = dfa.edges[run[-1]]
-                one = partial(self.edge, ranges, encoding)
-                least = 0 if state in dfa.accepting else len(run)
-                self.out[name] = self.chain(one, least, len(run), names.get(then, end), end)
-                continue
+            place, run = runs.get(state, (0, [state]))
+            edges = [*dfa.edges[run[-1]]]
+            counted = edges.pop(place) if len(run) > 1 else None
             options = [end or '""'] if state in dfa.accepting else []
-            for ranges, then in dfa.edges[state]:
+            for ranges, then in edges:
                 options += self.edge(ranges, encoding, names.get(then, end))
-            self.out[name] = " | ".join(options)
+            body = " | ".join(options)
+            if counted is not None:
+                stop = self.rule(hint, body) if len(options) > 1 else end if body == '""' else body
+                one = partial(self.edge, counted[0], encoding)
+                least = 0 if options else len(run)
+                body = self.chain(one, least, len(run), names.get(counted[1], end), stop, hint)
+            self.out[name] = body
         return names[0]
 
     def edge(self, ranges: Ranges, encoding: Encoding, then: str) -> list[str]:

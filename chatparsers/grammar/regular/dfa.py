@@ -34,24 +34,31 @@ class Dfa:
         spans = {id(ranges): len(ranges) for edges in self.edges for ranges, _ in edges}
         return 120 * (1 + sum(map(len, self.edges))) + 150 * sum(spans.values())
 
-    def runs(self, longest: int) -> dict[int, list[int]]:
-        """The runs of more than ``longest`` states that only count characters of one set, by their first states."""
+    def runs(self, longest: int) -> dict[int, tuple[int, list[int]]]:
+        """The runs of more than ``longest`` states that differ only in the next one, by their first states; with the
+        place of the edge that leads to it."""
         if len(self.edges) <= longest:
             return {}
         entries = Counter(then for edges in self.edges for _, then in edges)
-        after: dict[int, int] = {}
+        after: dict[int, tuple[int, int]] = {}
         for state, edges in enumerate(self.edges):
-            (ranges, then), *others = edges or [((), 0)]
-            alike = then and not others and [one for one, _ in self.edges[then]] == [ranges]
-            if alike and entries[then] == 1 and (state in self.accepting) is (then in self.accepting):
-                after[state] = then
-        found: dict[int, list[int]] = {}
-        for first in after.keys() - after.values():
-            run = [first]
-            while run[-1] in after:
-                run.append(after[run[-1]])
+            for place, (ranges, then) in enumerate(edges):
+                if not then or entries[then] > 1 or (state in self.accepting) is not (then in self.accepting):
+                    continue
+                more = self.edges[then]
+                if len(more) == len(edges) and more == (
+                    *edges[:place],
+                    (ranges, more[place][1]),
+                    *edges[place + 1 :],
+                ):
+                    after[state] = place, then
+        found: dict[int, tuple[int, list[int]]] = {}
+        for first in after.keys() - {then for _, then in after.values()}:
+            run, place = [first], after[first][0]
+            while after.get(run[-1], (-1,))[0] == place:
+                run.append(after[run[-1]][1])
             if len(run) > longest:
-                found[first] = run
+                found[first] = place, run
         return found
 
 
