@@ -430,7 +430,7 @@ class Guide:
         """Sets what follows from the rest: the methods that each id passes, and the deadline."""
         matcher, stream, known, plan = self._matcher, self._stream, self._known, self._plan
         self._take = None if matcher is None else matcher.take
-        self._read = stream.feed
+        self._read = stream._feed  # an id needs none of the look for text in `feed`
         self._plain = stream._search
         self._deadline = _NEVER
         if known.kind == "ended" or self._forced_id >= 0:
