@@ -77,12 +77,12 @@ class Around:
     @cached
     def stops(self) -> tuple[str, ...]:
         """The stops of the format, and the one that the template writes with the variables that a caller gave."""
-        stops = self._format.stops
-        if not self._given:
-            return stops
-        alone, followed = (shown(False) or "" for shown in (self.alone, self.followed))
-        written = end_marker(self._format, alone, followed)
-        return stops if any(stop in alone + followed for stop in stops) else (*written, *stops)
+        stops, shown = self._format.stops, ["", ""]
+        for place, after in enumerate((self.alone, self.followed) if self._given else ()):
+            shown[place] = after(False) or ""
+            if any(stop in shown[place] for stop in stops):
+                return stops
+        return (*end_marker(self._format, *shown), *stops) if any(shown) else stops
 
     @cached_method
     def asked(self, role: str) -> Lead | None:
