@@ -77,17 +77,8 @@ class ElementScanner(Transcoder):
     """
 
     __slots__ = (
-        "after",
-        "document",
-        "inner",
-        "item",
-        "markers",
-        "prefixes",
-        "shown",
-        "stack",
-        "state",
-        "waiting",
-    )
+        "after", "document", "inner", "item", "markers", "prefixes", "shown", "stack", "state", "waiting",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -134,16 +125,10 @@ class ElementScanner(Transcoder):
         self.plain = inner.plain if inner is not None and i == len(text) and not self.error else None
         return i
 
-    def _types(self) -> frozenset[str]:
-        return self.document.types(self.stack[-1][1])
-
-    def _fail(self, expected: str) -> None:
-        self.error = expected
-
     def _wait(self, final: bool, expected: str) -> None:
         """Waits for more text; at the end of the text, fails."""
         if final:
-            self._fail(expected)
+            self.error = expected
         else:
             self.waiting = True
 
@@ -152,8 +137,8 @@ class ElementScanner(Transcoder):
 
     def _begin(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         """Decides what the value of the innermost element is."""
-        types = self._types()
-        name = self.stack[-1][0]
+        name, schema, _, _ = self.stack[-1]
+        types = self.document.types(schema)
         if types == {"string"}:
             return self._raw(i, types)
         found = white(text, i, i + _WINDOW)
@@ -213,7 +198,7 @@ class ElementScanner(Transcoder):
             self.inner = None
             self._over()
         elif inner.error:
-            self._fail(inner.error)
+            self.error = inner.error
         else:
             self.waiting = True
         return end
@@ -227,7 +212,7 @@ class ElementScanner(Transcoder):
         """Reads the closing tag of an element. Its value ended where the tag begins."""
         found = _closer(self.prefixes, self.shown, self.stack[-1][0]).at(text, i)
         if not found:
-            self._fail(self._tag())
+            self.error = self._tag()
             return i
         if found < 0:
             self._wait(final, self._tag())
@@ -278,7 +263,7 @@ class ElementScanner(Transcoder):
             if not final and (closed or begun(text, i)):
                 self.waiting = True
             else:
-                self._fail(f"an element or {self._tag()}")
+                self.error = f"an element or {self._tag()}"
             return i
         self.stack[-1] = (name, schema, kind, number + 1)
         if number:

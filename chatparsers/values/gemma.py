@@ -167,7 +167,7 @@ class GemmaScanner(JsonScanner):
         return self.state < COLON and len(text) < len(self.quote) and self.quote.startswith(text)
 
     def _look_ahead(self) -> StringPatterns:
-        """Sets ``ahead``: with the other arguments if that of the open string is no string."""
+        """Sets ``ahead``, with the other arguments if that of the open string is no string; and so how it goes on."""
         names: tuple[str, ...] = ()
         if len(self.stack) == 1 and not self.key:
             argument = self.arguments.get(self.name)
@@ -177,6 +177,7 @@ class GemmaScanner(JsonScanner):
         if names:
             ahead = string_patterns(self.quote, self.closers, self.openers, self.sign, names)
         self.ahead = ahead
+        self.odd, self.goes_on = ahead.plain, (ahead.goes_on, escape)
         return ahead
 
     def _members(self, text: str, key: re.Match[str] | None) -> int:
@@ -259,8 +260,6 @@ class GemmaScanner(JsonScanner):
                 other = ahead.next_begun(text, max(i, end - HELD), end)
                 end = end if other is None else other.start()
             self.stopped = end < len(text)
-            if self.odd is None:
-                self.odd, self.goes_on = ahead.plain, (ahead.goes_on, escape)
         if i < end:
             self.put(text, i, end, escape(text[i:end]))
         return end
