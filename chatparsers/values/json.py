@@ -160,7 +160,7 @@ class JsonScanner(Transcoder):
         n = len(text)
         if self.notes:
             self.notes = []
-        self.marked = -1
+        i = self.kept = start
         if self.odd is not None and not final:
             goes_on, spelt = self.goes_on
             match = goes_on(text, start)
@@ -170,8 +170,10 @@ class JsonScanner(Transcoder):
                 if spelt is not None:
                     self.out = spelt(self.out)
                 self.plain = self.odd if end == n else None
+                self.marked = -1
                 return end
-        i = self.kept = start
+            if spelt is None:
+                i = end
         comma = -1
         parts = self.parts
         state = self.state
@@ -179,6 +181,7 @@ class JsonScanner(Transcoder):
         own = self.dialect
         if own:
             self.stopped = False
+            self.marked = -1
         elif not stack and state == VALUE and (match := _flat(text, i, i + _FLAT)):
             self.done = True
             self.out = match[0]
@@ -207,11 +210,13 @@ class JsonScanner(Transcoder):
                         break
                     state = NEXT
                 else:
-                    match = _run(text, i)
-                    i = match.end() if match else i
-                    if i == n:
-                        break
                     char = text[i]
+                    if char != '"':
+                        match = _run(text, i)
+                        i = match.end() if match else i
+                        if i == n:
+                            break
+                        char = text[i]
                     if char == '"':
                         i += 1
                         self.odd = None

@@ -59,7 +59,7 @@ class StringPatterns(_Patterns):
     ``close``, closing brackets before the marker or opener, ``sure`` and ``likely``, the marker, and ``prose``, a
     marker before other text, which only ``string`` finds. ``next`` finds a comma and the key of an argument, its name
     as group 1, at the end of the text; ``next_begun`` a beginning of these. ``goes_on`` matches text of an argument's
-    string up to a character with which it may end, ``plain`` finds that, or what a JSON string must escape."""
+    string up to where it may end, ``plain`` finds a character with which it may, or what a JSON string must escape."""
 
     def __init__(
         self,
@@ -84,18 +84,19 @@ class StringPatterns(_Patterns):
         other = rf"{_WS}(?:{named}){_WS}{sign}"
         begun = "|".join(_begun(name) for name in names if len(name) <= _LONGEST_NAME) or "(?!)"
         begun = rf"{_WS}(?:{begun}|(?:{named}){_WS}(?:{sign}{_WS})?)?\Z"
-        firsts = {quote[0], *(marker[0] for marker in (*closers, *openers))}
-        special = re.escape("".join(sorted(firsts | set("}]" if closers or openers else ""))))
-        comma, is_key, no_key = "", "", ""
-        if names:
-            comma, is_key = ",", f"(?:(?<!,)|{other}|{begun})"
-            no_key = rf"(?:,(?!{other}|{begun})[^{special},]*)*"
+        markers = (quote, *closers, *openers)
+        firsts = {marker[0] for marker in markers} | set("}]" if closers or openers else "")
+        special = re.escape("".join(sorted(firsts)))
+        comma, is_key = (",", f"(?:(?<!,)|{other}|{begun})") if names else ("", "")
+        begins = _either(sorted({marker[:2] for marker in markers}))
+        shuts = rf"[}}\]][}}\] \t\r\n]{{0,{2 * MOST}}}(?:[{special}]|\Z)"
+        ends = rf"{begins}|[{special}]\Z|{shuts}|,(?:{other}|{begun})"
         quote = re.escape(quote)
         texts = {
             "next": rf",{_WS}({named}){_WS}{sign}{_WS}\Z",
             "next_begun": "," + begun if names else "(?!)",
             "plain": rf'[{special}{comma}"\\\x00-\x1f]{is_key}',
-            "goes_on": rf"[^{special}{comma}]*{no_key}",
+            "goes_on": rf"[^{special}{comma}]*(?:(?!{ends})[{special}{comma}][^{special}{comma}]*)*",
             "opens": opener,
             "string": rf"{over[:-1]}|(?P<prose>{likely}))",
             "member": rf"(?={quote}|{first})|{over}",
