@@ -302,7 +302,7 @@ class Request:
             call_within=option("call_within"),
         )
         if known and turn.options.mode != "none" and "tools" not in polyfills:
-            _heard(chat, fmt, self._renderer.template, turn)
+            _heard(chat, fmt, self._renderer, turn)
             chat._proved(turn)
         elif known and chat.stand_in is not None and chat.stand_in[1] != NAMED:
             name, why = chat.stand_in
@@ -360,11 +360,12 @@ def _check_kwargs(chat: Model, template: Template, given: Mapping[str, Any]) -> 
             chat._warn_once(f"template_kwargs: {template.name} reads no variable {shown!r}: {hint}")
 
 
-def _heard(chat: Model, fmt: Format, template: Template, turn: Turn) -> None:
+def _heard(chat: Model, fmt: Format, renderer: Renderer, turn: Turn) -> None:
     """Raises or warns if the prompt does not show the tools, or if no format could read the calls."""
+    template = renderer.template
     if not fmt.features.tools:
         why, mend = "no format explains the template", "name one with load(…, format=…)"
-    elif not template.can.tools:
+    elif "tools" not in renderer.allowed and not template.can.tools:
         why, mend = "the template shows none and the polyfill is off", "allow the polyfill 'tools'"
     else:
         return

@@ -145,6 +145,24 @@ def test_fields_that_a_template_looks_for_elsewhere() -> None:
     assert "### look: Looks. " + json.dumps(schema) in turn.prompt and "tools" not in turn.polyfills
 
 
+_HERMES = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>\n"
+    "{{ c.function | tojson }}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+@pytest.mark.parametrize("beside", ["messages[0].role == 'system'", "messages | length > 1"])
+def test_tools_that_are_shown_in_some_conversations_are_shown_there(beside: str) -> None:
+    """Whatever the chat rendered before."""
+    shape = SHAPES["call, result"]
+    system, question = {"role": "system", "content": "Be brief."}, shape.messages[0]
+    source = f"{{% if tools and {beside} %}}{{{{ tools | tojson }}}}{{% endif %}}{_HERMES}"
+    chat = chatparsers.load(source, format="hermes-2-pro")
+    assert chat.prepare([question], tools=shape.tools).polyfills == ("tools",)
+    assert chat.prepare([system, *shape.messages], tools=shape.tools).polyfills == ()
+
+
 def test_what_cannot_be_shown_is_named() -> None:
     chat = chatparsers.load("{{ messages[-1].content }}")
     with pytest.raises(

@@ -121,7 +121,8 @@ class Planner:
         candidates = list(self._candidates(shape, tools, allowed))
         every = frozenset(name for names in candidates for name in names)
         best: Plan | None = None
-        out, first = list(self._ruled_before(shape, tools, allowed, known=True)), True
+        out: list[Ruled] = []
+        first = True
         for guided in (True, False):  # if nothing saves all, the least loss is looked for everywhere
             for names in candidates:
                 chosen = frozenset(names)
@@ -146,17 +147,14 @@ class Planner:
                 out += ((some, chosen & some) for some in parts)
         return best or Plan(())  # refused in every way: the rendering itself says why
 
-    def _ruled_before(
-        self, shape: Outline, tools: bool, allowed: frozenset[str], known: bool = False
-    ) -> Iterable[Ruled]:
+    def _ruled_before(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Iterable[Ruled]:
         """What is ruled out by beginnings of the conversation, each up to a question or a result that an answer
-        follows. The shortest is planned first, as it helps to plan the next. ``known``: only by those with a plan."""
+        follows. The shortest is planned first, as it helps to plan the next."""
         pairs = enumerate(pairwise(shape), 1)
         places = (place for place, (asked, said) in pairs if said.role == "assistant" != asked.role)
         out: Iterable[Ruled] = ()
         for place in islice(places, _BEGINNINGS):
-            if not known or self._plans.get((shape[:place], tools, allowed)) is not None:
-                out = self.plan(shape[:place], tools, allowed).out
+            out = self.plan(shape[:place], tools, allowed).out
         return out
 
     def _with_round(
@@ -278,6 +276,12 @@ class Planner:
         without, with_call = (self._try((), each, True, generate=False) for each in messages)
         return with_call is None or (without is not None and with_call.text == without.text)
 
+    @property
+    def _reads_tools(self) -> bool:
+        """Whether the template may show tools: one may do so beside a system message alone."""
+        reads = self._template.variables
+        return reads is None or not reads.isdisjoint(("tools", "functions"))
+
     @cached
     def _reads_back(self) -> bool:
         """Whether a call that is in the text of an assistant's message is read as that call."""
@@ -301,7 +305,7 @@ class Planner:
         if any(kind.added for kind in shape):
             choices.append([(0, ()), (1, ("round",))])
         if tools:
-            untold = self._teaches or not self._template.can.tools
+            untold = self._teaches or not self._reads_tools
             choices.append([(16 if untold else 0, ()), (8, ("tools",))])
         if tools or calls:
             choices.append([(0, ()), (1, ("flat",))])
