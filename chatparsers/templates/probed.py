@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import TemplateError
 from ..kept import Kept
 from .code import Code
+from .jinja.environment import environment
 from .jinja.limits import Limits, limited
 from .jinja.observed import Observed, seen
 from .jinja.traced import tracing
@@ -24,11 +25,13 @@ from .trace import Marked, Trace
 
 _KEPT = 500_000
 """The characters that are kept: some two hundred renderings."""
+_LONGEST = 32
+"""The most messages of a conversation that is compared with others by what was looked at; a question has four."""
 NO_VARIABLES: Mapping[str, Any] = MappingProxyType({})
 
 Messages = Sequence[Mapping[str, Any]]
 Rewrite = Callable[[Messages], Messages]
-Seen = tuple[frozenset[object] | None, ...]
+Seen = tuple[frozenset[str] | None, ...]
 """Of each message the keys that a rendering looked up; None if it looked at the whole message."""
 Key = tuple[Seen | None, bytes]
 
@@ -49,7 +52,7 @@ class Probed:
         self._code = code
         self._reads = reads
         self._found: Kept[Trace | TemplateError] = Kept(_KEPT, largest=_KEPT)
-        self._ways: deque[Seen] = deque(maxlen=128)
+        self._ways: deque[Seen] = deque(maxlen=32)
 
     @limited
     def trace(
@@ -83,23 +86,31 @@ class Probed:
             found = next((one for one in same if one is not None), None)
             if found is None:
                 found, seen = self._rendered(messages, wants, tools, generate, given, rewrite)
-                if seen not in self._ways:
-                    self._ways.append(seen)
-                self._keep(key(seen), found)
+                if len(seen) <= _LONGEST:
+                    if seen not in self._ways:
+                        self._ways.append(seen)
+                    self._keep(key(seen), found)
             self._keep(whole, found)
         if isinstance(found, TemplateError):
             raise TemplateError(str(found))
         return found
 
     def _form(self, wants: Wants, tools: Messages | None, generate: bool, given: Mapping[str, Any]) -> Any:
-        """What the template gets besides the messages, of the variables that it reads."""
-        clock, read = given["strftime_now"]("%c"), self._reads()
-        forms: dict[str, Any] = {
-            **{**given, "strftime_now": clock, "datetime": (wants.functions, clock)},
-            **{"tools": (tools, wants.flat_tools, wants.no_tools), "functions": (tools, wants.functions)},
+        """What the template gets besides the messages, of the variables that it reads. Those that take the place of a
+        function, such as the clock, are not told by ``reads``."""
+        clock, read, functions = given["strftime_now"]("%c"), self._reads(), environment().globals
+        others = (item for item in given.items() if item[0] != "strftime_now")
+        forms = {
+            "tools": (tools, wants.flat_tools, wants.no_tools),
+            "functions": (tools, wants.functions),
+            "datetime": wants.functions,
             "add_generation_prompt": generate,
         }
-        return sorted(item for item in forms.items() if read is None or item[0] in read)
+        return (
+            clock,
+            sorted(item for item in others if read is None or item[0] in read or item[0] in functions),
+            [form for name, form in forms.items() if read is None or name in read],
+        )
 
     def _keep(self, key: Key | None, found: Trace | TemplateError) -> None:
         if key is not None:

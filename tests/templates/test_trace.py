@@ -18,6 +18,7 @@ from chatparsers.templates import Template
 from chatparsers.templates.code import Code
 from chatparsers.templates.jinja.environment import environment
 from chatparsers.templates.jinja.limits import DEFAULT, account
+from chatparsers.templates.jinja.observed import Observed, seen
 from chatparsers.templates.jinja.traced import runs_of, traced, tracing
 from chatparsers.templates.trace import TraceSpan, covered
 
@@ -273,13 +274,19 @@ def test_words_that_are_shown_twice_are_covered() -> None:
         ),
         *("messages | map(attribute='a') | list", "messages | selectattr('a') | list | length", "messages"),
         "messages | groupby('a', default='') | list | length",
+        *(
+            "messages[0] == messages[1]",
+            "messages[0] != m",
+            "[m] == messages[1:]",
+            "loop.changed(m)",
+            "m | pprint",
+        ),
     ],
 )
 def test_what_a_template_looks_at_is_rendered_anew(look: str) -> None:
     source = f"{{% for m in messages %}}{{{{ {look} }}}}{{% endfor %}}"
-    messages = [
-        [{"role": "user", "content": "x", **more}] for more in ({}, {"a": "y"}, {"a": "z"}, {"b": "z"})
-    ]
+    first = {"role": "user", "content": "x"}
+    messages = [[first, first | more] for more in ({}, {"a": "y"}, {"a": "z"}, {"b": "z"})]
     template = Template(source)
     for each in messages:
         found = template.shown(each)
@@ -294,3 +301,36 @@ def test_what_a_template_never_looks_at_costs_no_rendering(monkeypatch: pytest.M
     for more in ({"content": "Yes."}, {"reasoning_content": "y"}, {"tool_calls": []}):
         said = [asked[0] | {"name": "x"}, asked[1] | more]
         assert template.shown(said, tools=TOOLS, add_generation_prompt=True, enable_thinking=True) == first
+
+
+@pytest.mark.parametrize("name", ["strftime_now", "functions", "datetime", "namespace", "other"])
+def test_a_variable_of_the_callers_is_rendered_anew(name: str) -> None:
+    shown = f"{name}('%Y')" if name == "strftime_now" else name
+    template = Template(
+        f"{{{{ messages[0].content }}}}{{% if add_generation_prompt %}}{{{{ {shown} }}}}{{% endif %}}"
+    )
+    for value in ("1969", "2001"):
+        given: Any = (lambda form, value=value: value) if name == "strftime_now" else value
+        assert template.generation_prompt([{"role": "user", "content": "x"}], **{name: given}) == value
+
+
+def test_little_is_kept_of_what_a_template_looks_at() -> None:
+    for keys in ([f"key {number}" for number in range(1000)], ["x" * 1000], [7], [("a",)]):
+        message = Observed({"role": "user"})
+        assert [message.get(key) for key in keys] == [None] * len(keys)
+        assert seen(message) is None
+    template = Template("{% for m in messages %}{{ m.role }}{% endfor %}")
+    for number in range(1000, 1010):
+        assert template.generation_prompt([{"role": "user", "content": "x"}] * number) == ""
+    assert max(map(len, template._probed._ways)) < 10
+
+
+@pytest.mark.parametrize("wrong", ["m.a.b", "m + 1", "m < m", "[m] | unique | list", "m | abs"])
+def test_an_error_of_a_stand_in_is_that_of_a_message(wrong: str) -> None:
+    template = Template(f"{{% for m in messages %}}{{{{ {wrong} }}}}{{% endfor %}}")
+    said = []
+    for render in (template.probed, template.render):
+        with pytest.raises(ChatParsersError, match="dict") as found:
+            render([{"role": "user", "content": "x"}])
+        said.append(str(found.value))
+    assert said[0] == said[1]

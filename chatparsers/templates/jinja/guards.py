@@ -24,6 +24,7 @@ from jinja2.utils import _PassArg, generate_lorem_ipsum
 from .exact import from_json
 from .failure import Exhausted
 from .limits import Borrowed, Meter, current, digits
+from .traced import untraced
 
 _Guard = Callable[..., Any]
 
@@ -48,12 +49,13 @@ def _plain(name: str) -> Callable[..., Any]:
 def _paid(name: str, pay: Callable[..., Any]) -> _Guard:
     """jinja2's filter. ``pay`` takes the account and what the filter takes, and returns the value that it gets."""
     call, spells = _plain(name), pay is not _ordered  # which returns an item as it is
+    printed = name == "pprint"  # which writes only plain dicts in the order of their keys
 
     @pass_context
     def guard(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
         meter = current()
         value = pay(meter, value, *args, **kwargs)
-        result = call(context, value, *args, **kwargs)
+        result = call(context, untraced(value) if printed else value, *args, **kwargs)
         return meter.made(meter.carried(result, value) if meter.traces and spells else result)
 
     return guard
