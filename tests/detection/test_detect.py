@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import detect, load
+from chatparsers import Detection, detect, list_formats, load
 from chatparsers.templates import Template
 from chatparsers.templates.jinja.environment import environment
 
@@ -21,6 +21,7 @@ FAMILIES = json.loads((HERE.parent / "needle" / "templates.json").read_text(enco
 
 # This format has no markers: a model without a tool syntax gets its instructions in the system prompt.
 UNDETECTABLE = {"generic"}
+MARKERS = {info.name: info.markers for info in list_formats()}
 
 Tokens = list[list[str]]
 
@@ -134,7 +135,7 @@ EDITS: list[Callable[[Tokens], str]] = [
 ]
 
 
-def check(path: Path, expected: str | None) -> None:
+def check(path: Path, expected: str | None) -> Detection:
     source = path.read_text(encoding="utf-8")
     found = detect(source)
     assert found.name == expected, found
@@ -152,11 +153,14 @@ def check(path: Path, expected: str | None) -> None:
             again,
         )
     assert edited >= 5, "the edits must change the source, or they show nothing"
+    return found
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
 def test_own_templates(path: Path) -> None:
-    check(path, None if path.stem in UNDETECTABLE else path.stem)
+    found = check(path, None if path.stem in UNDETECTABLE else path.stem)
+    evidence = " ".join(found.evidence)
+    assert [marker for marker in MARKERS[path.stem] if repr(marker) not in evidence] == []
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
