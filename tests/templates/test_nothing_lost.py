@@ -110,6 +110,10 @@ def test_polyfills_are_named_and_can_be_switched_off(own_folder: Path) -> None:
     assert "zqdeveloper" not in chatparsers.load(plain, polyfills=["tools"]).prepare(developer).prompt
     turn = chat.prepare(shape.messages, tools=shape.tools)
     assert turn.polyfills == ("tools", "tool_role", "tool_calls")
+    source = (own_folder / "hermes-2-pro.jinja").read_text(encoding="utf-8")
+    names_alone = chatparsers.load(source.replace("{{ tool | tojson }}", "{{ tool.function.name }}"))
+    turn = names_alone.prepare(shape.messages, tools=shape.tools)
+    assert turn.polyfills == ("tools",) and not lost(shape, turn.prompt)
     with pytest.raises(RequestError, match=r"no polyfill is named 'tool'.*tools"):
         chat.prepare(developer, polyfills=["tool"])
 
