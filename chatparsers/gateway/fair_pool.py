@@ -52,7 +52,7 @@ class FairPool:
         self._looking: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
-        """Ends the thread of the fast thread. Work that comes later gets another."""
+        """Ends the fast thread. Work that comes later gets another."""
         self._fast.close()
 
     async def run(

@@ -7,7 +7,6 @@ it takes the same way through the template. So a question about calls costs noth
 from __future__ import annotations
 
 import marshal
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time
 from types import MappingProxyType
@@ -25,8 +24,8 @@ from .trace import Marked, Trace
 
 _KEPT = 500_000
 """The characters that are kept: some two hundred renderings."""
-_LONGEST = 32
-"""The most messages of a conversation that is compared with others by what was looked at; a question has four."""
+_MOST, _LONGEST = 32, 32
+"""How many ways through the template are kept, and of how many messages each; real templates have 11, of four."""
 NO_VARIABLES: Mapping[str, Any] = MappingProxyType({})
 
 Messages = Sequence[Mapping[str, Any]]
@@ -52,7 +51,7 @@ class Probed:
         self._code = code
         self._reads = reads
         self._found: Kept[Trace | TemplateError] = Kept(_KEPT, largest=_KEPT)
-        self._ways: deque[Seen] = deque(maxlen=32)
+        self._ways: tuple[Seen, ...] = ()  # never changed, as threads share it
 
     @limited
     def trace(
@@ -81,14 +80,14 @@ class Probed:
 
         found = self._found.get(whole := key())
         if found is None:
-            ways = (seen for seen in tuple(self._ways) if len(seen) == len(shaped))
+            ways = (seen for seen in self._ways if len(seen) == len(shaped))
             same = (self._found.get(key(seen)) for seen in ways)
             found = next((one for one in same if one is not None), None)
             if found is None:
                 found, seen = self._rendered(messages, wants, tools, generate, given, rewrite)
                 if len(seen) <= _LONGEST:
                     if seen not in self._ways:
-                        self._ways.append(seen)
+                        self._ways = (*self._ways, seen)[-_MOST:]
                     self._keep(key(seen), found)
             self._keep(whole, found)
         if isinstance(found, TemplateError):

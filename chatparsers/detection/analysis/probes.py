@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import TemplateError
+from ...kept import cached
 from ...templates import Template
 from ...templates.probe.differences import is_marker, shared_start, units
-from ...templates.probe.stand_ins import QUESTION, TOOLS, question
+from ...templates.probe.stand_ins import NAME, QUESTION, TOOLS, ending_in, question
 
 ADDRESSEE = "\x01"
 """Stands for a tool's name in the header of a message that is addressed to it, if the call itself names it again."""
@@ -191,7 +192,7 @@ class Asker:
             ]
         try:
             _, opening, wire = self.template.exchange(
-                message, history=_HISTORY, tools=tools, beside=tools and TOOLS, thinking=thinking
+                message, history=_HISTORY, tools=tools, beside=tools and self._beside, thinking=thinking
             )
         except TemplateError:
             return None
@@ -205,6 +206,19 @@ class Asker:
         found = Rendering(what, content, reasoning, tuple(calls), tools, thinking, opening, wire)
         self.asked[key] = found
         return found
+
+    @cached
+    def _beside(self) -> list[dict[str, Any]] | None:
+        """The tools of the renderings with which answers are compared: the stand-in's, whatever tools an answer needs.
+        None if the template writes tools after a question, where other tools make another text."""
+        try:
+            asked = self.template.shown(_HISTORY, tools=TOOLS, add_generation_prompt=True)
+            shown = [asked, self.template.shown(ending_in("assistant"), tools=TOOLS)]
+        except TemplateError:
+            return TOOLS
+        ends = (max((span.end for span in trace.of(0)), default=0) for trace in shown)
+        after = (trace.text[end:] for trace, end in zip(shown, ends, strict=True))
+        return None if any(NAME in text for text in after) else TOOLS
 
     def shown(self, what: str, **question: Any) -> Rendering | None:
         """As `ask`, but also None if a part of the message is missing in the turn."""

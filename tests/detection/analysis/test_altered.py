@@ -136,6 +136,29 @@ BLANK = (
 OBJECT = """{{ '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' }}"""
 
 
+@pytest.mark.parametrize("where", ["first", "in headers", "at the end"])
+@pytest.mark.parametrize("thought", [False, True])
+def test_tools_may_be_told_anywhere(where: str, thought: bool) -> None:
+    tools = "{% for t in tools or [] %} [{{ t.function.name }}]{% endfor %}"
+    header = "<|{{ role }}" + (tools if where == "in headers" else "") + "|>"
+    thinks = (
+        "{% if m.reasoning_content %}<mull>{{ m.reasoning_content }}</mull>{% endif %}" if thought else ""
+    )
+    calls = "{% for c in m.tool_calls or [] %}<<call>>{{ c.function | tojson }}<</call>>{% endfor %}"
+    source = (
+        (tools if where == "first" else "")
+        + "{% for m in messages %}"
+        + header.replace("role", "m.role")
+        + f"{thinks}{{{{ m.content }}}}{calls}<|fin|>{{% endfor %}}"
+        + (tools if where == "at the end" else "")
+        + "{% if add_generation_prompt %}"
+        + header.replace("{{ role }}", "assistant")
+        + "{% endif %}"
+    )
+    found = detect(source)
+    assert found.name == "auto:json-native" and found.score == 1, found
+
+
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize(
     "call",
