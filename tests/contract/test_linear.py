@@ -6,6 +6,7 @@ the characters in the machine's window whenever it runs (a search or a slice may
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ from chatparsers import get_format
 from chatparsers.core.format import Format
 from chatparsers.core.parser.instructions import MAX_HEADER, Item
 from chatparsers.core.parser.machine import Machine
+from chatparsers.core.parser.so_far import Reader
 from chatparsers.testing import TOOLS
 from chatparsers.testing.wild import call_openers, fragments, sample
 from chatparsers.values import Transcoder
@@ -143,6 +145,20 @@ def test_what_is_held_noted_or_polled_is_not_read_again(case: str, monkeypatch: 
     small, large = Work(monkeypatch).feed(get_format(name), start, text, strict, polled)
     assert large[0] <= 1.1 * small[0] + 2
     assert large[1] <= 1.1 * small[1] + 2
+
+
+@pytest.mark.parametrize(
+    "start, more, end",
+    [('{"', "ab", '": 1}'), ('{"', "\\u00e9", '": 1}'), ('{"a": ', "12", "}"), ('{"a": "', "\\n", '"}')],
+)
+def test_what_is_read_of_arguments_so_far_is_not_read_again(start: str, more: str, end: str) -> None:
+    reader = Reader()
+    for char in start + 100 * more:
+        reader.read(char)
+        reader = reader.copy()
+        assert len(reader.text) < 6  # this is read again: a part of an escape
+    reader.read(end)
+    assert reader.value == json.loads(start + 100 * more + end)
 
 
 class Counted(str):

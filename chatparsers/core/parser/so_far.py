@@ -20,19 +20,20 @@ class Reader:
     """Reads the JSON text of an object in parts.
 
     ``value``: the object so far. ``open``: the containers that are open, and ``keys``: of each the key or the index of
-    the value that is being read, None between two. ``text``: a key, a scalar or an escape that is not whole yet, and
-    ``within`` says of what. ``stuck``: the text is no JSON from here on. ``wrong``: the path of the first value that
-    cannot become valid, where somebody judges the values (grammar/schemas/checked.py).
+    the value that is being read, None between two. ``parts``: of a key or a scalar that is not whole yet, and ``text``:
+    an escape that is not; ``within`` says of what. ``stuck``: the text is no JSON from here on. ``wrong``: the path of
+    the first value that cannot become valid, where somebody judges the values (grammar/schemas/checked.py).
     """
 
-    __slots__ = ("keys", "open", "stuck", "text", "value", "within")
+    __slots__ = ("keys", "open", "parts", "stuck", "text", "value", "within")
 
     def __init__(self) -> None:
         self.value: dict[str, Any] = {}
         self.open: list[Any] = []
         self.keys: list[str | int | None] = []
         self.within = ""
-        """What is being read: a ``string``, a ``scalar``, or neither."""
+        """What is being read: a ``key``, a ``string``, a ``scalar``, or nothing of these."""
+        self.parts: list[str] = []
         self.text = ""
         self.stuck = False
 
@@ -66,7 +67,7 @@ class Reader:
             container[key] = inner
         other.value = other.open[0] if other.open else self.value.copy()
         other.keys, other.within = self.keys.copy(), self.within
-        other.text, other.stuck = self.text, self.stuck
+        other.parts, other.text, other.stuck = self.parts.copy(), self.text, self.stuck
 
     @property
     def path(self) -> tuple[str | int, ...]:
@@ -81,6 +82,8 @@ class Reader:
             while i < len(text) and not self.stuck:
                 if self.within == "string":
                     i = self._string(text, i)
+                elif self.within == "key":
+                    i = self._key(text, i)
                 elif self.within == "scalar":
                     i = self._scalar(text, i)
                 else:
@@ -101,13 +104,8 @@ class Reader:
             if isinstance(self.open[-1], dict):
                 if char != '"':
                     raise ValueError("no key")
-                name, end, closed = self._characters(text, i + 1)
-                if closed:
-                    self.keys[-1] = name
-                    self._named(name)
-                else:
-                    self.text = text[i:]  # it is read again, from its beginning
-                return end
+                self.within = "key"
+                return i + 1
             self.keys[-1] = len(self.open[-1])
         self._begins(char)
         if char in "{[":
@@ -159,6 +157,21 @@ class Reader:
             self._whole(string)
         return i
 
+    def _key(self, text: str, i: int) -> int:
+        more, i, closed = self._characters(text, i)
+        self.parts.append(more)
+        if closed:
+            self.keys[-1] = name = self._joined()
+            self.within = ""
+            self._named(name)
+        return i
+
+    def _joined(self) -> str:
+        """The key or scalar of which the last part has come."""
+        text = "".join(self.parts)
+        self.parts.clear()
+        return text
+
     def _characters(self, text: str, i: int) -> tuple[str, int, bool]:
         """The characters of a string from ``i`` on, where they end, and whether the string does. Keeps an escape that
         is not whole."""
@@ -173,10 +186,9 @@ class Reader:
 
     def _scalar(self, text: str, i: int) -> int:
         end = _scalar(text, i).end()  # type: ignore[union-attr]
-        if end == len(text):
-            self.text = text[i:]
-        else:
-            value = json.loads(text[i:end])
+        self.parts.append(text[i:end])
+        if end < len(text):
+            value = json.loads(self._joined())
             self._put(value)
             self._whole(value)
         return end
