@@ -11,12 +11,13 @@ from making import bytewise
 from tokenizers import Tokenizer
 
 import chatparsers
-from chatparsers import Format
+from chatparsers import CallEnd, CallStart, Format
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Args, Body, EachArg, Header, Name, Peek, Tag, Think
 from chatparsers.core.definition.thoughts import THOUGHTS
 from chatparsers.core.definition.tree import begins, walk
 from chatparsers.testing import check_conservation, check_cuts
+from chatparsers.testing.wild import broken
 
 from .conftest import TOOLS
 
@@ -483,6 +484,17 @@ def test_a_token_has_the_first_region_that_is_no_markup(name: str) -> None:
             next((kind for kind in kinds[at : at + long] if kind != "markup"), "markup") for at in starts
         ]
         assert stream.token_regions(starts=starts) == expected, long
+
+
+@pytest.mark.one_in(4)
+def test_an_open_call_is_the_region(format: Format) -> None:
+    """From its start to its end, also while a broken call is read over."""
+    for text in broken(format, 8, 3):
+        stream, calls = format.bind(tools=TOOLS).stream(), 0
+        for at, char in enumerate(text):
+            for event in stream.feed(char):
+                calls += isinstance(event, CallStart) - isinstance(event, CallEnd)
+            assert not calls or stream.region == "call", text[: at + 1]
 
 
 @pytest.mark.one_in(4)

@@ -112,7 +112,14 @@ def _read_over(
     if next is not None:
         following, again = next
         ahead = partial(code.subroutine, (id(following), markers), partial(_ahead, code, following, markers))
-        code.attempt(partial(code.sequence_of, [partial(mark, m.BROKEN_END), ahead]), again)
+        found, absent = Label(), Label()
+        code.attempt(ahead, found, m.BACK)  # the call is open until that is certain
+        code.emit(m.JUMP, absent)
+        code.place(found)
+        mark(m.BROKEN_END)
+        ahead()
+        code.emit(m.JUMP, again)
+        code.place(absent)
     code.follows(over, ends.broken if region == m.CALL else ends.unclosed, True)
     code.attempt(partial(code.called, ends.begun, markers), over, m.BACK)
     code.any_character(region)
