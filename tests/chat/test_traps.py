@@ -591,6 +591,8 @@ def test_other_tools_begin_a_segment() -> None:
     assert made.ids == chat.tokenizer.encode(chat.prepare(made.messages, tools=TOOLS[:1]).prompt).ids
     say(made, "qwen3", "Yes.<|im_end|>")
     assert [sample.counted for sample in made.samples()] == [4, 5]
+    made.append(NEXT)
+    assert [sample.counted for sample in made.samples()] == [4, 5]
 
 
 @pytest.mark.parametrize("name", ["said again", "as a number"])
