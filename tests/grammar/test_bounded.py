@@ -86,6 +86,12 @@ GROWING: dict[str, tuple[Callable[[int], list[dict[str, Any]]], int]] = {
         20,
     ),
     "rings of references": (ring, 15),
+    "references to objects, back to the first": (
+        lambda n: chain(
+            n, lambda ref: {"type": "object", "properties": {"a": ref, "b": ref}}, {"$ref": "#/$defs/d0"}
+        ),
+        4,
+    ),
     "unions of two references": (
         lambda n: chain(n, lambda ref: {"anyOf": [ref, ref]}, {"type": "null"}),
         100,
@@ -156,6 +162,9 @@ HOSTILE: dict[str, Callable[[], list[dict[str, Any]]]] = {
     },
     "a chain of references": lambda: chain(5_000, lambda ref: ref, {"type": "integer"}),
     "a chain of objects": lambda: chain(5_000, lambda ref: {"type": "object", "properties": {"a": ref}}, True),
+    "pairs that lead back to the first": lambda: chain(
+        30, lambda ref: {"type": "object", "properties": {"a": ref, "b": ref}}, {"$ref": "#/$defs/d0"}
+    ),
     "unions of themselves": lambda: defs({"d0": {"anyOf": [{"$ref": "#/$defs/d0"}, {"$ref": "#/$defs/d0"}]}}),
     "a product of unions": lambda: argument(
         {"allOf": [{"anyOf": [{"minimum": i}, {"maximum": i}]} for i in range(40)]}

@@ -387,7 +387,7 @@ def test_length_is_exact() -> None:
 
 
 def test_a_pattern_that_counts_is_short() -> None:
-    for count in ("{1000}", "{1,2000}", "{150,450}X"):
+    for count in ("{1000}", "{1,2000}", "{150,450}X", "{150,450}~"):
         root, rules, _ = compiled({"type": "string", "pattern": f"^-[a-z]{count}$"})
         assert len(write_gbnf(root, rules)) < 8_000, count
 
