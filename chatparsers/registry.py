@@ -101,7 +101,9 @@ def get_format(name: str) -> Format:
         )
     if not matches:
         known_names = {name for info in _all(others) for name in (info.name, *info.aliases)}
-        raise UnknownFormat(f"no format is named {name!r}: {did_you_mean(_key(name), known_names)}")
+        near = did_you_mean(_key(name), known_names)
+        hint = near if near.startswith("did") else "list_formats() and `chatparsers formats` have all names"
+        raise UnknownFormat(f"no format is named {name!r}: {hint}")
     return matches[0].load()
 
 

@@ -82,9 +82,6 @@ def read_json(path: str) -> Any:
         raise Refused(f"{name_of(path)}: expected JSON, found nothing in it")
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise Refused(f"{name_of(path)}: expected JSON, found at {where}: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise Refused(f"{name_of(path)}: expected JSON: {error}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from .files import Refused, existing, items, name_of, read_json, read_template, 
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
-    from ..core.format import Turn
+    from ..core.format import Format, Turn
 
 _ANYTHING: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
 
@@ -53,10 +54,7 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
         "id_seed": "",  # the same ids for the same input
     }
     if arguments.template is None:
-        from ..registry import named_format
-
-        format = named_format(arguments.format)
-        turn = format.bind(prefix=arguments.prefix or "", tokenizer=tokenizer, **options)
+        turn = _format(arguments.format).bind(prefix=arguments.prefix or "", tokenizer=tokenizer, **options)
     else:
         chat = chat_of(arguments.template, arguments, tokenizer=tokenizer)
         if arguments.prefix is None:
@@ -64,6 +62,22 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
         else:
             turn = chat.bind(prefix=arguments.prefix, **options)
     return turn
+
+
+def _format(name: str) -> Format:
+    """The format of ``--format``."""
+    from ..errors import UnknownFormat
+    from ..registry import named_format
+
+    try:
+        return named_format(name)
+    except UnknownFormat as error:
+        if not os.path.exists(name):
+            raise
+        raise Refused(
+            f"--format {name_of(name)}: expected the name of a format or its document (FILE.json), found a file of a "
+            f"model, or its folder: say --template {name_of(name)}"
+        ) from error
 
 
 def _response_format(path: str | None) -> Mapping[str, Any] | None:

@@ -85,9 +85,7 @@ def read_json(file: Path) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except json.JSONDecodeError as error:
-        raise LoadError(
-            f"{file}: not JSON at line {error.lineno}, column {error.colno}: {error.msg}; download it again"
-        ) from error
+        raise LoadError(f"{file}: expected JSON: {error}; download it again") from error
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 100,000 brackets
         raise LoadError(f"{file}: JSON that cannot be read: {error}; download it again") from error
     if not isinstance(fields, dict):

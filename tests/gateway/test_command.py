@@ -43,8 +43,8 @@ MISTAKES: dict[str, str] = {
     "--port 99999": "--port 99999: expected a port from 1 to 65535",
     "--api-key-file no/such": "--api-key-file no/such: expected a file with a key in each line",
     f"--api-key-file {sys.executable}": f"{sys.executable}: expected a file with a key in each line",
-    "--keep-alive 0": "invalid number above 0 value: '0'",
-    "--port 0": "invalid number above 0 value: '0'",
+    "--keep-alive 0": "expected a number above 0, found '0'",
+    "--port 0": "expected a whole number above 0, found '0'",
     **{f"{SERVED} --model x --host 0.0.0.0 --api-key '{key}'": "--api-key is empty" for key in ("", "   ")},
     # Settings that could never match.
     f"{SERVED} MODEL --cors chat.example": (

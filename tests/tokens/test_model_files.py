@@ -154,7 +154,7 @@ TOKENIZER_CONFIG = "tokenizer_config.json"
         (
             TOKENIZER_CONFIG,
             "{oops",
-            r"tokenizer_config\.json: not JSON at line 1, column 2.*download it again",
+            r"tokenizer_config\.json: expected JSON: .*line 1 column 2.*download it again",
         ),
         (TOKENIZER_CONFIG, "[]", r"tokenizer_config\.json: expected a JSON object, found list"),
         (

@@ -28,6 +28,14 @@ class Parser(argparse.ArgumentParser):
             hint = did_you_mean(value, map(str, action.choices)) if isinstance(value, str) else ""
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}: {hint}")
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """As argparse, but says what was expected."""
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError as error:
+            expected = _EXPECTED[action.type]
+            raise argparse.ArgumentError(action, f"expected {expected}, found {arg_string!r}") from error
+
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse, with a hint for an option that is not known."""
         found, unknown = self.parse_known_args(args, namespace)
@@ -135,5 +143,10 @@ def at_least_one(text: str) -> int:
     return found
 
 
-number.__name__ = "number"  # argparse prints it: "invalid number value"
-above_zero.__name__ = at_least_one.__name__ = "number above 0"
+_EXPECTED: dict[Any, str] = {
+    int: "a whole number",
+    number: "a number, 0 or more",
+    above_zero: "a number above 0",
+    at_least_one: "a whole number above 0",
+}
+"""What the types of options expect."""
