@@ -296,7 +296,8 @@ class Builder(Primitives):
         return n.JsonText()
 
     def member(self, *keys: str) -> Node:
-        """A JSON object's key and colon. Generates the first of ``keys``; parses any of them. ``"key" :``"""
+        """A JSON object's key and colon, and the white space around the colon. Generates the first of ``keys``; parses
+        any of them. ``"key" :``"""
         if not keys:
             raise DefinitionError('p.member: expected at least one key, found none; write p.member("name")')
         strict, *also = (n.Literal(json.dumps(key, ensure_ascii=False)) for key in keys)

@@ -6,7 +6,8 @@ multiply the cases (judge.py). Each keyword has one rule (keywords.py): how it i
 it. The compiler (compiler.py) writes a case type by type (scalars.py; raw_text.py). Listed values
 are judged by their case and written as they are (judge.py). Members and items stay schemas until their turn comes, so
 recursion ends: a value that is met again inside itself becomes a rule (written.py). A keyword that a grammar cannot say
-is left out, which admits more, and reported. What the compilers of one grammar share is an `Output`.
+is left out, which admits more, and reported. By the same cases the arguments of a call are judged while they are
+written (checked.py). What the compilers of one grammar share is an `Output`.
 
 Objects are closed by default: if a schema names properties and is silent about others, no others are generated.
 Numbers are written as JSON writes them, an integer without a fraction.
