@@ -52,7 +52,7 @@ class Transcoder:
         """The index of a call's marker that the last scan found in the value as text; -1: it found none."""
         self.plain: Search | None = None
         """Fast path: a search for the first character that needs `scan`. If it finds none in the next piece, the
-        piece may be emitted verbatim. None if there is no fast path here."""
+        piece may be emitted verbatim. None if there is no fast path here, and where the last scan left text."""
 
     def scan(self, text: str, start: int, final: bool) -> int:
         """Reads ``text`` from ``start``; returns the index of the first character not consumed.

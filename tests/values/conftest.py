@@ -88,6 +88,7 @@ def _read(
         start = number % 3
         end = scanner.scan("\\'\""[:start] + fed, start, final) - start
         assert 0 <= end <= len(fed)
+        assert scanner.plain is None or end == len(fed)
         assert not holds or (end, scanner.out, scanner.notes, scanner.done) == (0, "", [], False)
         outs.append(scanner.out)
         notes += [(position + index - start, expected, found) for index, expected, found in scanner.notes]
