@@ -470,9 +470,12 @@ def main() -> int:
         chosen = [Mutant(*one["mutant"]) for one in old if not one["seen"] and given.only in one["mutant"][0]]
     else:
         files = sorted(p.relative_to(ROOT).as_posix() for at in PACKAGES for p in (ROOT / at).rglob("*.py"))
-        every = list(mutants(files))
+        every = [mutant for mutant in mutants(files) if given.only in mutant.path]
+        if not every:
+            parser.error(
+                f"--only: expected a part of the path of a file in {', '.join(PACKAGES)}, found {given.only!r}"
+            )
         chosen = random.Random(given.seed).sample(every, min(given.number, len(every)))
-        chosen = [mutant for mutant in chosen if given.only in mutant.path]
         print(f"{len(every)} places, {len(chosen)} chosen", flush=True)
     runner = Runner(chosen, given.tests, given.seconds, given.json)
     status = pytest.main(["-q", "-p", "no:cacheprovider", *given.tests], plugins=[runner])

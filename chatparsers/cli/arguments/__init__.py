@@ -50,7 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
     for name, command in commands.choices.items():
         command.epilog = "\n  ".join(("examples:", *EXAMPLES[name]))
         names = [name for action in command._actions for name in action.option_strings]
-        command.set_defaults(options=names)
+        command.set_defaults(options=names, refuse=command.error)
     return parser
 
 

@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
             option = unknown[0].partition("=")[0]
             near = did_you_mean(option, found.options) if option.startswith("--") else ""
             hint = f": {near}" if near.startswith("did") else ""
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+            found.refuse(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found
 
 
