@@ -111,9 +111,15 @@ def test_polyfills_are_named_and_can_be_switched_off(own_folder: Path) -> None:
     turn = chat.prepare(shape.messages, tools=shape.tools)
     assert turn.polyfills == ("tools", "tool_role", "tool_calls")
     source = (own_folder / "hermes-2-pro.jinja").read_text(encoding="utf-8")
-    names_alone = chatparsers.load(source.replace("{{ tool | tojson }}", "{{ tool.function.name }}"))
-    turn = names_alone.prepare(shape.messages, tools=shape.tools)
-    assert turn.polyfills == ("tools",) and not lost(shape, turn.prompt)
+    after = "not loop.first and loop.previtem.role == 'tool' and message.role == 'user'"
+    refusal = f"{{%- elif {after} %}}{{{{ raise_exception('after results comes an answer') }}}}"
+    asked = Shape((*shape.messages[:3], shape.messages[4]), shape.tools)  # no answer before the next question
+    for old, new, given, polyfill in (
+        ("{{ tool | tojson }}", "{{ tool.function.name }}", shape, "tools"),
+        ("{%- else %}", f"{refusal}{{%- else %}}", asked, "round"),
+    ):
+        turn = chatparsers.load(source.replace(old, new)).prepare(given.messages, tools=given.tools)
+        assert turn.polyfills == (polyfill,) and not lost(given, turn.prompt)
     with pytest.raises(RequestError, match=r"no polyfill is named 'tool'.*tools"):
         chat.prepare(developer, polyfills=["tool"])
 
