@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 
 import chatparsers
 from chatparsers import Diagnostic, Format, Message
+from chatparsers.core import Builder, Json, Tool
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Node
 from chatparsers.core.definition.tree import first, head, tokens, walk
@@ -288,3 +289,23 @@ def test_no_text_is_lost_in_silence(format: Format, amount: Callable[[int, int, 
         before = text.partition("Qzyx")[0]
         over = any(stop in before for stop in format.stops)
         assert over or (format.name in WORDS_IN_HEADERS and is_in_header(format, before)), text
+
+
+@pytest.mark.parametrize("choices", [1, 2, 40])
+def test_an_empty_section_of_several_choices_is_markup(choices: int) -> None:
+    """Of each choice, the calls are left out; not all ways to do so are followed, as there are 3 ** 40."""
+
+    def call(p: Builder, opener: str, tool: Tool) -> Node:
+        return p.token(opener) + p.name(tool) + p.token("<args>") + p.args(tool, Json()) + p.token("</call>")
+
+    def build(p: Builder) -> Node:
+        section = p.token("<calls>")
+        for at in range(choices):
+            section += p.choice(p.calls(p.each_tool(partial(call, p, f"<call{at}>"))), f"a{at}", f"b{at}")
+        return p.body(section + p.token("</calls>"))
+
+    turn = Format(name="choices", title="", url="", build=build, markers=(), stops=("<end>",)).bind(
+        tools=TOOLS
+    )
+    message = turn.parse("So<calls>\n</calls>")
+    assert (message.content, message.diagnostics) == ("So", [])

@@ -33,6 +33,10 @@ class _Way(NamedTuple):
     closed: bool = False
 
 
+_MOST = 100
+"""The most ways that are followed."""
+
+
 class _Emptied(Paths[_Way]):
     """Reads a section without its calls. What holds no call is kept as it is read."""
 
@@ -43,7 +47,9 @@ class _Emptied(Paths[_Way]):
         if not called or isinstance(node, Many):
             return self.leaf(node, paths)
         found = super().after(node, paths)
-        return distinct([*_holes(node, paths), *found]) if isinstance(node, Calls) else found
+        if isinstance(node, Calls):
+            found = distinct([*_holes(node, paths), *found])
+        return found[:_MOST]
 
     def leaf(self, node: Node, paths: list[_Way]) -> list[_Way]:
         return [_followed(way, _inmost(node)) for way in paths]
@@ -60,7 +66,7 @@ def _holes(node: Calls | EachTool, paths: list[_Way]) -> list[_Way]:
     if opens is not closes:  # one end of the call is an end of the section
         hole = (begin, *hole) if opens else (*hole, end)
     opened, closed = opens and not closes, closes and not opens
-    return [_Way(way.items + hole, True, way.opened or opened, closed) for way in paths if not way.holed]
+    return [_Way(way.items + hole, True, way.opened or opened, closed) for way in paths]
 
 
 def _inmost(node: Node, generated: bool = False) -> Node:
