@@ -131,6 +131,15 @@ def test_reasoning_under_any_key(own_folder: Path, name: str, key: str) -> None:
     assert text.count("because") == 1
 
 
+def test_reasoning_is_found_that_is_shown_where_no_tools_are() -> None:
+    with_tools = "{{ tools | tojson }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+    without = with_tools.replace("{{ tools | tojson }}", "").replace("]", "]{{ m.thinking }}|", 1)
+    template = Template(f"{{% if tools %}}{with_tools}{{% else %}}{without}{{% endif %}}")
+    assert template.probe().reasoning and template.wants.reasoning_as == "thinking"
+    answer = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+    assert template.render([HI, answer]).endswith("[assistant]Hm.|Yes.")
+
+
 def test_call_ids_take_the_form_that_the_template_accepts(own_folder: Path) -> None:
     nemo = load(own_folder / "mistral-nemo.jinja")
     messages = json.loads(json.dumps(CONVERSATION))

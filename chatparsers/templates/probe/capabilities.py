@@ -245,7 +245,7 @@ class Prober:
         """An answer, or that many calls, after a thought."""
         message = answer("" if calls else ANSWER, thought=THOUGHT, calls=calls)
         on = self.thinking.switched(True)
-        return self._shown([question(), message], wants, tools=True, variables=on)
+        return self._shown([question(), message], wants, tools=calls > 0, variables=on)
 
     def _keeps_reasoning(self, wants: Wants, calls: int) -> bool:
         found = self._thought(wants, calls)
