@@ -137,7 +137,6 @@ def test_a_json_schema_is_a_response_format(bare: dict[str, Any]) -> None:
 
 QWEN = (OWN / "qwen3.jinja").read_text(encoding="utf-8")
 UNLOADED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "nothing": ({"format": "qwen3"}, LoadError, "expected a model's folder .*, found none of them"),
     "a repository": (
         {"source": "Qwen/Qwen3-8B"},
         LoadError,
