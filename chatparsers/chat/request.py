@@ -284,6 +284,8 @@ class Request:
 
     def _bound(self, text: str, prefix: str, fmt: Format, polyfills: tuple[str, ...]) -> Turn:
         chat, known, option = self.chat, self.tools, self.options.get
+        stops = self.around(polyfills).stops if option("template_kwargs") else fmt.stops
+        fmt = fmt if stops == fmt.stops else replace(fmt, stops=stops)
         turn = fmt.bind(
             tools=known,
             tool_choice=option("tool_choice", "auto"),

@@ -223,3 +223,24 @@ def test_a_said_call_ends_as_one_whatever_the_history_needs() -> None:
         assert chat.tokenizer.decode(made.ids[-2:], skip_special_tokens=False).endswith("<|call|>")
         ids = [call["id"] for call in made.messages[-1]["tool_calls"]]
         made.append(*({"role": "tool", "tool_call_id": id, "content": "4"} for id in ids))
+
+
+@pytest.mark.parametrize("history", ["template", "exact"])
+def test_the_stop_that_a_variable_makes_ends_answers(history: Any) -> None:
+    """In a prompt's turn, in a rollout and as it is said."""
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{{ end or '<|e|>' }}{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    chat = chatparsers.load(source, tokenizer=bytewise("<|user|>", "<|assistant|>", "<|e|>", "<|other|>"))
+    question, options = {"role": "user", "content": "Q"}, {"template_kwargs": {"end": "<|other|>"}}
+    assert chat.prepare([question]).stops == ("<|e|>",)
+    assert chat.prepare([question], **options).stops == ("<|other|>", "<|e|>")
+    said, sampled, cut = (chat.rollout([question], history=history, **options) for _ in range(3))
+    said.said({"role": "assistant", "content": "A"})
+    for rollout, text in ((sampled, "A<|other|>"), (cut, "A")):
+        rollout.sampled(chat.tokenizer.encode(text).ids, finish_reason="stop")
+    for rollout in (said, sampled, cut):
+        rollout.append(question)
+        wanted = "<|user|>Q<|other|><|assistant|>A<|other|><|user|>Q<|other|><|assistant|>"
+        assert rollout.text == wanted and not rollout.differs and not rollout.breaks
