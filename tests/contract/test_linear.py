@@ -47,7 +47,7 @@ class Work:
     ) -> tuple[tuple[float, float], tuple[float, float]]:
         """Calls and characters for a piece: of the first pieces, an eighth of all, and of as many at the end.
 
-        ``polled``: asks for the message after each piece.
+        ``polled``: asks for the message and the state after each piece.
         """
         stream = format.bind(tools=TOOLS).stream(strict=strict)
         stream.feed(start)
@@ -67,7 +67,7 @@ class Work:
                 for piece in some:
                     stream.feed(piece)
                     if polled:
-                        _ = stream.message
+                        _ = stream.message, stream.state
             finally:
                 sys.setprofile(None)
             found.append((self.calls / part, self.characters / part))
@@ -129,6 +129,7 @@ FED: dict[str, tuple[str, str, str, bool, bool]] = {
     "notes in strict mode": ("hermes-2-pro", STRING, "\n\n\n\n", True, False),
     "a call, polled": ("hermes-2-pro", STRING, "words \\u00e5", False, True),
     "content, polled": ("hermes-2-pro", "", "One writes so. ", False, True),
+    "a call in a thought, polled": ("hermes-2-pro", f"<think>Hm.{STRING}", "words", False, True),
     # Llama holds an object after prose until its line ends. A rule that held it over lines would be quadratic.
     "objects that go on": ("llama-3-x", "Here:", LINE + '{"a": {}', False, False),
     "examples": ("llama-3-x", "Here:", LINE + "{}} is how. ", False, False),

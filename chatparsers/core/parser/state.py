@@ -48,7 +48,7 @@ def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
         ins = machine.program.code[machine.ip]
     if not machine.live and ins[0] in (m.TEXT, m.LINES, m.VALUE) and ins[1] in _RUNNING:
         return _RUNNING[ins[1]], ""
-    held = [*backwards(machine.sealed, machine.trail)]
+    held = backwards(machine.sealed, machine.trail)  # its end tells nearly always
     if machine.calling and next((item[0] != m.CALL_BEGIN for item in held if item[0] in _NAMED), False):
         return "call", machine.tool
     probe = machine.copy()
@@ -56,6 +56,9 @@ def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
     after = next((item[0] for item in reversed(items) if item[1].endswith(_NEXT)), m.MARKUP)
     if after == m.REASONING:
         return "reasoning", ""
+    if not content or after != m.CONTENT:
+        return "between", ""
+    held = backwards(machine.sealed, machine.trail)
     marked = any(kind == m.MARKUP and raw.strip() for kind, raw, _ in held)
-    prose = content and after == m.CONTENT and not marked and (held or machine.text)
+    prose = not marked and (machine.sealed or machine.trail or machine.text)
     return ("content" if prose else "between"), ""
