@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TemplateError
@@ -70,25 +70,9 @@ class Code:
         variables: Mapping[str, Any],
     ) -> str:
         """The rendering of messages in the shape that the template reads. The template may change them."""
-        if tools and wants.flat_tools:
-            tools = [tool.get("function", tool) for tool in tools]
-        given: dict[str, Any] = {
-            "messages": messages,
-            "tools": tools or (None if wants.no_tools == "none" else []),
-            "documents": None,
-            "add_generation_prompt": add_generation_prompt,
-            "bos_token": self._bos_token,
-            "eos_token": self._eos_token,
-        }
-        if wants.functions:
-            clock = variables.get("strftime_now", strftime_now)
-            given["functions"] = current().json(
-                [tool.get("function", tool) for tool in tools or ()], indent=4
-            )
-            given["datetime"] = clock("%Y-%m-%d %H:%M:%S GMT")
-        given.update(variables)
+        given = self.besides(wants, tools, add_generation_prompt, variables)
         try:
-            return self._program.render(given)
+            return self._program.render({"messages": messages, **given})
         except (TemplateError, Exhausted, Borrowed):
             raise
         except Exception as error:  # a template may raise any error for input that it does not expect
@@ -96,6 +80,29 @@ class Code:
             if full == tools:
                 raise explain(error, self._name, messages) from error
         return self.write(messages, wants, full, add_generation_prompt, variables)
+
+    def besides(
+        self,
+        wants: Wants,
+        tools: Sequence[Mapping[str, Any]] | None,
+        add_generation_prompt: bool,
+        variables: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """What the template gets besides the messages."""
+        alone = wants.flat_tools or wants.functions
+        functions = [tool.get("function", tool) for tool in tools or ()] if alone else []
+        given: dict[str, Any] = {
+            "tools": (functions if wants.flat_tools else tools) or (None if wants.no_tools == "none" else []),
+            "documents": None,
+            "add_generation_prompt": add_generation_prompt,
+            "bos_token": self._bos_token,
+            "eos_token": self._eos_token,
+        }
+        if wants.functions:
+            clock = variables.get("strftime_now", strftime_now)
+            given["functions"] = current().json(functions, indent=4)
+            given["datetime"] = clock("%Y-%m-%d %H:%M:%S GMT")
+        return {**given, **variables}
 
     def _copied(
         self, tools: Iterable[Mapping[str, Any]] | None

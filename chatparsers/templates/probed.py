@@ -95,20 +95,13 @@ class Probed:
         return found
 
     def _form(self, wants: Wants, tools: Messages | None, generate: bool, given: Mapping[str, Any]) -> Any:
-        """What the template gets besides the messages, of the variables that it reads. Those that take the place of a
-        function, such as the clock, are not told by ``reads``."""
-        clock, read, functions = given["strftime_now"]("%c"), self._reads(), environment().globals
-        others = (item for item in given.items() if item[0] != "strftime_now")
-        forms = {
-            "tools": (tools, wants.flat_tools, wants.no_tools),
-            "functions": (tools, wants.functions),
-            "datetime": wants.functions,
-            "add_generation_prompt": generate,
-        }
-        return (
-            clock,
-            sorted(item for item in others if read is None or item[0] in read or item[0] in functions),
-            [form for name, form in forms.items() if read is None or name in read],
+        """What the template gets besides the messages, of the variables that it reads. ``reads`` does not name those
+        that take the place of a function, such as the clock."""
+        read, functions = self._reads(), environment().globals
+        besides = self._code.besides(wants, tools, generate, given)
+        besides["strftime_now"] = given["strftime_now"]("%c")
+        return sorted(
+            item for item in besides.items() if read is None or item[0] in read or item[0] in functions
         )
 
     def _keep(self, key: Key | None, found: Trace | TemplateError) -> None:
