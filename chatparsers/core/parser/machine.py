@@ -107,16 +107,24 @@ class Machine(MachineState):
     @property
     def region(self) -> int:
         """The region in which the machine is."""
-        ins = self.program.code[self.ip]
-        if ins[0] == USUAL:
-            other = self.copy()
-            other.ip = ins[2]
-            other.feed("")
+        other = self.by_instructions()
+        if other is not self:
             return other.region
         if self.calling or self.value is not None:
             return CALL
+        ins = self.program.code[self.ip]
         region: int = ins[1] if ins[0] in (TEXT, LINES) else self.text_region
         return region
+
+    def by_instructions(self) -> Machine:
+        """The machine; where it waits for a usual text, a copy that reads what is held of it by instructions."""
+        ins = self.program.code[self.ip]
+        if ins[0] != USUAL:
+            return self
+        other = self.copy()
+        other.ip = ins[2]
+        other.feed("")
+        return other
 
     def finish(self, cut_off: bool = False) -> list[Item]:
         """Runs to the end, as no more text will come, and returns the items that are left. ``cut_off``: the end of the

@@ -40,12 +40,8 @@ class StreamState(NamedTuple):
 def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
     """What the machine reads, and the tool of the call that it holds. ``content``: what came before the text that it
     holds is content."""
+    machine = machine.by_instructions()  # they say where in the call the held text ends
     ins = machine.program.code[machine.ip]
-    if ins[0] == m.USUAL:  # the instructions say where in the call the held text ends
-        machine = machine.copy()
-        machine.ip = ins[2]
-        machine.feed("")
-        ins = machine.program.code[machine.ip]
     if not machine.live and ins[0] in (m.TEXT, m.LINES, m.VALUE) and ins[1] in _RUNNING:
         return _RUNNING[ins[1]], ""
     held = backwards(machine.sealed, machine.trail)  # its end tells nearly always

@@ -590,8 +590,8 @@ class Stream:
         """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
             machine = self._machine
-            line = machine.program.lines and self._kind != m.CALL and not self._transcript.ends_line()
-            machine.skip_to(self._note_region(), self._held, not line)
+            line = not machine.program.lines or self._kind == m.CALL or self._transcript.ends_line()
+            machine.skip_to(self._note_region(), self._held, line)
             self._plain = _no_shortcut
             self._value = None
             self._held = ""
