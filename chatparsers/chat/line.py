@@ -156,8 +156,8 @@ class Line(NamedTuple):
         messages = [*self.messages, *new]
         whole = self.request.traced(messages)
         verdict = compare(self.request, self.segments[-1], whole, delta, messages)
-        told = self._told("prompt")
-        verdict = verdict._replace(lacking=[one for one in verdict.lacking if one[0] not in told])
+        recorded = self._recorded("prompt")
+        verdict = verdict._replace(lacking=[one for one in verdict.lacking if one[0] not in recorded])
         if changed:
             return verdict._replace(reason="variables")
         lost = frozenset((text, self._calls(index)) for index, text in verdict.lacking)
@@ -165,20 +165,20 @@ class Line(NamedTuple):
         return verdict
 
     def _lacking(self, lost: frozenset[tuple[str, bool]]) -> Iterator[tuple[int, str]]:
-        """What the history lacks of prompts, if it was not told. ``lost``: what an earlier step of this kind lacked, of
-        answers with calls or without."""
-        told = self._told("prompt") if lost else frozenset()
-        for lead, said in self.segments[-1].answers() if lost else ():
-            for text, calls in lost:
-                if (
-                    said.index not in told
-                    and lead.generated.endswith(text)
-                    and calls is self._calls(said.index)
-                ):
-                    yield said.index, text
+        """What the history lacks of prompts, if that is not recorded yet. ``lost``: what an earlier step of this kind
+        lacked, of answers with calls or without."""
+        if not lost:
+            return
+        recorded = self._recorded("prompt")
+        for lead, said in self.segments[-1].answers():
+            if said.index not in recorded:
+                calls = self._calls(said.index)
+                for text, of_calls in lost:
+                    if of_calls is calls and lead.generated.endswith(text):
+                        yield said.index, text
 
-    def _told(self, what: str) -> frozenset[int]:
-        """The messages of which a difference was told."""
+    def _recorded(self, what: str) -> frozenset[int]:
+        """The messages of which ``differs`` has this difference."""
         return frozenset(one.message for one in self.differs if one.what == what)
 
     def _calls(self, index: int) -> bool:
@@ -186,10 +186,10 @@ class Line(NamedTuple):
 
     def _known(self, reason: str, delta: Delta) -> Verdict:
         """The verdict that an earlier rollout found for a step of this kind, with the answers that it concerns here."""
-        told = self._told(reason)
+        recorded = self._recorded(reason)
         for said in self.segments[-1].said():
             thought = said.spoken.message.reasoning
-            if reason == "thought" and thought and said.index not in told:
+            if reason == "thought" and thought and said.index not in recorded:
                 return Verdict(reason, delta, True, said.index, thought, "")
         return Verdict(None if reason == "thought" else reason, delta)
 

@@ -309,7 +309,7 @@ class _Trial:
             or machine.tool
             or not all(kind < 0 or kind in (_LAST if long else _EVENTLESS) for kind in kinds[:-1])
             or not (kinds[-1] < 0 or kinds[-1] in _LAST)
-            or any(_told(*end) != _told(*ends[0]) for end in ends)
+            or any(_outcome(*end) != _outcome(*ends[0]) for end in ends)
         ):
             return None
         self._match(step, text + ahead)
@@ -350,7 +350,7 @@ class _Trial:
             step.match = re.compile(pattern, re.DOTALL).match
 
 
-def _told(machine: Machine, items: list[Item]) -> tuple[Any, ...]:
+def _outcome(machine: Machine, items: list[Item]) -> tuple[Any, ...]:
     """What is the same at each end of a run if the run tells it."""
     frames = [frame[:2] for frame in machine.stack]
     return machine.ip, frames, machine.floor, items, *(getattr(machine, name) for name in _UNSET)
