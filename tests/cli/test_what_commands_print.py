@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -67,7 +68,7 @@ class Case(NamedTuple):
     status: int = 0
     out: str | Callable[[], str] | None = None
     words: tuple[str, ...] = ()
-    found: dict[str, object] = {}  # noqa: RUF012  # never changed
+    found: Mapping[str, object] = MappingProxyType({})
     said: tuple[str, ...] = ()
 
 

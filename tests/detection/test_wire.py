@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -104,7 +106,7 @@ class Seen(NamedTuple):
     source: str
     name: str | None
     score: float
-    lines: dict[int, str] = {}  # noqa: RUF012  # nothing changes it
+    lines: Mapping[int, str] = MappingProxyType({})
     says: tuple[str, ...] = ()
     unsaid: str | None = None
     limits: tuple[str, ...] = ()
@@ -225,8 +227,8 @@ class Read(NamedTuple):
     prefix: str
     text: str
     read: tuple[str, str, list[str]]
-    load: dict[str, Any] = {}  # noqa: RUF012  # nothing changes it
-    request: dict[str, Any] = {}  # noqa: RUF012
+    load: Mapping[str, Any] = MappingProxyType({})
+    request: Mapping[str, Any] = MappingProxyType({})
 
 
 CALL_F = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'

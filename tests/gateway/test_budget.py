@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from itertools import chain, repeat
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -227,7 +228,7 @@ class Case(NamedTuple):
     format: str = "qwen3"
     thought: str = WORD * ENDLESS
     after: str | None = None
-    more: dict[str, Any] = {}  # noqa: RUF012  # never changed
+    more: Mapping[str, Any] = MappingProxyType({})
     ids: bool = True
     completion: int | None = None
     reason: str = ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -247,8 +248,8 @@ class Known(NamedTuple):
 
     source: str
     texts: tuple[tuple[str, str, str, list[str]], ...]
-    a: dict[str, Any] = {}  # noqa: RUF012  # nothing changes it
-    limits: dict[str, str] = {}  # noqa: RUF012
+    a: Mapping[str, Any] = MappingProxyType({})
+    limits: Mapping[str, str] = MappingProxyType({})
     variant: str = ""
     confidence: float | None = None
     name: str = "f"
@@ -373,7 +374,7 @@ def test_an_analysed_template_reads_its_answers(case: str) -> None:
     assert known.variant in ("", found.analysis.variant)
     features = found.format.features
     assert features.tools and features.reasoning >= any(thought for _, thought, *_ in known.texts)
-    turn = found.format.bind(tools=[tool(known.name, {"a": known.a})])
+    turn = found.format.bind(tools=[tool(known.name, {"a": dict(known.a)})])
     for text, *meant in known.texts:
         message = check_stream(turn, text, list(text))
         assert [
