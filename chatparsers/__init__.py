@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from .data.packing import Collator, Packed, pack
     from .data.rows import parse_many
     from .detection.detect import Detection, detect
-    from .detection.recover import Recovered, recover
     from .doctor.check import check
     from .doctor.report import Finding, Report
     from .errors import (
@@ -46,6 +45,9 @@ if TYPE_CHECKING:
         TemplateError,
         UnknownFormat,
     )
+    from .explaining.causes import Cause, Explanation, Mention
+    from .explaining.explain import explain
+    from .explaining.recover import Recovered, recover
     from .formats import FormatRef
     from .grammar import Grammar, Trigger, Weakened
     from .guide import Guide, Guides, GuideState
@@ -64,6 +66,7 @@ __all__ = [
     "CallEnd",
     "CallResult",
     "CallStart",
+    "Cause",
     "Chat",
     "ChatParsersError",
     "Collator",
@@ -73,6 +76,7 @@ __all__ = [
     "Detection",
     "Diagnostic",
     "Event",
+    "Explanation",
     "Features",
     "Finding",
     "Format",
@@ -85,6 +89,7 @@ __all__ = [
     "Guides",
     "Kind",
     "LoadError",
+    "Mention",
     "Message",
     "NoAnswer",
     "OutputError",
@@ -116,6 +121,7 @@ __all__ = [
     "check",
     "clean_output",
     "detect",
+    "explain",
     "get_format",
     "hookimpl",
     "list_formats",
@@ -134,6 +140,7 @@ _HOME = {
     "CallEnd": "core.events",
     "CallResult": "chat.asking",
     "CallStart": "core.events",
+    "Cause": "explaining.causes",
     "Chat": "chat.chat",
     "ChatParsersError": "errors",
     "Collator": "data.packing",
@@ -143,6 +150,7 @@ _HOME = {
     "Detection": "detection.detect",
     "Diagnostic": "core.message",
     "Event": "core.events",
+    "Explanation": "explaining.causes",
     "Features": "core.definition.features",
     "Finding": "doctor.report",
     "Format": "core.format",
@@ -155,6 +163,7 @@ _HOME = {
     "Guides": "guide",
     "Kind": "chat.sample",
     "LoadError": "errors",
+    "Mention": "explaining.causes",
     "Message": "core.message",
     "NoAnswer": "chat.asking",
     "OutputError": "errors",
@@ -162,7 +171,7 @@ _HOME = {
     "Placeholder": "chat.placeholders",
     "PromptMessage": "chat.read_back",
     "Reasoning": "core.events",
-    "Recovered": "detection.recover",
+    "Recovered": "explaining.recover",
     "Region": "core.message",
     "Report": "doctor.report",
     "RequestError": "errors",
@@ -185,13 +194,14 @@ _HOME = {
     "check": "doctor.check",
     "clean_output": "chat.chat",
     "detect": "detection.detect",
+    "explain": "explaining.explain",
     "get_format": "registry",
     "hookimpl": "plugins",
     "list_formats": "registry",
     "load": "chat.load",
     "pack": "data.packing",
     "parse_many": "data.rows",
-    "recover": "detection.recover",
+    "recover": "explaining.recover",
     "register": "registry",
     "unregister": "registry",
     "verify": "verify",  # the package is the function

@@ -8,6 +8,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "chatparsers parse --format qwen3 --show answer.txt",
         "llama-cli … | chatparsers parse --template model/ --tools tools.json --openai",
     ),
+    "explain": (
+        "chatparsers explain answer.txt --model model/ --tools tools.json",
+        "chatparsers explain answer.txt --model qwen3 --tools tools.json --prefix '<think>' --json",
+    ),
     "batch": (
         "chatparsers batch parse outputs.jsonl --model qwen3 --out parsed/",
         "chatparsers batch encode chats.parquet --model model/ --max-length 4096 --out samples/",

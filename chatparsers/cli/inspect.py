@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from .explain import emit_module, explain
+from .analysis import emit_module, explain_analysis
 from .files import Refused, items, print_json, to_json
 from .request import chat_of, thinking_of
 from .show import show_model
@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
         show_model(chat, list(rows(_answer_first(asdict(chat.record())))), arguments.html)
         return 0
     if arguments.explain:
-        return explain(chat, arguments)
+        return explain_analysis(chat, arguments)
     if arguments.emit_module is not None:
         return 0
     if arguments.diff is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..plain import one_line
 from .files import Refused, name_of, print_json, read_text, standard_input, to_json
 from .request import turn_of
+from .token_ids import checked_ids, read_ids, tokenizer_for_ids
 
 if TYPE_CHECKING:
     from ..core.events import Event
@@ -27,10 +28,16 @@ _word = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def run(arguments: Namespace) -> int:
-    """Parses FILE and prints the message, or with ``--stream`` each event as it comes and the message last."""
+    """Parses FILE and prints the message, or with ``--stream`` each event as it comes and the message last; with
+    ``--why``, why nothing was called, as `chatparsers explain`."""
     if arguments.tokenizer is not None and not arguments.ids:
         raise Refused("--tokenizer is for token ids: say --ids as well, or leave it out")
-    turn = turn_of(arguments, tokenizer=_tokenizer(arguments))
+    turn = turn_of(arguments, tokenizer=tokenizer_for_ids(arguments))
+    if arguments.why:
+        from .explain import say
+
+        given = read_ids(arguments.file) if arguments.ids else read_text(arguments.file)
+        return say(given, turn)
     lines = arguments.jsonl or arguments.file.endswith(".jsonl")
     if arguments.show or arguments.timeline:
         from .show import show_output
@@ -92,7 +99,7 @@ def _output(line: str, where: str, arguments: Namespace) -> Any:
             )
         value = value[arguments.field]
     if arguments.ids:
-        return _checked(value, where)
+        return checked_ids(value, where)
     if not isinstance(value, str):
         raise Refused(f"{where}: expected a text, found {to_json(value):.40} (token ids: say --ids)")
     return value
@@ -119,19 +126,6 @@ def _events(stream: Stream, pieces: Iterator[Any]) -> Iterator[list[Event]]:
     for piece in pieces:
         yield stream.feed(piece)
     yield stream.finish()
-
-
-def _tokenizer(arguments: Namespace) -> Any:
-    """The tokenizer for ``--ids``; None if the files of ``--template`` have it."""
-    if not arguments.ids:
-        return None
-    if arguments.tokenizer is not None:
-        from ..tokens import read_tokenizer
-
-        return read_tokenizer(arguments.tokenizer)
-    if arguments.template is None:
-        raise Refused("--ids needs the model's tokenizer: say --tokenizer FILE")
-    return None
 
 
 def _pieces(arguments: Namespace) -> Iterator[Any]:
@@ -175,23 +169,3 @@ def _arriving() -> Iterator[str]:
         if not raw:
             return
         offset += len(raw)
-
-
-def read_ids(path: str) -> list[int]:
-    text = read_text(path).strip()
-    try:
-        ids = json.loads(text) if text.startswith("[") else [int(word) for word in text.split()]
-    except (ValueError, RecursionError) as error:
-        raise Refused(
-            f"{name_of(path)}: expected token ids, as JSON or between white space: {error}"
-        ) from error
-    return _checked(ids, name_of(path))
-
-
-def _checked(ids: Any, where: str) -> list[int]:
-    if not isinstance(ids, list):
-        raise Refused(f"{where}: expected token ids, found {to_json(ids):.40}")
-    for place, id in enumerate(ids):
-        if type(id) is not int or id < 0:
-            raise Refused(f"{where}: expected token ids, found {id!r:.40} at place {place}")
-    return ids

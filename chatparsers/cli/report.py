@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from .files import existing, items, print_json, read_text, to_json
-from .parse import read_ids
+from .token_ids import read_ids
 
 
 def run(arguments: Namespace) -> int:

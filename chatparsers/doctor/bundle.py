@@ -5,11 +5,13 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
 from ..chat.chat import Chat
 from ..core.message import Message
+from ..explaining.explain import explain
 
 _SECRET = re.compile(
     r"key|secret|password|passwd|authorization|credential|bearer|(?:access|api|auth)[-_]?token", re.I
@@ -62,6 +64,7 @@ def bundle(
         decode: Any = getattr(chat.tokenizer, "decode", None)
         about["tokens"] = [decode([id], skip_special_tokens=False) for id in output] if decode else []
     about["strip"] = _strip(message)
+    about["causes"] = [asdict(cause) for cause in explain(output, turn).causes]
     return {**report, "prefix": turn.prefix, "text": message.text, "expect": _expected(message)}
 
 

@@ -22,11 +22,13 @@ from ..display.looks import cut, for_html
 from ..display.picture import Picture
 from ..document import dumps
 from ..errors import ChatParsersError, RequestError
+from ..explaining.explain import explain
 from ..registry import get_format
 from ..serving import AnthropicMessages, OpenAIChat, OpenAIResponses, Writer
 
 SECTIONS = {
     "strip": "What the output says",
+    "why": "Why it is no call",
     "message": "The message in three APIs",
     "timeline": "As it arrives",
     "format": "Format and evidence",
@@ -96,6 +98,16 @@ class _Reading:
 
     def strip(self) -> str:
         return strip(self._read(), turn=self._bound()).body()
+
+    def why(self) -> str:
+        found = explain(self.asked.get("output", ""), self._bound())
+        if not found.causes:
+            return "<p>Nothing is wrong: a call was read, or none was meant.</p>"
+        rows = [
+            f"<li><b>{cause.code}</b>: {for_html(cut(cause.says, 500)[0])}<br>{for_html(cause.mend)}</li>"
+            for cause in found.causes
+        ]
+        return f"<ol>{''.join(rows)}</ol>"
 
     def message(self) -> str:
         read = self._read()

@@ -50,6 +50,7 @@ PAGES = (
                 "CallEnd",
             ),
             *("Message", "ToolCall", "Region", "Diagnostic", "parse_many", "recover", "Recovered"),
+            *("explain", "Explanation", "Cause", "Mention"),
         ),
     ),
     Page(

@@ -36,6 +36,7 @@ ENGINE: list[tuple[set[str], set[str]]] = [
     ({"plugins", "registry"}, {"pluggy"}),
     ({"interop"}, set()),
     ({"detection"}, {"jinja2"}),
+    ({"explaining"}, set()),
     ({"chat"}, {"jinja2", "numpy", "tokenizers"}),
 ]
 # What is made with it.

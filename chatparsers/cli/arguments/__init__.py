@@ -7,7 +7,7 @@ from typing import Any
 
 from ...lazy import load_reference
 from ..examples import EXAMPLES
-from .answers import add_demo, add_grammar, add_parse, add_playground
+from .answers import add_demo, add_explain, add_grammar, add_parse, add_playground
 from .formats import add_export, add_formats
 from .models import add_check, add_detect, add_inspect, add_render, add_report
 from .rows import add_batch, add_rollouts
@@ -34,6 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_demo(commands)
     add_parse(commands)
+    add_explain(commands)
     add_batch(commands)
     add_grammar(commands)
     add_render(commands)

@@ -29,6 +29,9 @@ def add_parse(commands: Commands[Parser]) -> None:
     parse.add_argument(
         "--pieces", type=at_least_one, metavar="N", help="feed N characters (or ids) at a time"
     )
+    parse.add_argument(
+        "--why", action="store_true", help="say why nothing was called in place of the message (`explain`)"
+    )
     parse.add_argument("--show", action="store_true", help="draw the text with the kind of each part")
     parse.add_argument(
         "--timeline", action="store_true", help="draw what came out of each piece, and what is held"
@@ -60,6 +63,28 @@ def add_parse(commands: Commands[Parser]) -> None:
     parse.add_argument(
         "--field", metavar="NAME", default="output", help="for lines that are objects: what holds it (output)"
     )
+
+
+def add_explain(commands: Commands[Parser]) -> None:
+    run = "chatparsers.cli.explain:run"
+    explain = add_command(
+        commands, "explain", run, "say why an answer was not read as a call, and what to do (exit 1: a cause)"
+    )
+    explain.add_argument(
+        "file", nargs="?", default="-", metavar="ANSWER", help="the answer; - (the default) reads stdin"
+    )
+    explain.add_argument(
+        "--model", metavar="MODEL", help="the model's folder, .gguf file or template, or a format's name"
+    )
+    add_format(explain)
+    add_request(explain)
+    explain.add_argument(
+        "--ids", action="store_true", help="ANSWER holds token ids: JSON, or numbers between white space"
+    )
+    explain.add_argument(
+        "--tokenizer", metavar="FILE", help="for --ids: tokenizer.json, a model folder or a .gguf file"
+    )
+    explain.add_argument("--json", action="store_true", help="print the explanation as JSON")
 
 
 def add_grammar(commands: Commands[Parser]) -> None:
