@@ -36,7 +36,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "formats": (
         "chatparsers formats qwen3 --diagram qwen3.svg",
-        "chatparsers formats check mine.json --model model/",
+        "chatparsers formats check mine.py chat_template.jinja",
     ),
     "export": (
         "chatparsers export model/ > chat_format.json",

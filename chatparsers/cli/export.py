@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 from argparse import Namespace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..lazy import load_reference
 from ..plain import plain_lines
-from .files import Refused, print_json, write_text
+from .files import Refused, existing, name_of, print_json, write_text
 
 if TYPE_CHECKING:
     from ..core.format import Format
@@ -71,13 +73,18 @@ def text_of(format: Format) -> str:
 
 
 def _format(arguments: Namespace) -> Format:
-    from ..errors import UnknownFormat
-    from ..registry import named_format
     from .request import chat_of
 
     source: str = arguments.source
     if not _is_document(source) and (os.sep in source or source == "-" or Path(source).exists()):
         return chat_of(source, arguments).format
+    return _named(source)
+
+
+def _named(source: str) -> Format:
+    from ..errors import UnknownFormat
+    from ..registry import named_format
+
     try:
         return named_format(source)
     except UnknownFormat as error:
@@ -85,18 +92,57 @@ def _format(arguments: Namespace) -> Format:
 
 
 def check(arguments: Namespace) -> int:
-    """Prints what is wrong with the document ``arguments.file``. Returns 1 if anything is that is more than a note."""
+    """Prints what is wrong with a format, judged by chat templates of its models; or with a document alone. Returns 1
+    if anything is."""
+    if not arguments.files:
+        raise Refused("which format? Say: chatparsers formats check NAME|FILE.json|MODULE.py TEMPLATE…")
+    source, *templates = arguments.files
+    if templates:
+        return _exam(source, [str(existing(template)) for template in templates], arguments)
+    if not _is_document(source):
+        raise Refused(
+            f"{source}: say a chat template of its models too: chatparsers formats check {source} TEMPLATE…"
+        )
     from ..doctor.document import document_report
     from ..formats._files import read_both
     from .request import chat_of
 
-    if arguments.file is None:
-        raise Refused("which document? Say: chatparsers formats check FILE.json")
-    format, document = read_both(arguments.file)
+    format, document = read_both(source)
     chat = None if arguments.model is None else chat_of(arguments.model, Namespace())
-    report = document_report(arguments.file, format, document.get("samples", []), chat)
+    report = document_report(source, format, document.get("samples", []), chat)
     if arguments.json:
         print_json(report.to_dict(), indent=2)
     else:
         print(plain_lines(str(report)))
     return 0 if report else 1
+
+
+def _exam(source: str, templates: list[str], arguments: Namespace) -> int:
+    """The exam of a format: prints its red lines, or that it passed."""
+    exam = load_reference("chatparsers.testing.exam:exam")
+    failures = exam(_defined(source), templates, arguments.known)
+    if arguments.json:
+        print_json([asdict(failure) for failure in failures], indent=2)
+    else:
+        for failure in failures:
+            print(failure)
+        if not failures:
+            print(f"{source}: passed, by {', '.join(map(name_of, templates))}")
+    return 1 if failures else 0
+
+
+def _defined(source: str) -> Format:
+    """The format of a name, a document, or a module: its ``FORMAT``."""
+    if not source.endswith(".py"):
+        return _named(source)
+    from ..core.format import Format
+
+    try:
+        found = runpy.run_path(str(existing(source))).get("FORMAT")
+    except OSError:
+        raise
+    except Exception as error:  # a module may raise anything
+        raise Refused(f"{source}: {type(error).__name__}: {error}") from error
+    if not isinstance(found, Format):
+        raise Refused(f"{source}: expected a module with FORMAT, a Format, found {type(found).__name__}")
+    return found

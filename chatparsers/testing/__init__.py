@@ -4,7 +4,7 @@ As a pytest plugin: ``pytest_plugins = ["chatparsers.testing"]``, then ``test_ma
 templates=["acme.jinja"])``; see `chatparsers.testing.plugin`. As a library: `check_stream` for one feeding,
 `scenarios` and `render` for the texts, `chunkings` for the cuts. For one output: `tester`. For readers in other
 languages: `vectors`.
-The plugin needs pytest; without it `matrix` and `Entry` are missing here.
+The plugin needs pytest; without it `matrix` is missing here. `exam` asks all of it of one format at once.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from .check import (
     check_stream,
     longest_silence,
 )
+from .entry import Entry
+from .exam import Failure, exam
 from .matrix import Record, feed_in_every_way, table
 from .needles import needle
 from .rendering import Case, Expected, Inexpressible, exact, render
@@ -31,7 +33,6 @@ from .vectors import vectors
 
 if find_spec("pytest") is not None:  # tiny models are for users too
     from .plugin import (
-        Entry,
         matrix,
         pytest_addoption,
         pytest_configure,
@@ -45,6 +46,7 @@ __all__ = [
     "Case",
     "Entry",
     "Expected",
+    "Failure",
     "Inexpressible",
     "Record",
     "Scenario",
@@ -57,6 +59,7 @@ __all__ = [
     "check_stream",
     "chunkings",
     "exact",
+    "exam",
     "feed_in_every_way",
     "load_cases",
     "longest_silence",

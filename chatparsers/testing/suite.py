@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ..registry import get_format
-from .plugin import Entry, matrix
+from .entry import Entry
+from .plugin import matrix
 
 
 def _from_options(config: pytest.Config) -> Iterator[Entry]:

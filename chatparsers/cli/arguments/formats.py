@@ -14,11 +14,21 @@ def add_formats(commands: Commands[Parser]) -> None:
         "--markdown", action="store_true", help="print the built-in formats as the tables of docs/models.md"
     )
     formats.add_argument(
-        "name", nargs="?", metavar="NAME", help="with --diagram: the format that is drawn; or: check FILE"
+        "name", nargs="?", metavar="NAME", help="with --diagram: the format that is drawn; or: check FORMAT …"
     )
-    formats.add_argument("file", nargs="?", metavar="FILE", help="after check: the document that is checked")
     formats.add_argument(
-        "--model", metavar="MODEL", help="with check: the model that is said to write it, a folder or file"
+        "files",
+        nargs="*",
+        metavar="FORMAT TEMPLATE",
+        help="after check: a name, a document or a module (.py), and chat templates of its models that judge it",
+    )
+    formats.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="with check: the model that is said to write a document, a folder or file",
+    )
+    formats.add_argument(
+        "--known", metavar="FILE", help="with check: differences that are accepted, as `exam` takes them"
     )
     shapes.add_argument(
         "--diagram", metavar="FILE", help="write a format's railroad diagram as SVG; - prints it"
