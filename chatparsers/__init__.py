@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .core.message import Diagnostic, Message, Region, ToolCall
     from .core.parser.state import StreamState
     from .core.parser.stream import Stream
+    from .core.wished import Thoughts
     from .data.packing import Collator, Packed, pack
     from .data.rows import parse_many
     from .detection.detect import Detection, detect
@@ -110,6 +111,7 @@ __all__ = [
     "StreamState",
     "TemplateError",
     "TemplateFormat",
+    "Thoughts",
     "ToolCall",
     "Trace",
     "TraceSpan",
@@ -183,6 +185,7 @@ _HOME = {
     "Stream": "core.parser.stream",
     "StreamState": "core.parser.state",
     "TemplateError": "errors",
+    "Thoughts": "core.wished",
     "ToolCall": "core.message",
     "Trace": "templates.trace",
     "TraceSpan": "templates.trace",

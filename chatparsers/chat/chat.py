@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..interop import Readers, WrittenTemplate
-    from .options import BindOptions, PrepareOptions
+    from .options import BindOptions, PrepareOptions, Thinking
 
 _DEFAULT_SYNTAX = "hermes-2-pro"
 """The syntax of calls for models that know no tool syntax: docs/templates.md says why."""
@@ -220,7 +220,8 @@ class Chat(Training, Asking, Shown):
         tool_choice: ToolChoice = "auto",
         parallel_tool_calls: bool = True,
         response_format: Mapping[str, Any] | None = None,
-        thinking: bool | None = None,
+        thinking: Thinking | None = None,
+        effort: str | None = None,
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
         template_kwargs: Mapping[str, Any] | None = None,
@@ -239,8 +240,9 @@ class Chat(Training, Asking, Shown):
         another turn, which are not read again.
 
         Polyfills write in another way what the template cannot show. The turn's ``polyfills`` names those that were
-        used. Here, False or a list of names overrides the ``polyfills`` of `load`. ``thinking``: True or False sets the
-        template's switch (if it has no switch, a warning says so), None leaves its default.
+        used. Here, False or a list of names overrides the ``polyfills`` of `load`. ``thinking``, ``effort``: a
+        wish for thoughts, and how many (``none``, ``minimal``, ``low`` … ``max``). The nearest level that the template
+        has is used (`Turn.thoughts` names it); without a wish, its default. ``thinking`` decides on and off.
         ``continue_final_message``: the last message is an assistant's, and the model continues it; its beginning is the
         turn's ``prefix``, and the stream reads only the new text. Its last call may be cut off anywhere; the stream
         gives it whole. ``template_kwargs``, ``documents``: the template's own variables. ``now``: the time that the
@@ -263,6 +265,7 @@ class Chat(Training, Asking, Shown):
             "parallel_tool_calls": parallel_tool_calls,
             "response_format": response_format,
             "thinking": thinking,
+            "effort": effort,
             "add_generation_prompt": add_generation_prompt,
             "continue_final_message": continue_final_message,
             "template_kwargs": template_kwargs,

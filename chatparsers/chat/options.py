@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from ..core.format import ToolChoice
 from ..schema.tools import Tools
+
+Thinking: TypeAlias = "bool | Literal['enabled', 'disabled', 'adaptive']"
+"""A wish for thoughts. True is ``enabled``, False ``disabled``; ``adaptive`` leaves it to the model, where it can."""
 
 
 class _Answering(TypedDict, total=False):
@@ -30,7 +33,8 @@ class PrepareOptions(_Answering, total=False):
     """The keywords of `Chat.prepare`, for calls that pass them on."""
 
     tools: Tools | None
-    thinking: bool | None
+    thinking: Thinking | None
+    effort: str | None
     add_generation_prompt: bool
     continue_final_message: bool
     template_kwargs: Mapping[str, Any] | None

@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from ..core.format import Format, Turn
 from ..core.message import Message
+from ..core.wished import Thoughts
 from ..errors import RequestError, TemplateError, did_you_mean
 from ..kept import cached
 from ..schema.tools import read_tools
@@ -43,6 +44,7 @@ from .around import Around, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
 from .options import PrepareOptions
+from .wishes import Wish, wish_of
 
 _T = TypeVar("_T")
 _OPTIONS = frozenset(PrepareOptions.__annotations__)
@@ -134,7 +136,11 @@ class Request:
 
     def turn(self, messages: Sequence[Mapping[str, Any] | Message]) -> Turn:
         """As `prepare`, in the caller's account."""
-        return self._bound(*self._rendered(plain_messages(messages), self.tools.raw))
+        plain = plain_messages(messages)
+        turn = self._bound(*self._rendered(plain, self.tools.raw))
+        return (
+            turn if self.thoughts is None else turn._replace(thoughts=self._used(self.thoughts, plain, turn))
+        )
 
     def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **changes: Any) -> Rendered:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
@@ -160,7 +166,10 @@ class Request:
         with tracing():
             text, prefix, fmt, polyfills = self._rendered(marked.messages(messages, since), tools)
         trace = marked.trace(text)
-        return Rendered(self._bound(trace.text, "".join((prefix, "")), fmt, polyfills), trace)
+        turn = self._bound(trace.text, "".join((prefix, "")), fmt, polyfills)
+        if self.thoughts is not None:
+            turn = turn._replace(thoughts=self._used(self.thoughts, messages, turn))
+        return Rendered(turn, trace)
 
     @property
     def markers(self) -> re.Pattern[str] | None:
@@ -291,7 +300,7 @@ class Request:
             tool_choice=option("tool_choice", "auto"),
             parallel_tool_calls=option("parallel_tool_calls", True),
             response_format=option("response_format"),
-            thinking=option("thinking"),
+            thinking=None if self.wish is None else self.wish.on(),
             prefix=prefix,
             tokenizer=chat.tokenizer,
             token_config=chat.files.special_config,
@@ -316,14 +325,48 @@ class Request:
         return turn
 
     @cached
+    def wish(self) -> Wish | None:
+        """What the request wishes of thoughts; None: nothing."""
+        return wish_of(self.options, self._renderer.template)
+
+    @cached
+    def thoughts(self) -> Thoughts | None:
+        """What becomes of that."""
+        chat, template = self.chat, self._renderer.template
+        if self.wish is None:
+            return None
+        dial = template.dial(chat.format)
+        return self.wish.asked(dial, lambda: bool(chat._reasons(chat.format, template)))
+
+    def _used(self, thoughts: Thoughts, messages: Sequence[Mapping[str, Any]], turn: Turn) -> Thoughts:
+        """What became of the wish in the prompt of these messages."""
+        if not thoughts.variables:
+            return thoughts
+        template = self._renderer.template
+        told = "tools" in turn.polyfills  # in a system text
+        moves = template.moved(
+            template.dial(self.chat.format),
+            thoughts.level,
+            role=str(messages[-1].get("role")),
+            tools=bool(self.tools) and not told,
+            system=told or messages[0].get("role") in ("system", "developer"),
+        )
+        return thoughts if moves else replace(thoughts, moves=False)
+
+    @cached
     def _variables(self) -> dict[str, Any]:
         """The template's variables for the request."""
         template, option = self._renderer.template, self.options.get
-        thinking, given = option("thinking"), option("template_kwargs")
+        thinking, given, wished = option("thinking"), option("template_kwargs"), self.thoughts
         if given is not None:
+            given = given if self.wish is None else self.wish.given
             _check_kwargs(self.chat, template, given)
-        variables = {} if thinking is None else {**template.thinking_kwargs(thinking)}
-        if thinking is not None and not variables and thinking is not self.chat.format.features.reasoning:
+        variables = {} if wished is None else {**wished.variables}
+        if (
+            isinstance(thinking, bool)
+            and not variables
+            and thinking is not self.chat.format.features.reasoning
+        ):
             self.chat._warn_once(
                 f"thinking={thinking}: {template.name} has no switch for it, so the prompt is the same without (leave "
                 "it out, or pass the template's own variable in template_kwargs)"

@@ -28,6 +28,7 @@ from .parser.request import ToolChoice, read_choice, read_response_format, read_
 from .parser.stream import Stream, opened
 from .parser.tokenizer import Named, read_tokenizer
 from .shown import Shown
+from .wished import Thoughts
 
 if TYPE_CHECKING:
     from ..grammar import Grammar
@@ -279,7 +280,8 @@ class Turn(Shown):
     ``named`` (the function that must be called, or None). ``token_config`` is as in generation_config.json.
     ``polyfills`` names what the template cannot write, so that it was written in another way. ``reasoning``: whether
     the template shows that the model writes reasoning; None: no template was asked. ``max_calls``: the most calls of
-    the grammar. ``call_within``: the most tokens of text in it before the first call.
+    the grammar. ``call_within``: the most tokens of text in it before the first call. ``thoughts``: what became of the
+    request's wish for thoughts or effort; None without one.
     """
 
     format: Format
@@ -295,6 +297,7 @@ class Turn(Shown):
     reasoning: bool | None = None
     max_calls: int | None = None
     call_within: int | None = None
+    thoughts: Thoughts | None = None
 
     def __init__(self) -> None:
         made_by("a turn", "Format.bind() or Chat.prepare()")
@@ -430,9 +433,9 @@ class Turn(Shown):
 
         ``engine``: who reads the turn's grammar, ``"llguidance"`` or ``"xgrammar"``; None takes the first of these that
         is installed (``pip install 'chatparsers[guide]'``). ``thinking_tokens``: how many ids all thoughts of the turn
-        may take together. Then the thought is ended by force: by ``thinking_message``, if there is one, and the
-        format's closer; and no thought begins any more. ``max_calls``: as in `grammar`. ``call_within``: after so many
-        ids of content, a call must come; None: as the turn says.
+        may take together; None: as the turn's ``thoughts`` say. Then the thought is ended by force: by
+        ``thinking_message``, if there is one, and the format's closer; and no thought begins any more. ``max_calls``:
+        as in `grammar`. ``call_within``: after so many ids of content, a call must come; None: as the turn says.
 
         Raises `RequestError` if the turn has no tokenizer or no token that ends it, for a limit that is none, and if
         the engine is not installed.

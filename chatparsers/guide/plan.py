@@ -69,6 +69,8 @@ class Plan:
                 "guide: expected a token that ends the turn, found none in the tokenizer: name it with load(…, "
                 "eos_token=…)"
             )
+        if thinking_tokens is None and turn.thoughts is not None:
+            thinking_tokens = turn.thoughts.budget
         check_limit("thinking_tokens", thinking_tokens, least=0)
         if call_within is None:
             call_within = turn.call_within

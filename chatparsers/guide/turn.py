@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from ..core.parser.start import StreamTurn
 from ..core.parser.stream import Stream
+from ..core.wished import Thoughts
 
 
 class Guided(StreamTurn, Protocol):
@@ -16,6 +17,8 @@ class Guided(StreamTurn, Protocol):
     def marker_ids(self) -> Mapping[str, int]: ...
     @property
     def call_within(self) -> int | None: ...
+    @property
+    def thoughts(self) -> Thoughts | None: ...
     @property
     def stop_ids(self) -> tuple[int, ...]: ...
     def stream(self, *, rollback: int = 0) -> Stream: ...

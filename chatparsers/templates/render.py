@@ -6,12 +6,14 @@ import marshal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from ..core.format import Format
 from ..errors import TemplateError
 from ..kept import Kept, cached, cached_method
 from .code import Code
+from .jinja.compared import compared_of
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
 from .messages import (
@@ -27,9 +29,10 @@ from .messages import (
     with_texts,
 )
 from .probe.capabilities import Capabilities, Prober, channel_of
-from .probe.edges import end_marker
+from .probe.dial import Dial, Seen, find_dial
+from .probe.edges import end_marker, end_of
 from .probe.parts import shows_part
-from .probe.stand_ins import TOOLS, answer, answered, ending_in, question
+from .probe.stand_ins import SYSTEM, TOOLS, answer, answered, ending_in, question
 from .probe.turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
 from .probed import Probed, Rewrite
 from .rewrite.continuation import cut_at_tag, tagged
@@ -64,6 +67,8 @@ class Template:
         self.can = Prober(self._probed, lambda: self.variables)
         """What `probe` tells, each fact found at its first use."""
         self._tails: Kept[tuple[tuple[str, str] | None]] = Kept(64)
+        self._dials: dict[str, Dial] = {}
+        self._moves: Kept[tuple[bool]] = Kept(64)
 
     def __repr__(self) -> str:
         return f"Template({self.name!r}, {len(self.source)} characters)"
@@ -317,6 +322,55 @@ class Template:
         effort, without "none", thinking off is the least effort.
         """
         return self.can.thinking.switched(thinking)
+
+    @limited
+    def dial(self, fmt: Format) -> Dial:
+        """The levels of thought and effort that the template has, found by a few renderings in the first call. ``fmt``
+        tells where a prompt ends in a thought.
+
+        >>> template = chatparsers.load(template="qwen3").template()
+        >>> [level.name for level in template.dial(chatparsers.get_format("qwen3")).levels]
+        ['off', 'on']
+        """
+        found = self._dials.get(fmt.name)
+        if found is None:
+            found = self._dials[fmt.name] = find_dial(partial(self._turned, fmt), compared_of(self.source))
+        return found
+
+    def _turned(self, fmt: Format, variables: Mapping[str, Any]) -> Seen | None:
+        """What the prompt of a question shows with these variables; None if it is refused."""
+        try:
+            asked, plain = (
+                self._probed.trace([question()], self.can.plain, None, generate, given)
+                for generate, given in ((True, variables), (False, {}))
+            )
+        except TemplateError:
+            return None
+        after, written = (one.text[one.spans[-1].end :] if one.spans else "" for one in (plain, asked))
+        return Seen(asked.text, end_of(fmt, written.removeprefix(after) if asked.spans else asked.text))
+
+    @limited
+    def moved(self, dial: Dial, level: str, *, role: str, tools: bool, system: bool) -> bool:
+        """Whether a level of the dial changes a prompt of this kind: one that ends in a message of this role, with or
+        without tools and a system text. Found by two renderings for each kind."""
+        found, other = dial.level(level), dial.against(level)
+        if found is None or other is None or (role, tools, system) == ("user", False, False):
+            return True
+        history = [*([{"role": "system", "content": SYSTEM}] if system else []), *ending_in(role)]
+        key = marshal.dumps((level, role, tools, system), 2)
+        kept = self._moves.get(key)
+        if kept is None:
+            shown = TOOLS if tools else None
+            try:
+                one, two = (
+                    self.shown(history, tools=shown, add_generation_prompt=True, **given).text
+                    for given in (found.variables, other)
+                )
+                kept = (one != two,)
+            except TemplateError:
+                kept = (True,)
+            self._moves.add(key, kept, 1)
+        return kept[0]
 
     @cached
     def variables(self) -> frozenset[str] | None:

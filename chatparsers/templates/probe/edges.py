@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Literal
 
 from ...core.definition.idioms import Options
 from ...core.definition.nodes import Body, Span, Think
@@ -58,6 +60,31 @@ def _openings(fmt: Format) -> frozenset[str]:
     if not fmt.features.reasoning:  # then the model may think between any of the usual markers
         found.update(marker for pair in THOUGHTS for marker in pair)
     return frozenset(text.strip() for text in found if len(text.strip()) > 2)
+
+
+End = Literal["open", "closed", ""]
+"""Where a prompt ends: within a thought, behind one that it closed or in content, or neither."""
+_CLOSER = re.compile(r"</?[^<>\s]*(?:think|thought|reason)[^<>\s]*>", re.I)
+
+
+@lru_cache(maxsize=1024)
+def end_of(fmt: Format, generation_prompt: str) -> End:
+    """Where the prompt ends for which the template wrote this generation prompt."""
+    prefix = opening(fmt, generation_prompt)
+    kind = fmt.bind(prefix=prefix).stream().state.kind
+    if kind == "reasoning":
+        return "open"
+    begun = kind == "content" and fmt.features.reasoning
+    closed = begun or _CLOSER.search(prefix) or any(closer in prefix for closer in _closers(fmt))
+    return "closed" if closed else ""
+
+
+@lru_cache(maxsize=256)
+def _closers(fmt: Format) -> frozenset[str]:
+    """The texts with which the format ends thoughts."""
+    spans = [node.span for node in walk(fmt.tree(Options(tools=True))) if isinstance(node, Think)]
+    found = {text.strip() for span in spans if span.close is not None for text in first(span.close)}
+    return frozenset(found - {""})
 
 
 def end_marker(fmt: Format, after: str, between: str, before: str = "", asking: str = "") -> tuple[str, ...]:

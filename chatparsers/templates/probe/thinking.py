@@ -23,6 +23,19 @@ _SWITCHES: tuple[tuple[str, object, object], ...] = (
 )
 SWITCHES = frozenset(name for name, _, _ in _SWITCHES)
 """The variables with which templates spell the switch of thinking."""
+EFFORT_NAMES = frozenset({"reasoning_effort", "thinking_effort"})
+"""The variables with which templates spell the effort."""
+
+
+def switch_said(name: str, value: object) -> str | None:
+    """What a value of one of `SWITCHES` says: ``enabled``, ``disabled`` or ``adaptive``; None if nothing."""
+    for known, on, off in _SWITCHES:
+        if known == name and type(value) in (bool, int, str):
+            if value == on and type(value) is type(on):
+                return "enabled"
+            if value == off and type(value) is type(off):
+                return "disabled"
+    return "adaptive" if value == "adaptive" else None
 
 
 class Thinking:
