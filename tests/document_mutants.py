@@ -33,7 +33,6 @@ from typing import Any
 from chatparsers import ChatParsersError, DefinitionError, Format, get_format
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.format import Turn
-from chatparsers.core.parser import instructions as m
 from chatparsers.core.parser.compile import _Compiler, program
 from chatparsers.schema.tools import Argument, Tool
 from chatparsers.testing.cases import bound, check_case, load_cases, update_golden
@@ -189,10 +188,7 @@ def programs(format: Format) -> list[Any]:
     found = []
     for options in (Options(tools=True), Options()):
         made = program.__wrapped__(format, options)
-        code = [
-            (one[0], one[2]) if one[0] == m.USUAL else one for one in made.code
-        ]  # a short way through others
-        found.append((canonical(code), made.start, made.fallback, made.late_ids))
+        found.append((canonical(made.code), made.start, made.fallback, made.late_ids))
     return found
 
 

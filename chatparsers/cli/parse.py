@@ -8,11 +8,12 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..plain import one_line
+from ..watch import tools_not_given
 from .files import Refused, name_of, print_json, read_text, standard_input, to_json
 from .request import turn_of
 from .token_ids import checked_ids, read_ids, tokenizer_for_ids
@@ -54,11 +55,12 @@ def run(arguments: Namespace) -> int:
     if lines:
         return _lines(arguments, turn)
     stream = turn.stream(strict=arguments.strict, reasoning=arguments.reasoning)
-    for events in _events(stream, _pieces(arguments)):
+    fed: list[int] = []
+    for events in _events(stream, _pieces(arguments), fed):
         if arguments.stream and events:
             sys.stdout.writelines(to_json(event_record(event)) + "\n" for event in events)
             sys.stdout.flush()
-    _tell(stream.message)
+    _tell(turn, stream.message, fed)
     message = _record(stream.message, arguments.openai)
     if arguments.stream:
         print_json({"event": "message", "message": message})
@@ -73,7 +75,7 @@ def _lines(arguments: Namespace, turn: Turn) -> int:
         raise Refused("--stream and --pieces are for one output: leave them out with JSON lines")
     for number, value in _each(arguments):
         message = turn.parse(value, strict=arguments.strict, reasoning=arguments.reasoning)
-        _tell(message, f"line {number}: ")
+        _tell(turn, message, () if isinstance(value, str) else value, f"line {number}: ")
         print_json(_record(message, arguments.openai))
     return 0
 
@@ -105,12 +107,14 @@ def _output(line: str, where: str, arguments: Namespace) -> Any:
     return value
 
 
-def _tell(message: Message, where: str = "") -> None:
+def _tell(turn: Turn, message: Message, ids: Sequence[int], where: str = "") -> None:
     """Says on standard error what was broken or cut off, and calls in a turn without tools."""
     for diagnostic in message.diagnostics:
-        if diagnostic.code in ("malformed", "truncated", "tools-not-given"):
-            hint = " (it is content: say --tools FILE)" if diagnostic.code == "tools-not-given" else ""
-            print(f"chatparsers: {where}{one_line(str(diagnostic))}{hint}", file=sys.stderr)
+        if diagnostic.code in ("malformed", "truncated"):
+            print(f"chatparsers: {where}{one_line(str(diagnostic))}", file=sys.stderr)
+    for diagnostic in tools_not_given(turn, message, ids):
+        hint = "(it is content: say --tools FILE)"
+        print(f"chatparsers: {where}{one_line(str(diagnostic))} {hint}", file=sys.stderr)
 
 
 def event_record(event: Event) -> dict[str, Any]:
@@ -122,8 +126,11 @@ def _record(message: Message, openai: bool) -> dict[str, Any]:
     return message.to_openai() if openai else message.to_dict()
 
 
-def _events(stream: Stream, pieces: Iterator[Any]) -> Iterator[list[Event]]:
+def _events(stream: Stream, pieces: Iterator[Any], ids: list[int]) -> Iterator[list[Event]]:
+    """The events of each piece. The ids that were fed are added to ``ids``."""
     for piece in pieces:
+        if not isinstance(piece, str):
+            ids += piece if isinstance(piece, list) else [piece]
         yield stream.feed(piece)
     yield stream.finish()
 

@@ -20,6 +20,7 @@ from ..core.message import Diagnostic
 from ..core.parser.ids import Piece
 from ..errors import ChatParsersError, RequestError
 from ..public import public
+from ..watch import tools_not_given
 from .altered import ALTERATIONS
 from .beside import beside
 from .causes import Cause, CauseCode, Explanation, Mention
@@ -218,7 +219,7 @@ def _prefix(case: _Case) -> Iterator[Cause]:
 
 def _no_tools(case: _Case) -> Iterator[Cause]:
     """A call in a turn without tools."""
-    told = case.told("tools-not-given")
+    told = next(iter(tools_not_given(case.turn, case.message)), None)
     hit = _NAMED.search(case.text)
     mend = "--tools FILE, or tools= of the turn: without tools a call is content"
     if told is not None:

@@ -285,10 +285,11 @@ def addressee(p: Builder, tool: Tool) -> Node:
     return p.reads(p.same_name(tool), p.chars(r"^<\r\n"))
 
 
-def python_call(p: Builder, begun: Node | str = "") -> Node:
+def python_call(p: Builder, begun: Node | str = "", by_place: bool = True) -> Node:
     """One call as in Python. ``get_weather(city="Oslo", days=2)``
 
-    ``begun``: what the parser must find after the name, so that prose is no call.
+    ``begun``: what the parser must find after the name, so that prose is no call. ``by_place``: whether values
+    may come without names.
     """
     comma = p.space() + "," + p.space(" ")
     missing = p.chars(r" \t\r\n") + p.peek(p.chars(r"\w") + p.space() + "=")
@@ -299,19 +300,23 @@ def python_call(p: Builder, begun: Node | str = "") -> Node:
 
     def call(tool: Tool) -> Node:
         end = p.reads(")", p.space() + ")", p.space() + "," + p.space() + ")")
-        return (p.name(tool) + p.reads("", begun) << "(" << p.each_arg(tool, argument, comma, Python())) + end
+        return (
+            p.name(tool) + p.reads("", begun)
+            << "("
+            << p.each_arg(tool, argument, comma, Python() if by_place else None)
+        ) + end
 
     return p.each_tool(call)
 
 
 def python_lines(p: Builder) -> Node:
     """Calls as in Python, one on each line, which nothing marks: a whole line, and a declared tool. For parsing only."""
-    return p.calls(python_call(p, begun=_in_line(p, ")")), p.space())
+    return p.calls(python_call(p, begun=_in_line(p, ")"), by_place=False), p.space())
 
 
 def python_list(p: Builder) -> Node:
     """The same as a list, ``[get_weather(city="Oslo")]``, on a line of its own. For parsing only."""
-    return p.line_start() + p.array(python_call(p, begun=_in_line(p, ")]")))
+    return p.line_start() + p.array(python_call(p, begun=_in_line(p, ")]"), by_place=False))
 
 
 def _in_line(p: Builder, end: str) -> Node:

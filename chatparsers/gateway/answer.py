@@ -10,6 +10,7 @@ from ..core.format import Turn
 from ..core.message import FinishReason
 from ..serving import ApiError, ContentStops, OpenAIChat, Request, Usage, WholeCalls, Writer, sse
 from ..templates import to_json
+from ..watch import tools_not_given
 from .engine import Batch, End, EngineError
 from .probable import Probable
 from .record import Record
@@ -138,7 +139,8 @@ class Answer:
         chunks = self.writer.finish(reason, self.usage, stop_sequence=stopped)
         if self._ids:
             self.writer.ids(self._ids, chunks)
-        record.answered(self.turn.format.name, message, self.usage)
+        notes = tools_not_given(self.turn, message)
+        record.answered(self.turn.format.name, message, self.usage, notes)
         return frames + self._frames(chunks)
 
     @property
@@ -148,7 +150,8 @@ class Answer:
     def fail(self, record: Record) -> str:
         """The last frames before an error: what was held."""
         held = self._written(self._stream.finish("length"), last=True, length=True)
-        record.answered(self.turn.format.name, self._stream.message, Usage())
+        message = self._stream.message
+        record.answered(self.turn.format.name, message, Usage(), tools_not_given(self.turn, message))
         return held
 
     def _written(self, events: list[Event], last: bool = False, length: bool = False) -> str:

@@ -7,11 +7,12 @@ import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, TextIO
 from uuid import uuid4
 
-from ..core.message import Message
+from ..core.message import Diagnostic, Message
 from ..serving import ApiError, Usage
 from .metrics import Metrics
 
@@ -89,8 +90,8 @@ class Record:
         if self._first is None:
             self._first = time.monotonic()
 
-    def answered(self, format: str, message: Message, usage: Usage) -> None:
-        """An answer is whole, or as whole as it gets."""
+    def answered(self, format: str, message: Message, usage: Usage, notes: Sequence[Diagnostic] = ()) -> None:
+        """An answer is whole, or as whole as it gets. ``notes``: what observers tell of it."""
         if self._answers:  # the prompt of several answers counts once
             usage = Usage(0, usage.completion, usage.reasoning)
         before = self._usage
@@ -103,7 +104,8 @@ class Record:
         metrics = self._metrics
         for call in message.tool_calls:
             metrics.count("calls", format=format, complete=str(call.complete).lower())
-        for diagnostic in message.diagnostics:
+        told = [*message.diagnostics, *notes]
+        for diagnostic in told:
             metrics.count("diagnostics", format=format, code=diagnostic.code)
         for kind in ("prompt", "completion", "reasoning"):
             if number := getattr(usage, kind):
@@ -113,7 +115,7 @@ class Record:
         self.fields["calls"] = self.fields.get("calls", 0) + len(message.tool_calls)
         if self._answers > 1:
             self.fields["choices"] = self._answers
-        codes = Counter(diagnostic.code for diagnostic in message.diagnostics)
+        codes = Counter(diagnostic.code for diagnostic in told)
         if codes:
             self.fields["diagnostics"] = dict(codes + Counter(self.fields.get("diagnostics", {})))
 

@@ -16,7 +16,7 @@ from ..core.parser.instructions import Instruction, Program
 from ..core.parser.machine import Machine
 
 _DECIDES = {m.LIT, m.CHARS, m.VALUE, m.CAPTURE, m.SAME, m.NTH, m.DECLARED, m.LINE, m.END} | {
-    *(m.SPAN, m.TEXT, m.LINES, m.FOLLOWS, m.UNLESS, m.IF)
+    *(m.SPAN, m.TEXT, m.FOLLOWS, m.UNLESS, m.IF)
 }
 """The instructions of which the text decides whether the next one follows, or whether they read anything."""
 
@@ -87,9 +87,7 @@ class Paths:
     def _probed(self, program: Program) -> Program:
         code: list[Instruction] = list(program.code)
         for ip, instruction in enumerate(program.code):
-            if instruction[0] == m.USUAL:
-                code[ip] = m.JUMP, instruction[2]  # a short way through what follows there
-            elif instruction[0] != m.FAIL:
+            if instruction[0] != m.FAIL:
                 code[ip] = m.JUMP, len(code)
                 *others, last = _words(instruction)
                 for word in others:

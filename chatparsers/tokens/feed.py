@@ -16,7 +16,6 @@ from itertools import accumulate, groupby
 from typing import Any, TypeAlias
 
 from ..core.parser.alphabet import FIRST_HIDDEN, LAST_HIDDEN, Alphabet
-from ..core.parser.past import Past, beginning, gathered, sealed, since, size
 from ..core.parser.start import Start, StreamTurn, start
 from ..core.parser.text import TokenTexts
 from ..core.parser.tokenizer import Named
@@ -65,7 +64,6 @@ class IdFeed:
         "_marks",
         "_new",
         "_offsets",
-        "_past",
         "_recipe",
         "_texts",
         "alphabet",
@@ -90,8 +88,6 @@ class IdFeed:
         self.alphabet = alphabet
         self.spelling = spelling
         self._offsets = _NO_OFFSETS[:]
-        self._past: tuple[Past, Past] = None, None
-        """What the offsets and the marks had before a copy was made."""
         self._new: list[str] = []
         """The texts of the last ids, whose offsets nobody has asked for. The first begins at ``_begin``."""
         self._begin = 0
@@ -103,20 +99,12 @@ class IdFeed:
     def offsets(self) -> array[int]:
         """Where each token begins, in the machine's characters: four bytes a token, as many streams may be open."""
         self._settle()
-        self._gather()
         return self._offsets
 
     @property
     def marks(self) -> list[int]:
         """The positions of the characters that stand for tokens."""
-        self._gather()
         return self._marks
-
-    def _gather(self) -> None:
-        """Takes everything back from the past."""
-        if self._past != (None, None):
-            (offsets, marks), self._past = self._past, (None, None)
-            self._offsets, self._marks = gathered(offsets, self._offsets), gathered(marks, self._marks)
 
     def _settle(self) -> None:
         """Finds where the last ids begin."""
@@ -130,20 +118,16 @@ class IdFeed:
     @property
     def fed(self) -> int:
         """How many ids were fed."""
-        return len(self._new) + len(self._offsets) + size(self._past[0])
+        return len(self._new) + len(self._offsets)
 
     def keep(self, count: int) -> int:
         """Keeps the first ``count`` ids; all others are ordinary. Returns where the first of these began; -1 if there
         is none."""
         self._settle()
-        past, marks = self._past
-        if count == size(past) + len(self._offsets):
+        if count == len(self._offsets):
             return -1
-        begin: int = since(past, self._offsets, count)[0]
-        if count > size(past):
-            del self._offsets[count - size(past) :]
-        else:
-            self._past, self._offsets = (beginning(past, count), marks), array("I")
+        begin = self._offsets[count]
+        del self._offsets[count:]
         return begin
 
     def ordinary(self, id: int) -> str:
@@ -165,7 +149,7 @@ class IdFeed:
         detokenizer = self._detokenizer.copy()
         other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._texts, self.alphabet, self.spelling)
         self._settle()
-        self._past = other._past = sealed(self._past[0], self._offsets), sealed(self._past[1], self._marks)
+        other._offsets, other._marks = self._offsets[:], self._marks[:]
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:

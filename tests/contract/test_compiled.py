@@ -226,9 +226,7 @@ def test_no_module_imports_what_the_types_hide() -> None:
 PLAIN = {
     "core/parser/alphabet": "an id is one character, as a value with markers is read",
     "core/parser/compile": "the names of a header: once for a call",
-    "core/parser/past": "one line, for a list that grows",
     "core/parser/start": "what a stream begins from: once for a stream",
-    "core/parser/usual": "what usually follows in a program: found once for it",
     "core/parser/white": "white space before a marker",
     "schema/document": "the types of an argument: once for a call",
     "values/__init__": "the syntax of a value: once for a value",

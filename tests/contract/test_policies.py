@@ -72,7 +72,7 @@ PROSE = [
         "gpt-oss",
         '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"a":1}',
         '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"a":1}',
-        codes=("stray-marker", "tools-not-given"),
+        codes=("stray-marker",),
         request={"tools": None},
     ),
     Row("qwen3", f"No, <tool_call> is one. {JSON_CALL}</tool_call>", "No, <tool_call> is one. ", calls=1,
@@ -110,8 +110,8 @@ OUT_OF_REASONING = [
 ]  # fmt: skip
 UNWANTED = [
     Row("qwen3", f"Hi. {JSON_CALL} So.", "Hi.  So.", codes=("unwanted-call",), request={"tool_choice": "none"}),
-    Row("qwen3", f"Hi. {JSON_CALL}", f"Hi. {JSON_CALL}", codes=("tools-not-given",), request={"tools": None}),
-    Row("qwen3", JSON_CALL[:-20], JSON_CALL[:-20], codes=("tools-not-given",), request={"tools": None}),
+    Row("qwen3", f"Hi. {JSON_CALL}", f"Hi. {JSON_CALL}", request={"tools": None}),
+    Row("qwen3", JSON_CALL[:-20], JSON_CALL[:-20], request={"tools": None}),
     Row("llama-3-x", '{"name": "get_weather", "parameters": {}}', "", codes=("unwanted-call",),
         request={"tool_choice": "none"}),
 ]  # fmt: skip

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 
 import chatparsers
-from chatparsers import Diagnostic, Format, Message
+from chatparsers import Format, Message
 from chatparsers.core import Builder, Json, Tool
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Node
 from chatparsers.core.definition.tree import first, head, tokens, walk
-from chatparsers.core.definition.without_opener import after_names, ending, without_opener
+from chatparsers.core.definition.without_opener import ending
 from chatparsers.core.parser.body import outline
 from chatparsers.errors import DefinitionError
 from chatparsers.testing.wild import broken, fragments
+from chatparsers.watch import tools_not_given
 
 pytestmark = pytest.mark.one_in(1, quick=64)
 CALL = {
@@ -30,10 +31,6 @@ CALL = {
 }
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
 TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}]
-
-
-def not_given(message: Message) -> list[Diagnostic]:
-    return [one for one in message.diagnostics if one.code == "tools-not-given"]
 
 
 def beginnings(node: Node | None) -> set[str]:
@@ -152,35 +149,6 @@ def test_an_inner_marker_alone_is_content_with_a_diagnostic(format: Format) -> N
         assert (message.content, codes) == (f"Take {marker} here.", ["stray-marker"]), marker
 
 
-def test_a_line_that_is_a_call_without_its_opener(format: Format) -> None:
-    """The name of a declared tool at the start of a line and an inner marker are a call; other names are text."""
-    if not format.features.tools:
-        return
-    tree = format.tree(Options(tools=True))
-    calls = next((body.calls for body in walk(tree) if isinstance(body, Body)), None)
-    bare = (
-        None
-        if calls is None
-        else without_opener(calls, outline(tree, format.stops, Options(tools=True), False).inner)
-    )
-    written = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
-    _, name, behind = written.rpartition("get_weather")
-    if bare is None or not behind.lstrip().startswith(after_names(bare)):
-        return
-    text = "I call\nget_weatherman, or\n" + name + behind
-    turn = format.bind(tools=TOOLS)
-    whole = turn.parse(text)
-    assert [call.name for call in whole.tool_calls] == ["get_weather"], whole
-    assert whole.content.rstrip() == "I call\nget_weatherman, or"
-    stream = turn.stream()
-    for character in text:
-        stream.feed(character)
-    stream.finish()
-    assert stream.message == whole
-    unknown = text.replace("get_weather", "get_rain")
-    assert turn.parse(unknown).content.startswith(unknown[: len(unknown) // 2])
-
-
 def test_without_tools_a_call_is_content_with_all_its_markers_and_named(format: Format) -> None:
     if not format.features.tools:
         return
@@ -193,14 +161,14 @@ def test_without_tools_a_call_is_content_with_all_its_markers_and_named(format: 
     before = rest[: len(rest) - len(message.content.strip())]
     assert "get_weather" in message.content and "get_weather" not in before
     assert not any(opener in before for opener in markers(format)[0]), (written, message.content)
-    (found,) = not_given(message)
+    (found,) = tools_not_given(format.bind(), message)
     assert "'get_weather'" in found.expected and written[found.position :].startswith(found.found)
-    for other in (
-        format.parse(written, tools=TOOLS),
-        format.parse("Weather? I cannot tell."),
-        format.bind(response_format=SCHEMA).parse(written),
+    for turn, text in (
+        (format.bind(tools=TOOLS), written),
+        (format.bind(), "Weather? I cannot tell."),
+        (format.bind(response_format=SCHEMA), written),
     ):
-        assert not_given(other) == [], other
+        assert tools_not_given(turn, turn.parse(text)) == []
 
 
 def test_a_role_header_of_a_call_without_tools() -> None:

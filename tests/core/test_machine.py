@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -133,12 +132,9 @@ def test_tools_are_read_by_name_when_asked() -> None:
     assert "f" in tools and "g" not in tools
 
 
-def plain(compiled: Program, left_out: int) -> Program:
-    """The program without `USUAL`, or without `UNLESS`: its other instructions read everything."""
-    code = [
-        ins if ins[0] != left_out else (m.JUMP, ins[2] if left_out == m.USUAL else ip + 1)
-        for ip, ins in enumerate(compiled.code)
-    ]
+def plain(compiled: Program) -> Program:
+    """The program without `UNLESS`: its other instructions read everything."""
+    code = [ins if ins[0] != m.UNLESS else (m.JUMP, ip + 1) for ip, ins in enumerate(compiled.code)]
     return Program(
         code, compiled.start, compiled.fallback, compiled.late_ids, compiled.unwanted, compiled.recipe
     )
@@ -173,43 +169,21 @@ def test_what_saves_work_reads_as_the_other_instructions_do(name: str) -> None:
     hole = whole[: len(whole) // 2] + whole[len(whole) // 2 + 3 :]
     bare = whole.replace(', "arguments": {}', "")  # a call may be certain at its brace
     texts = (whole, whole + "\nText.", hole, f"Text.\n\n{whole}Text.{whole}", " < Text. <|", bare)
-    for left_out, text in product((m.USUAL, m.UNLESS), texts):
+    for text in texts:
         for size in (1, 5, len(text)):
             saving, other = turn.stream(), turn.stream()
             other.feed("")
             machine = other._machine
-            machine.program = plain(machine.program, left_out)
+            machine.program = plain(machine.program)
             for at in range(0, len(text), size):
                 piece = text[at : at + size]
                 assert saving.feed(piece) == other.feed(piece), (size, text[: at + size][-40:])
-                if left_out == m.USUAL:
-                    assert saving.region == other.region, (size, text[: at + size][-40:])
             assert saving.finish() == other.finish(), size
             assert told(saving.message) == told(other.message), size
 
 
 def told(message: Message) -> Message:
     return replace(message, diagnostics=[replace(found, expected="") for found in message.diagnostics])
-
-
-def test_a_usual_call_is_read_in_few_steps() -> None:
-    """A call of Hermes takes two steps: to its arguments, and to its end. The first answers of a format take more."""
-    call = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
-    turn = get_format("hermes-2-pro").bind(tools=TOOLS)
-    for _ in range(9):
-        turn.parse(call)
-    stream = turn.stream()
-    stream.feed("")
-    assert [kind for kind, _, _ in stream._machine.feed(call)] == [
-        m.MARKUP,
-        m.CALL_BEGIN,
-        m.MARKUP,
-        m.NAME,
-        m.MARKUP,
-        m.ARGUMENT,
-        m.MARKUP,
-        m.CALL_END,
-    ]
 
 
 def test_no_program_is_long() -> None:

@@ -26,6 +26,7 @@ ENGINE: list[tuple[set[str], set[str]]] = [
     ({"schema"}, set()),
     ({"values"}, set()),
     ({"core"}, set()),
+    ({"watch"}, set()),
     ({"writer"}, set()),
     ({"document"}, set()),
     ({"grammar"}, set()),

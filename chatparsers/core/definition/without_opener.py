@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from .nodes import Choice, Declared, Header, Many, Name, Node, Peek, Sequence, Space, Tag, Tagged, Token
-from .tree import begins, nullable, once, through, tokens
+from .tree import begins, nullable, through
 
 _DECLARED_NAME = Name(Tag.NAME, "(?!)", None)
 """A name of no characters that a class has: only declared names are read."""
@@ -34,12 +34,6 @@ def without_opener(section: Node, inner: Collection[str]) -> Node | None:
         if found_part is not None:
             return Sequence.of(found_part, *after)
     return None
-
-
-def after_names(node: Node) -> tuple[str, ...]:
-    """The tokens that `without_opener` found after names that are alone, without more of a header."""
-    named = (item for item in once(node) if isinstance(item, Sequence) and _DECLARED_NAME in item.items[:1])
-    return tuple(dict.fromkeys(text for item in named for text in tokens(item.items[2])))
 
 
 def ending(node: Node) -> set[str]:

@@ -26,10 +26,9 @@ from ..definition.nodes.node import ALWAYS
 from ..definition.thoughts import THOUGHTS
 from ..definition.tree import children, first, head, once, tokens
 from ..definition.without_calls import without_calls
-from ..definition.without_opener import after_names, ending, without_opener
+from ..definition.without_opener import ending, without_opener
 from . import instructions as m
 from .code import NEVER, WHITE, BrokenEnds, Code, Label, Place, stop_finder
-from .lines import Lines
 from .recovery import broken_call, guarded
 from .whole_answer import whole_answer, whole_answer_calls
 
@@ -181,12 +180,7 @@ class BodyCompiler:
         code.place(inner)
         self._answer(m.CONTENT, top)
         stops = (*parts.stops, *self._begins(m.CONTENT))
-        if bare is not None and (marks := after_names(bare)):
-            lines = Lines(code.spellings(stops), code.spellings(marks))
-            headless = partial(section, partial(code.called, bare, at))
-            self._lines(lines, node.lead, plain, top, headless)
-        else:
-            self._running_text(stops, plain, top)
+        self._running_text(stops, plain, top)
         broken_call(code, broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.OPENER_IS_TEXT)
@@ -378,18 +372,6 @@ class BodyCompiler:
         self.code.place(plain)
         self.code.text(m.CONTENT, stops)
         self.code.emit(m.JUMP, loop)
-
-    def _lines(self, lines: Lines, lead: str, plain: Label, loop: Label, call: Callable[[], None]) -> None:
-        """The same, where a line may begin with a call without its opener, which ``call`` reads."""
-        code, named = self.code, Label()
-        code.emit(m.LINES, m.CONTENT, lines, named, lead, 1)
-        code.place(plain)
-        code.emit(m.LINES, m.CONTENT, lines, named, lead, 0)
-        code.emit(m.JUMP, loop)
-        code.place(named)
-        call()
-        code.any_character(m.CONTENT)
-        code.emit(m.JUMP, plain)
 
     def _begins(self, region: int) -> tuple[str, ...]:
         """How a JSON answer begins in text of ``region``."""

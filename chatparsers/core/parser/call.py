@@ -5,7 +5,6 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from ..message import ToolCall
-from .past import Past, gathered, sealed, shortened, since
 from .so_far import Reader
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -37,7 +36,7 @@ class Call:
 
     __slots__ = (
         "again", "arguments", "broken", "complete", "end", "given", "id", "index", "lent", "made", "members", "name",
-        "past", "reader", "record", "seen", "start", "started",
+        "reader", "record", "seen", "start", "started",
     )  # fmt: skip
 
     def __init__(self, index: int, start: int) -> None:
@@ -47,7 +46,6 @@ class Call:
         self.id: str | None = None
         self.name: str | None = None
         self.arguments: list[str] = []
-        self.past: Past = None
         self.members = -1
         self.given: set[str] = set()
         self.again = False
@@ -66,8 +64,7 @@ class Call:
         other.id, other.name, other.made, other.record = self.id, self.name, self.made, self.record
         other.members, other.again, other.started = self.members, self.again, self.started
         other.broken, other.complete = self.broken, self.complete
-        other.past = self.past = sealed(self.past, self.arguments)
-        other.arguments = []
+        other.arguments = self.arguments[:]
         other.given, other.reader, other.seen = self.given, self.reader, self.seen
         other.lent = self.lent = True
         return other
@@ -88,7 +85,7 @@ class Call:
         """The arguments so far as Python values. Reads what has come since the last time."""
         if not self.started:
             return Reader()
-        texts = since(self.past, self.arguments, self.seen)
+        texts = self.arguments[self.seen :]
         if texts and self.lent:
             self._own()
         reader = self.reader = self.reader or Reader()
@@ -99,24 +96,26 @@ class Call:
 
     def shorten(self, length: int) -> None:
         """Takes ``length`` characters off the arguments, all of them plain text of a string."""
-        self.past = shortened(self.past, self.arguments, length)
+        shorten(self.arguments, length)
         self.reader, self.seen = None, 0
-
-    def gather(self) -> None:
-        """Takes all arguments back from the past."""
-        if self.past is not None:
-            self.arguments[:], self.past = gathered(self.past, self.arguments), None
 
     def text(self) -> str:
         """The JSON text of the arguments so far."""
         if self.reader is not None:
             self.read()
-        if self.past is not None:
-            self.gather()
         text = joined(self.arguments)
         if self.reader is not None:
             self.seen = len(self.arguments)
         return text
+
+
+def shorten(texts: list[str], length: int) -> None:
+    """Takes the last ``length`` characters off the texts."""
+    while length and texts:
+        last = texts.pop()
+        if len(last) > length:
+            texts.append(last[:-length])
+        length -= min(length, len(last))
 
 
 def joined(texts: list[str]) -> str:

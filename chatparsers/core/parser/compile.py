@@ -35,7 +35,6 @@ from .code import WHITE, BrokenEnds, Code, Label, Place, stop_finder
 from .instructions import Item, Program
 from .names import JSON_INSIDE, Names, Parts
 from .recovery import calls
-from .usual import usual
 from .white import white_space
 
 
@@ -64,7 +63,6 @@ def program(
     code.emit(m.JUMP, fallback)
     recipe = (program, (format, options, inline, alphabet))
     linked = code.linked()
-    usual(linked, start.at, tree, code.alphabet)
     return Program(linked, start.at, fallback.at, format.late_ids, options.mode == "none", recipe)
 
 

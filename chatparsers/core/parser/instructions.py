@@ -16,10 +16,6 @@ FAIL
 TEXT region finder label missing
     Reads text of the region up to the first stop that ``finder`` finds (see `StopFinder`). Holds the beginning of a
     stop. At the end of the whole text, notes that ``missing`` is missing, unless it is empty, and goes to the label.
-LINES region lines label lead skip
-    As `TEXT` with what ``lines`` finds (see `Lines`), also up to a line that begins with a declared name and an inner
-    marker. Goes to the label there; the line break before it is markup if it ends ``lead``. No stop counts in
-    the first ``skip`` characters. Holds a line that may still be such a name.
 LIT region text shown
     Reads exactly ``text``, or fails and expects ``shown``. Holds less than ``text``.
 WORDS region texts
@@ -108,9 +104,6 @@ END
     Fails unless the text is at its end. Fails there too if the turn was cut off.
 AFTER
     Reads all that follows as markup, because the turn is over.
-USUAL steps label
-    Reads in one step what usually follows, if one of ``steps`` (see `Steps`) finds it whole. Holds the beginning of it.
-    Else, and at the end of the text, goes to the label, where instructions read the text one by one.
 """
 
 from __future__ import annotations
@@ -138,12 +131,12 @@ BROKEN_BEGIN: Final = 12
 BROKEN_END: Final = 13
 BROKEN_VALUE: Final = 14
 
-# Instructions: the table above. A machine waits in the first three most often. The next read no text and wait for none.
-TEXT, USUAL, VALUE = range(3)
-CHOICE, FAIL, COMMIT, JUMP, CALLSUB, PLACE, RECOVER, CUT, MARK, RETURN = range(3, 13)
-UNSET, BACK, FAILTWICE, DECLARED, IF, LINE, NOTED, HOLD, DRAFT, ABANDON = range(13, 23)
-LIT, SPAN, UNLESS, WORDS, TOP, BETWEEN, CAPTURE, FOLLOWS = range(23, 31)
-CHARS, BLANK, LINES, AFTER, UNOPENED, NTH, END, SAME = range(31, 39)
+# Instructions: the table above. A machine waits in the first two most often. The next read no text and wait for none.
+TEXT, VALUE = range(2)
+CHOICE, FAIL, COMMIT, JUMP, CALLSUB, PLACE, RECOVER, CUT, MARK, RETURN = range(2, 12)
+UNSET, BACK, FAILTWICE, DECLARED, IF, LINE, NOTED, HOLD, DRAFT, ABANDON = range(12, 22)
+LIT, SPAN, UNLESS, WORDS, TOP, BETWEEN, CAPTURE, FOLLOWS = range(22, 30)
+CHARS, BLANK, AFTER, UNOPENED, NTH, END, SAME = range(30, 37)
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""

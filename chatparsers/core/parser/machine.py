@@ -54,7 +54,6 @@ from .instructions import (
     IF,
     JUMP,
     LINE,
-    LINES,
     LIT,
     MARK,
     MARKUP,
@@ -75,7 +74,6 @@ from .instructions import (
     UNLESS,
     UNOPENED,
     UNSET,
-    USUAL,
     WORDS,
     Item,
 )  # fmt: skip
@@ -100,31 +98,16 @@ class Machine(MachineState):
         ins = self.program.code[self.ip]
         if ins[0] == TEXT:
             return ins[1], ins[2].plain
-        if ins[0] == LINES:
-            return ins[1], ins[2].plain(self.tools)
         return None if self.value is None else (ins[1], self.value.plain)
 
     @property
     def region(self) -> int:
         """The region in which the machine is."""
-        other = self.by_instructions()
-        if other is not self:
-            return other.region
         if self.calling or self.value is not None:
             return CALL
         ins = self.program.code[self.ip]
-        region: int = ins[1] if ins[0] in (TEXT, LINES) else self.text_region
+        region: int = ins[1] if ins[0] == TEXT else self.text_region
         return region
-
-    def by_instructions(self) -> Machine:
-        """The machine; where it waits for a usual text, a copy that reads what is held of it by instructions."""
-        ins = self.program.code[self.ip]
-        if ins[0] != USUAL:
-            return self
-        other = self.copy()
-        other.ip = ins[2]
-        other.feed("")
-        return other
 
     def finish(self, cut_off: bool = False) -> list[Item]:
         """Runs to the end, as no more text will come, and returns the items that are left. ``cut_off``: the end of the
@@ -145,8 +128,6 @@ class Machine(MachineState):
         code = self.program.code
         n = len(text)
         stack, trail = self.stack, self.trail
-        before = 0 if self.sealed is None else self.sealed[2]
-        self.rest = ""
         while True:  # of each kind, the instructions come about in the order of how often they run
             ins = code[ip]
             op = ins[0]
@@ -170,16 +151,6 @@ class Machine(MachineState):
                     if match[1] is not None:
                         break
                     ip += 1
-                elif op == USUAL:
-                    steps = ins[1]
-                    end = steps.read(self, text, i)
-                    if end > 0:
-                        i, ip = end, self.ip
-                    elif end < 0 and not (len(stack) > self.floor and self._undecided()):
-                        break
-                    else:
-                        self.rest = ""  # what may be taken back is read one by one: it may be certain sooner
-                        ip = ins[2]
                 else:  # VALUE
                     value = self.value
                     # A value that begins at the end is read as far as it is sure; not if another text may begin there.
@@ -214,16 +185,15 @@ class Machine(MachineState):
                         break
             elif op < LIT:
                 if op == CHOICE:
-                    stack.append((CHOICE_POINT, ins[1], before + len(trail), self.calling))
+                    stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
                     ip += 1
                 elif op == FAIL:
                     ip = -1
                     while stack:
                         kind, target, length, calling = stack.pop()
                         if kind == CHOICE_POINT and len(stack) >= self.floor:
-                            if before + len(trail) > length:
+                            if len(trail) > length:
                                 text, i = self._go_back(length, text, i)
-                                before = 0
                                 n = len(text)
                             self.calling = calling
                             ip = target
@@ -289,7 +259,7 @@ class Machine(MachineState):
                 elif op == BACK or op == FAILTWICE:
                     _, _, length, self.calling = stack.pop()
                     text, i = self._go_back(length, text, i)
-                    before, n = 0, len(text)
+                    n = len(text)
                     ip = ins[1] if op == BACK else 0
                 elif op == DECLARED:
                     tool = self.tools.get(self.tool)
@@ -301,8 +271,6 @@ class Machine(MachineState):
                 elif op == IF:
                     ip = ins[2] if self.flags & ins[1] else ip + 1
                 elif op == LINE:
-                    self.gather()
-                    before = 0
                     if self._ends_line(trail):
                         ip += 1
                     else:
@@ -315,7 +283,7 @@ class Machine(MachineState):
                     if self.base + i < self.drafted:
                         ip = ins[1]
                     else:
-                        stack.append((CHOICE_POINT, ins[1], before + len(trail), self.calling))
+                        stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
                         self.flags |= HELD
                         ip += 1
                 elif op == DRAFT:
@@ -471,21 +439,6 @@ class Machine(MachineState):
                             trail.append((MARKUP, text[i:end], None))
                             i = end
                     ip += 1
-                elif op == LINES:
-                    end, named, waits = ins[2].find(text, i, i + ins[5], self.tools, final)
-                    text_end = end - 1 if named and ins[4].endswith("\n") else end
-                    moved = end > i
-                    if text_end > i:
-                        trail.append((ins[1], text[i:text_end], None))
-                    if text_end < end:
-                        trail.append((MARKUP, "\n", None))
-                    i = end
-                    if named:
-                        ip = ins[3]
-                    elif (waits or (i == n and not final)) and not (moved and ins[5]):
-                        break
-                    else:
-                        ip += 1
                 elif op == AFTER:
                     if i < n:
                         trail.append((MARKUP, text[i:], None))
@@ -544,8 +497,6 @@ class Machine(MachineState):
             self.live = True
             return self._final(stack[oldest][2])
         self.live = False
-        if before:
-            self.gather()
         if trail and self.program.lines:
             self.line_ended = self.calling or self._ends_line(trail)
         self.trail = []

@@ -8,7 +8,6 @@ from ...schema.tools import Toolset
 from ...values.base import Transcoder
 from . import instructions as m
 from .instructions import Item, Program
-from .past import Past, gathered, sealed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -22,18 +21,16 @@ class MachineState:
 
     ``ip``: the instruction that comes next. ``text``: the window, which is unread, and ``base``, where it is. ``live``:
     there is a choice point to which the machine may go back. ``text_region``: the region of running text. ``calling``:
-    a call is open, with the names ``tool`` and ``arg``. ``rest``: the rest of the literal that the window begins; a
-    piece that continues it is kept unread. ``nth``: how many arguments of the call came without names. ``left``: which
-    declared arguments have not come, where a value asks. ``line_ended``: the text before the trail ends a line, or is
-    no running text. ``sealed``: the items before those of ``trail``, which copies share (`Past`). ``furthest`` and
-    ``wanted``: the furthest place where an instruction failed, and what was expected
-    there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``: the place after
-    the last section and the white space after it; -1 if no section comes before the running text.
+    a call is open, with the names ``tool`` and ``arg``. ``nth``: how many arguments of the call came without names.
+    ``left``: which declared arguments have not come, where a value asks. ``line_ended``: the text before the trail ends
+    a line, or is no running text. ``furthest`` and ``wanted``: the furthest place where an instruction failed, and what
+    was expected there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``: the
+    place after the last section and the white space after it; -1 if no section comes before the running text.
     """
 
     __slots__ = (
         "arg", "base", "calling", "cut_off", "drafted", "final", "flags", "floor", "furthest", "ip",
-        "left", "line_ended", "live", "nth", "program", "rest", "sealed", "section", "stack", "text",
+        "left", "line_ended", "live", "nth", "program", "section", "stack", "text",
         "text_region", "tool", "tools", "trail", "value", "wanted",
     )  # fmt: skip
 
@@ -49,7 +46,6 @@ class MachineState:
         self.floor = 0
         self.flags = 0
         self.trail: list[Item] = []
-        self.sealed: Past = None
         self.value: Transcoder | None = None
         self.live = False
         self.line_ended = True
@@ -63,17 +59,15 @@ class MachineState:
         self.wanted: list[str] = []
         self.drafted = -1
         self.section = -1
-        self.rest = ""
 
     def copy(self) -> Self:
         """An independent copy at this point."""
         other = self.__class__.__new__(self.__class__)
-        self.sealed = sealed(self.sealed, self.trail)
         other.program, other.tools, other.text_region = self.program, self.tools, self.text_region
         other.text, other.base, other.ip = self.text, self.base, self.ip
-        other.final, other.cut_off, other.rest = self.final, self.cut_off, self.rest
+        other.final, other.cut_off = self.final, self.cut_off
         other.stack, other.floor, other.flags = self.stack.copy(), self.floor, self.flags
-        other.sealed, other.trail, other.live, other.line_ended = self.sealed, [], self.live, self.line_ended
+        other.trail, other.live, other.line_ended = self.trail[:], self.live, self.line_ended
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
         other.left, other.furthest, other.wanted = self.left, self.furthest, self.wanted.copy()
@@ -81,14 +75,8 @@ class MachineState:
         return other
 
     def hold(self, piece: str) -> bool:
-        """Adds ``piece`` to the window, if it goes on with the literal that is held and does not end it, or if the open
-        value holds all that is unread with it."""
-        rest = self.rest
-        if rest:
-            if len(piece) >= len(rest) or not rest.startswith(piece):
-                return False
-            self.rest = rest[len(piece) :]
-        elif self.value is None or not self.value.holds(self.text + piece):
+        """Adds ``piece`` to the window, if the open value holds all that is unread with it."""
+        if self.value is None or not self.value.holds(self.text + piece):
             return False
         self.text += piece
         return True
@@ -97,12 +85,6 @@ class MachineState:
         """Continues at ``position`` of the text, where ``held`` begins. The text before it was read elsewhere, as
         `waiting` allows; ``line``: it ends a line."""
         self.base, self.text, self.line_ended = position, held, line
-
-    def gather(self) -> None:
-        """Puts the sealed items back into the trail, if there are any."""
-        if self.sealed is not None:
-            self.trail[:] = gathered(self.sealed, self.trail)
-            self.sealed = None
 
     def _ends_line(self, items: list[Item]) -> bool:
         """Whether the text up to the end of ``items`` ends a line, or no running text is there."""
@@ -125,8 +107,6 @@ class MachineState:
 
     def _final(self, length: int) -> list[Item]:
         """Takes the first ``length`` items off the trail: they are below the oldest live choice point."""
-        if length:
-            self.gather()
         items = self.trail[:length]
         if items:
             del self.trail[:length]
@@ -139,7 +119,6 @@ class MachineState:
     def _go_back(self, length: int, text: str, i: int) -> tuple[str, int]:
         """Takes all items after the first ``length`` off the trail. Returns the window, and the index in it at which
         the text of these items begins."""
-        self.gather()
         raw = "".join([item[1] for item in self.trail[length:]])
         del self.trail[length:]
         if len(raw) <= i:

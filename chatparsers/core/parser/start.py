@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...schema.tools import Toolset
@@ -13,7 +13,6 @@ from .alphabet import Alphabet, AlphabetKey
 from .compile import program
 from .instructions import BROKEN_END, CALL_BEGIN, CALL_END, Item
 from .machine import Machine
-from .not_given import calls_not_given
 
 PLAIN = Alphabet().key
 
@@ -48,15 +47,13 @@ class Start(NamedTuple):
     """How a stream begins. Many streams may begin so: each copies the machine.
 
     ``machine`` has read the prefix, which is ``origin`` characters long. The first ``read`` of these are decided. The
-    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it. ``not_given``
-    finds calls in a turn without tools.
+    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it.
     """
 
     machine: Machine
     origin: int
     read: int
     call: tuple[Item, ...]
-    not_given: Callable[[str], Iterable[tuple[int, str]]] | None = None
 
 
 def start(
@@ -99,7 +96,4 @@ def _kept_start(
         elif item[0] in (CALL_END, BROKEN_END):
             begin = len(items)
     read = sum(len(item[1]) for item in items[:begin])
-    forgotten = format.features.tools and not options.tools
-    not_given = partial(calls_not_given, format, options, alphabet, prefix) if forgotten else None
-    shared = machine.copy()  # what it has read is sealed: threads may copy it at the same time
-    return Start(shared, len(prefix), read, tuple(items[begin:]), not_given)
+    return Start(machine, len(prefix), read, tuple(items[begin:]))

@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple, TypeAlias
 from ...public import public
 from . import instructions as m
 from .machine import Machine
-from .past import backwards
 
 StateKind: TypeAlias = Literal["reasoning", "content", "call", "between", "ended"]
 
@@ -40,11 +39,10 @@ class StreamState(NamedTuple):
 def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
     """What the machine reads, and the tool of the call that it holds. ``content``: what came before the text that it
     holds is content."""
-    machine = machine.by_instructions()  # they say where in the call the held text ends
     ins = machine.program.code[machine.ip]
-    if not machine.live and ins[0] in (m.TEXT, m.LINES, m.VALUE) and ins[1] in _RUNNING:
+    if not machine.live and ins[0] in (m.TEXT, m.VALUE) and ins[1] in _RUNNING:
         return _RUNNING[ins[1]], ""
-    held = backwards(machine.sealed, machine.trail)  # its end tells nearly always
+    held = reversed(machine.trail)  # its end tells nearly always
     if machine.calling and next((item[0] != m.CALL_BEGIN for item in held if item[0] in _NAMED), False):
         return "call", machine.tool
     probe = machine.copy()
@@ -54,7 +52,7 @@ def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
         return "reasoning", ""
     if not content or after != m.CONTENT:
         return "between", ""
-    held = backwards(machine.sealed, machine.trail)
+    held = reversed(machine.trail)
     marked = any(kind == m.MARKUP and raw.strip() for kind, raw, _ in held)
-    prose = not marked and (machine.sealed or machine.trail or machine.text)
+    prose = not marked and (machine.trail or machine.text)
     return ("content" if prose else "between"), ""

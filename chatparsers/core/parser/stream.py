@@ -44,7 +44,7 @@ class Stream:
 
     __slots__ = (
         "_asked", "_early", "_ended", "_fed", "_finished", "_first", "_held", "_ids", "_kind", "_machine", "_make",
-        "_most", "_not_given", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_undo", "_value",
+        "_most", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_undo", "_value",
     )  # fmt: skip
 
     _asked: Asked | None
@@ -88,15 +88,13 @@ class Stream:
 
     def _begin(self, begin: Start, ids: Any, tools: Toolset) -> None:
         """``ids``: the feed of ids, None if text is fed."""
-        shared, origin, read, call, not_given = begin
+        shared, origin, read, call = begin
         self._machine = machine = shared.copy()
         machine.tools = tools
         self._ids = ids
         self._fed = origin
         turn, _, _, _, seed, check = self._asked or _NOT_ASKED
         seed = turn if seed is None else seed
-        # Where the request says how the answer is written, no call is looked for in it.
-        self._not_given = not_given if turn is None or turn.response_format is None else None
         spelling = ids.spelling if ids is not None else None
         self._transcript = Transcript(tools, machine.program, seed, origin, read, spelling)
         if check:
@@ -171,7 +169,6 @@ class Stream:
                 self._run(self._ids.flush(), events)
             if not self._ended:
                 self._end(events, reason == "length")
-            self._transcript.gather()
             if reason == "length" and not any(note[0] == "truncated" for note in self._transcript.notes):
                 self._transcript.note("truncated", self._fed, "the rest of the turn")
             if self._strict:
@@ -249,6 +246,10 @@ class Stream:
     def _message(self, regions: bool) -> Message:
         """The message so far, with or without its regions."""
         return self._record().message(self._finished == "stop", self._ids, regions, bool(self._finished))
+
+    def _named_calls(self) -> list[tuple[int, str]]:
+        """Where each call begins whose name is known, and its name."""
+        return self._record().named_calls(self._ids)
 
     def call_text(self, index: int) -> str:
         """What the model wrote of the call at ``index``, as far as it is decided, after the marker that opens it.
@@ -381,7 +382,6 @@ class Stream:
         """Gives another stream what this one has read."""
         other._strict, other._finished, other._ended = self._strict, self._finished, self._ended
         other._fed, other._held, other._early = self._fed, self._held, self._early
-        other._not_given = self._not_given
         other._machine = self._machine.copy()
         other._ids = self._ids.copy() if self._ids is not None else None
         other._transcript = transcript = self._transcript.copy()
@@ -395,8 +395,6 @@ class Stream:
     def __getstate__(self) -> dict[str, Any]:
         """All but the shortcut, which `__setstate__` finds again, and what `rollback` needs."""
         record = self._record()
-        self._machine.gather()  # what copies share is too deep for pickle
-        record.gather()
         record.settled_seed()  # in place of the turn
         return {name: getattr(self, name) for name in Stream.__slots__ if name not in _NOT_PICKLED}
 
@@ -552,8 +550,6 @@ class Stream:
         transcript.close(events)
         if transcript.answer is not None and not cut_off:
             transcript.judge_whole()
-        if self._not_given is not None:
-            transcript.note_not_given(self._not_given)
         if transcript.length < self._fed:
             transcript.advance(m.MARKUP, self._fed - transcript.length)
         self._ended = True

@@ -17,7 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import attrgetter, is_, itemgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ...schema.tools import Toolset
 from ...values.base import escape
@@ -33,9 +33,8 @@ from ..message import (
     made_region,
 )
 from . import instructions as m
-from .call import Call, call_id, joined
+from .call import Call, call_id, joined, shorten
 from .instructions import ARG_NAME, ARGUMENT, CALL, CALL_BEGIN, CALL_END, CONTENT, MARKUP, NOTE, REASONING
-from .past import Past, backwards, beginning, gathered, sealed, shortened, since, size
 from .so_far import Reader
 from .start import StreamTurn
 from .text import Text, TokenTexts, holding
@@ -64,21 +63,6 @@ class Checks(Protocol):
     def answer(self) -> Any: ...
 
 
-class _Lists(NamedTuple):
-    """The past of each list of a transcript."""
-
-    pieces: Past = None
-    content: Past = None
-    reasoning: Past = None
-    calls: Past = None
-    runs: Past = None
-    notes: Past = None
-
-
-_NO_PAST = _Lists()
-_NO_RUN = (-1, -1)
-
-
 class Transcript:
     """The record of one turn.
 
@@ -90,7 +74,7 @@ class Transcript:
 
     __slots__ = (
         "answer", "call", "calls", "checks", "content", "ending", "kind", "late_ids", "length",
-        "notes", "origin", "past", "pieces", "reasoning", "regions", "runs", "said", "seed", "spelling", "text",
+        "notes", "origin", "pieces", "reasoning", "regions", "runs", "said", "seed", "spelling", "text",
         "tools", "unwanted", "wrong",
     )  # fmt: skip
 
@@ -120,8 +104,6 @@ class Transcript:
         """The call that is open."""
         self.said: set[tuple[str | None, str]] = set()
         """The names and arguments of the whole calls, once there are two."""
-        self.past = _NO_PAST
-        """What these lists had before a copy was made: pieces, content, reasoning, calls, runs, notes."""
         self.kind = -1
         """The region of the last run."""
         self.runs: list[tuple[int, int]] = []
@@ -144,17 +126,10 @@ class Transcript:
         other.seed, other.origin, other.length = self.seed, self.origin, self.length
         other.spelling = self.spelling
         other.call = None if self.call is None else self.call.copy()
-        past = self.past
-        self.past = other.past = _Lists(
-            sealed(past.pieces, self.pieces),
-            sealed(past.content, self.content),
-            sealed(past.reasoning, self.reasoning),
-            sealed(past.calls, self.calls),
-            sealed(past.runs, self.runs),
-            sealed(past.notes, self.notes),
-        )
-        other.pieces, other.content, other.reasoning = [], [], []
-        other.calls, other.runs, other.notes = [], [], []
+        for texts in (self.pieces, self.content, self.reasoning):
+            joined(texts)
+        other.pieces, other.content, other.reasoning = self.pieces[:], self.content[:], self.reasoning[:]
+        other.calls, other.runs, other.notes = self.calls[:], self.runs[:], self.notes[:]
         other.kind, other.ending, other.checks = self.kind, self.ending, self.checks
         other.wrong = self.wrong
         other.answer = None if self.answer is None else self.answer.copy()
@@ -175,52 +150,33 @@ class Transcript:
     @property
     def count(self) -> int:
         """How many calls there are."""
-        return len(self.calls) + size(self.past.calls) + (self.call is not None)
+        return len(self.calls) + (self.call is not None)
 
     def called(self, index: int) -> Call:
         """The call at ``index``."""
         if self.call is not None and self.call.index == index:
             return self.call
-        found: Call = since(self.past.calls, self.calls, index)[0]
-        return found
+        return self.calls[index]
 
     def ends_line(self) -> bool:
         """Whether what was fed ends a line."""
-        last = self.pieces[-1] if self.pieces else next(backwards(self.past.pieces, []), "")
-        return last.endswith("\n")
-
-    def gather(self) -> None:
-        """Takes all items back from the past."""
-        if self.past is not _NO_PAST:
-            for name, past in self.past._asdict().items():
-                if past is not None:
-                    new = getattr(self, name)
-                    new[:] = gathered(past, new)
-            self.past = _NO_PAST
-            for call in (*self.calls, self.call):
-                if call is not None:
-                    call.gather()
+        return bool(self.pieces) and self.pieces[-1].endswith("\n")
 
     def shorten(self, end: int, length: int, kind: int) -> None:
         """Takes ``length`` characters off the text, which ends at ``end`` then. All of them are of the region
         ``kind``."""
-        past = self.past
-        past = past._replace(pieces=shortened(past.pieces, self.pieces, length))
+        shorten(self.pieces, length)
         if kind == CALL and self.call is not None:
             self.call.shorten(length)
         elif kind == CONTENT:
-            past = past._replace(content=shortened(past.content, self.content, length))
+            shorten(self.content, length)
         elif kind == REASONING:
-            past = past._replace(reasoning=shortened(past.reasoning, self.reasoning, length))
+            shorten(self.reasoning, length)
         if self.length > end:
             self.length = end
-            while (run := next(backwards(past.runs, self.runs), _NO_RUN))[0] >= end:
-                if self.runs:
-                    self.runs.pop()
-                else:
-                    past = past._replace(runs=beginning(past.runs, size(past.runs) - 1))
-            self.kind = run[1]
-        self.past = past
+            while self.runs and self.runs[-1][0] >= end:
+                self.runs.pop()
+            self.kind = self.runs[-1][1] if self.runs else -1
         self.regions, self.text = [], None
 
     # from trail items to events
@@ -289,7 +245,7 @@ class Transcript:
                     if op == CALL_END:
                         if call.members > 0:
                             said.append("}")
-                        elif not (said or call.arguments or call.past):
+                        elif not (said or call.arguments):
                             said.append("{}")
                     if said:
                         self._argue(call, "".join(said), events)
@@ -348,7 +304,7 @@ class Transcript:
     def _compare(self, call: Call) -> None:
         """Notes that a whole call has the name and the arguments of an earlier one."""
         if not self.said:
-            for other in since(self.past.calls, self.calls, 0):
+            for other in self.calls:
                 if other.complete:
                     self.said.add((other.name, other.text()))
         said = call.name, call.text()
@@ -380,8 +336,8 @@ class Transcript:
             self.note("unknown-tool", call.start, f"one of {known}", call.index)
         id = None if call.id is None and self.late_ids else self._id(call)
         events.append(CallStart(call.index, call.name, id))
-        if call.arguments or call.past:
-            events.append(CallArguments(call.index, "".join(since(call.past, call.arguments, 0))))
+        if call.arguments:
+            events.append(CallArguments(call.index, "".join(call.arguments)))
         if self.checks is not None:
             self._judge(call)
 
@@ -408,7 +364,6 @@ class Transcript:
 
     def judge_whole(self) -> None:
         """Notes that the content, which is over, is not valid."""
-        self.gather()
         if self.answer is not None and (self.content or not self.calls):
             wrong = self.answer.wrong
             self.answer.finish("".join(self.content))
@@ -424,7 +379,6 @@ class Transcript:
                 self.calls.append(call)
                 events.append(CallEnd(call.index, self._id(call), call.complete))
             else:  # it broke before its name: the next call has its index
-                self.gather()
                 for place, (code, at, expected, index) in enumerate(self.notes):
                     if index == call.index:
                         self.notes[place] = code, at, expected, None
@@ -463,12 +417,6 @@ class Transcript:
             known = f"a token of the vocabulary, which has no id {'so large' if large else id}"
             self.note("unknown-token", at, known)
 
-    def note_not_given(self, find: Callable[[str], Iterable[tuple[int, str]]]) -> None:
-        """Notes the calls that ``find`` finds in the whole text, of a turn without tools."""
-        self.gather()
-        for at, name in find("".join(self.pieces)):
-            self.note("tools-not-given", self.origin + at, f"tools, of which one is {name!r}")
-
     # the message
 
     def message(self, ended: bool, ids: Any, regions: bool, over: bool) -> Message:
@@ -478,7 +426,6 @@ class Transcript:
         its regions. ``over``: no more text will come. Until then the regions are made at once, because what they are
         made from changes.
         """
-        self.gather()
         if self.text is None:
             self.text = Text(self.origin)
         text = self.text.whole(joined(self.pieces), ids)
@@ -500,11 +447,17 @@ class Transcript:
 
     def call_text(self, call: Call, ids: Any) -> str:
         """The text of a call, as far as it was read."""
-        self.gather()
         places = self.text = self.text or Text(self.origin)
         text = places.whole(joined(self.pieces), ids)
         end = self.length if call.end < 0 else call.end
         return text[places.position(call.start) : places.position(end)]
+
+    def named_calls(self, ids: Any) -> list[tuple[int, str]]:
+        """Where each call begins whose name is known, and its name."""
+        places = self.text = self.text or Text(self.origin)
+        places.whole(joined(self.pieces), ids)
+        calls = self.calls if self.call is None else [*self.calls, self.call]
+        return [(places.position(call.start), call.name) for call in calls if call.name is not None]
 
     def _record(self, call: Call) -> ToolCall:
         if call.record is not None:
@@ -539,7 +492,6 @@ class Transcript:
         is made once."""
         kept = self.regions
         first = min(len(kept), count - 1)
-        self.gather()
         runs = self.runs[first:count]
         text: Text = self.text or Text(self.origin)
         bounds = [*map(_start, runs), length]
@@ -565,7 +517,6 @@ class Transcript:
         """As `Stream.token_regions`. ``starts``: where the tokens begin. The text was fed up to ``fed``. ``over``: no
         more comes."""
         found: list[RegionKind] = []
-        self.gather()
         runs = self.runs
         for place in range(first, len(starts)):
             start = starts[place]

@@ -3,7 +3,7 @@ from .detokenizer cimport Detokenizer
 @cython.final
 cdef class IdFeed:
     cdef public Detokenizer _detokenizer
-    cdef public object _offsets, _past, _recipe, _texts, alphabet, spelling, tokenizer
+    cdef public object _offsets, _recipe, _texts, alphabet, spelling, tokenizer
     cdef public list _marks, _new, unknown
     cdef public Py_ssize_t _begin
     @cython.locals(text=str)

@@ -9,13 +9,11 @@ cdef class Call:
     cdef public bint again, broken, complete, lent, started
     cdef public object given, id, name, reader, record
     cdef public list arguments
-    cdef public object past
     cdef public Py_ssize_t end, index, members, seen, start
     cdef public object made
     cpdef Call copy(self)
     cdef give(self, name)
     cdef _own(self)
-    cpdef gather(self)
     cpdef object read(self)
     cdef shorten(self, Py_ssize_t length)
     cpdef str text(self)

@@ -9,7 +9,7 @@ cdef class Stream:
     cdef public bint _ended, _strict
     cdef public Py_ssize_t _fed, _first, _most
     cdef public str _finished, _held
-    cdef public object _asked, _ids, _make, _not_given, _plain, _undo
+    cdef public object _asked, _ids, _make, _plain, _undo
     cdef public int _kind
     cdef public Machine _machine
     cdef public Transcript _transcript

@@ -6,14 +6,13 @@ cdef class Transcript:
     cdef public bint ending, late_ids, unwanted, wrong
     cdef public Call call
     cdef public list calls, content, notes, pieces, reasoning, regions, runs
-    cdef public object past
     cdef public int kind
     cdef public Py_ssize_t length, origin
     cdef public object seed
     cdef public object answer, checks, spelling, tools
     cdef public set said
     cdef public Text text
-    cpdef gather(self)
+    cpdef list named_calls(self, ids)
     cpdef sink(self, int region)
     cpdef advance(self, int kind, Py_ssize_t length)
     @cython.locals(op=int, raw=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=list, call=Call)
