@@ -18,7 +18,7 @@ from functools import cache
 
 from .core.definition.idioms import Options
 from .core.format import Format
-from .errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
+from .errors import AmbiguousFormat, ChatParsersError, DefinitionError, UnknownFormat, did_you_mean
 from .formats import FormatRef, chatparsers_register_formats
 from .kept import kept
 from .public import public
@@ -74,10 +74,11 @@ _additions: dict[str, FormatInfo] = {}
 
 @public
 def get_format(name: str) -> Format:
-    """The format that goes by ``name`` or alias.
+    """The format that goes by ``name`` or alias, or that another server's parser of this name reads.
 
-    Raises `UnknownFormat`, which suggests near names; `AmbiguousFormat` if two plugins offer the name;
-    `DefinitionError` if the format's module cannot be imported or its definition is wrong.
+    A pair, ``"qwen3_coder+qwen3"``, is the format that reads the calls of the first and the reasoning of the second
+    (docs/models.md). Raises `UnknownFormat`, which suggests near names; `AmbiguousFormat` if two plugins offer the
+    name; `DefinitionError` if the format's module cannot be imported or its definition is wrong.
 
     >>> chatparsers.get_format("qwen3-coder").title
     'Qwen3-Coder'
@@ -100,11 +101,55 @@ def get_format(name: str) -> Format:
             "CHATPARSERS_PLUGINS, or register the one you mean with replace=True"
         )
     if not matches:
+        if "+" in name:
+            return _pair(name)
+        if (served := _of_server(_key(name))) is not None:
+            return served
         known_names = {name for info in _all(others) for name in (info.name, *info.aliases)}
         near = did_you_mean(_key(name), known_names)
         hint = near if near.startswith("did") else "list_formats() and `chatparsers formats` have all names"
         raise UnknownFormat(f"no format is named {name!r}: {hint}")
     return matches[0].load()
+
+
+def _of_server(key: str) -> Format | None:
+    """The format that another server's parser of this name reads. Raises `UnknownFormat` for one that is no dialect."""
+    from .formats._servers import REFUSED, SERVERS
+
+    if key in REFUSED:
+        raise UnknownFormat(REFUSED[key])
+    return get_format(SERVERS[key][0]) if key in SERVERS else None
+
+
+_PROBE = {"name": "probe", "parameters": {"type": "object", "properties": {"word": {"type": "string"}}}}
+
+
+def _pair(name: str) -> Format:
+    """The format of a tool parser and a reasoning parser: the one that reads a call of the first, and a thought of the
+    second."""
+    tools, _, thoughts = name.partition("+")
+    first, second = get_format(tools), get_format(thoughts)
+    call = {
+        "id": "a1b2c3d4e",
+        "type": "function",
+        "function": {"name": "probe", "arguments": '{"word": "x"}'},
+    }
+    if first.features.tools and not second.features.reasoning:
+        return first  # nothing to read apart, as with a parser that leaves the text as it is
+    try:
+        called = first.render({"role": "assistant", "content": "", "tool_calls": [call]}, [_PROBE])
+        thought = second.render({"role": "assistant", "reasoning_content": "Hm.", "content": "Yes."})
+    except ChatParsersError as error:
+        raise UnknownFormat(f"{name!r}: expected a parser of calls and one of reasoning: {error}") from error
+    for format in (first, second):
+        calls = format.parse(called, tools=[_PROBE]).tool_calls
+        message = format.parse(thought)
+        if [one.arguments for one in calls] == ['{"word": "x"}'] and message.reasoning.strip() == "Hm.":
+            return format
+    raise UnknownFormat(
+        f"{name!r}: no format reads the calls of {first.name!r} and the reasoning of {second.name!r}: name one of "
+        "the two, or give load() the model's files"
+    )
 
 
 def named_format(name: str) -> Format:

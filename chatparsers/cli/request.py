@@ -42,6 +42,12 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
     With a template, the prefix is the part of the answer that its generation prompt wrote, unless ``--prefix`` is
     given. Raises `Refused` and the errors of `Format.bind`.
     """
+    if parsers := [name for name in (arguments.tool_call_parser, arguments.reasoning_parser) if name]:
+        if arguments.format is not None:
+            raise Refused(
+                "--format names a whole format: leave out --tool-call-parser and --reasoning-parser"
+            )
+        arguments.format = "+".join(parsers)
     if arguments.format is None and arguments.template is None:
         raise Refused("which format? Say --format NAME (`chatparsers formats` lists them) or --template FILE")
     options: dict[str, Any] = {

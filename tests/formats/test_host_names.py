@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from chatparsers import FormatRef, UnknownFormat, get_format, list_formats
-from chatparsers.formats._generate import host_table
+from chatparsers.formats._generate import HostNames, host_table
 
 pytestmark = pytest.mark.one_in(1, quick=64)
 _DOCS = Path(__file__).parents[2] / "docs"
@@ -18,7 +20,8 @@ _NAMES = sorted({name for host in _DATA["hosts"].values() for names in host.valu
 _ROW = re.compile(r"^\| `(?P<name>[^`]+)` \| (?P<hosts>.*) \| (?P<formats>[^|]*) \|$", re.MULTILINE)
 
 # They read a template's own response schema.
-_NONE = {"hf", "response_template"}
+_NONE = set(_DATA["refused"])
+_ALIASES = {alias for info in list_formats() for alias in (info.name, *info.aliases)}
 
 
 def rows() -> dict[str, tuple[str, list[str]]]:
@@ -34,14 +37,16 @@ def rows() -> dict[str, tuple[str, list[str]]]:
 def test_the_page_answers_every_name_of_the_hosts() -> None:
     """A name has a format, or the page says why it has none."""
     shown = rows()
-    assert sorted(shown) == _NAMES and len(_NAMES) == 96
+    assert sorted(shown) == _NAMES and len(_NAMES) == 100
     known = {info.name for info in list_formats()}
     assert {one for _, found in shown.values() for one in found} <= known
     assert {name for name, (_, found) in shown.items() if not found} == _NONE
     assert set(_DATA["meant"]) | set(_DATA["notes"]) <= set(_NAMES)
     for name in _NAMES:
-        told = [option in cell for cell in shown[name][0].split(" | ") for option in ("calls", "reasoning")]
-        assert told == [name in names for host in _DATA["hosts"].values() for names in host.values()], name
+        cells = zip(shown[name][0].split(" | "), _DATA["hosts"].values(), strict=True)
+        for cell, host in cells:
+            told = set(cell.replace("–", "").split(", ")) - {""}
+            assert told == {option for option, names in host.items() if name in names}, name
 
 
 @pytest.mark.parametrize("name", _NAMES)
@@ -56,16 +61,81 @@ def test_a_name_that_means_one_format_is_its_alias(name: str) -> None:
     assert len(found) == 1 or found[0] == format.name  # the first of several
 
 
-def test_a_name_of_several_formats_is_no_alias() -> None:
-    with pytest.raises(UnknownFormat):
-        get_format("mistral")
-    assert rows()["mistral"][1] == ["mistral-nemo", "mistral-small-3-2", "ministral-3", "magistral"]
+@pytest.mark.parametrize("name", [*_DATA["others"], *_DATA["meant"]])
+def test_a_name_of_other_servers_is_the_first_of_its_formats(name: str) -> None:
+    formats = _DATA["meant"].get(name) or _DATA["others"][name]["formats"]
+    assert get_format(name).name == get_format(formats[0]).name or name in _ALIASES
+
+
+def test_a_name_that_is_no_dialect_says_so() -> None:
+    for name, why in _DATA["refused"].items():
+        with pytest.raises(UnknownFormat, match=re.escape(why)):
+            get_format(name)
+    for name in _DATA["unknown"]:
+        with pytest.raises(UnknownFormat, match="no format is named"):
+            get_format(name)
+
+
+@pytest.mark.parametrize(
+    ("pair", "format"),
+    [
+        ("qwen3_coder+qwen3", "qwen3-coder"),
+        ("hermes+deepseek_r1", "hermes-2-pro"),
+        ("mistral+mistral", "ministral-3"),
+        ("openai+openai_gptoss", "gpt-oss"),
+        ("deepseek_v31+deepseek_v3", "deepseek-v3-1"),
+        ("kimi_k2+kimi_k2", "kimi-k2"),
+        ("qwen3_coder+mistral", None),
+        ("qwen3_coder+nothing", None),
+    ],
+)
+def test_a_pair_of_parsers_is_the_format_that_reads_both(pair: str, format: str | None) -> None:
+    if format is None:
+        with pytest.raises(UnknownFormat):
+            get_format(pair)
+    else:
+        assert get_format(pair).name == format
+
+
+def _wheel(name: str) -> str:
+    """The folder of an installed server; skips without it. It is not imported."""
+    found = importlib.util.find_spec(name)
+    if found is None or found.origin is None:
+        pytest.skip(f"{name} is not installed")
+    return str(Path(found.origin).parent)
+
+
+def test_mlx_lm_has_no_other_names() -> None:
+    files = (Path(_wheel("mlx_lm")) / "tool_parsers").glob("*.py")
+    (host,) = (names for host, names in _DATA["hosts"].items() if host.startswith("mlx-lm"))
+    assert {file.stem for file in files} - {"__init__"} <= {*host["calls"]}
+
+
+def test_vllm_has_no_other_names() -> None:
+    folder = Path(_wheel("vllm"))
+    (host,) = (names for host, names in _DATA["hosts"].items() if host.startswith("vLLM"))
+    for file, option in (("tool_parsers", "calls"), ("reasoning", "reasoning")):
+        text = (folder / file / "__init__.py").read_text(encoding="utf-8")
+        assert set(re.findall(r'^    "([\w.-]+)": \(', text, re.MULTILINE)) <= {*host[option]}
+
+
+def test_sglang_has_no_other_names() -> None:
+    folder = Path(_wheel("sglang")) / "srt"
+    (host,) = (names for host, names in _DATA["hosts"].items() if host.startswith("SGLang"))
+    for file, option in (
+        ("function_call/parser_names.py", "calls"),
+        ("parser/reasoning_parser_names.py", "reasoning"),
+    ):
+        text = (folder / file).read_text(encoding="utf-8")
+        assert set(re.findall(r'^    "([\w.-]+)",', text, re.MULTILINE)) <= {*host[option]}
 
 
 def test_the_table_of_the_hosts() -> None:
     entries = [FormatRef("hermes-2-pro", "m:F", "Hermes", "https://example.org", ("hermes",), ())]
     hosts = {"A 1": {"calls": ["hermes", "x_y"], "reasoning": ["x_y"]}, "B 2": {"calls": ["hermes"]}}
-    text = host_table({"hosts": hosts, "meant": {"x_y": ["gone"]}, "notes": {"x_y": "why"}}, entries)
+    rest = {"refused": {}, "others": {}, "unknown": []}
+    names = {"hosts": hosts, "meant": {"x_y": ["gone"]}, "notes": {"x_y": "why"}, **rest}
+    text = host_table(cast(HostNames, names), entries)
     assert text.splitlines() == [
         "| Name | A 1 | B 2 | Format |",
         "|---|---|---|---|",

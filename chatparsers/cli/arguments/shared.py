@@ -89,6 +89,10 @@ def add_format(parser: Parser) -> None:
         metavar="NAME",
         help="the format (`chatparsers formats` lists them), or its document (FILE.json)",
     )
+    parser.add_argument(
+        "--tool-call-parser", metavar="NAME", help="in place of --format: the name in vLLM, SGLang or mlx-lm"
+    )
+    parser.add_argument("--reasoning-parser", metavar="NAME", help="that of its other option, if it has one")
     add_template(parser)
     parser.add_argument(
         "--prefix",
