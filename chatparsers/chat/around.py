@@ -16,7 +16,7 @@ from ..core.format import Format, Turn
 from ..errors import ChatParsersError
 from ..kept import cached, cached_method
 from ..templates.probe.edges import end_marker, opening
-from ..templates.probe.stand_ins import FOUND, IDS, answer, answered, question, results
+from ..templates.probe.stand_ins import FOUND, answer, answered, question, results
 from ..templates.probe.turns import FOLLOW_UP
 from ..templates.renderer import Renderer
 from ..templates.trace import Trace
@@ -106,12 +106,6 @@ class Around:
         return stop in trace.text[slice(*between)] and stop not in after and not one_by_one
 
     @cached_method
-    def tied_by_place(self) -> bool:
-        """Whether a result's text does not say which call it answers."""
-        one, other = (self._shown(two_results(ids)) for ids in (IDS, IDS[::-1]))
-        return one is not None and other is not None and one.text == other.text
-
-    @cached_method
     def alone(self, calls: bool) -> str | None:
         """What comes after an answer that ends the conversation."""
         trace = self._shown([question(), answer("", calls=1) if calls else answer()])
@@ -161,10 +155,10 @@ class Around:
             return None
 
 
-def two_results(ids: tuple[str, ...] = IDS) -> Messages:
-    """A question, two calls for it, and a result for each of these ids, with other words at each place."""
+def two_results() -> Messages:
+    """A question, two calls for it, and their results, with other words at each place."""
     words = (f"{FOUND} {place}" for place in range(2))
-    found = [{**one, "content": text} for one, text in zip(results(2, ids), words, strict=True)]
+    found = [{**one, "content": text} for one, text in zip(results(2), words, strict=True)]
     return [question(), answer("", calls=2), *found]
 
 

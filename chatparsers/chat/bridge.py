@@ -20,9 +20,9 @@ from ..core.format import Turn
 from ..errors import ChatParsersError
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
-from ..templates.trace import Trace
-from .around import Lead, Rendered, two_results
-from .places import turn_end, words_of
+from ..templates.trace import Trace, covered
+from .around import Lead, Rendered
+from .places import parts_of, turn_end, words_of
 from .request import Request
 from .shapes import shape_of
 
@@ -72,6 +72,8 @@ def stand_in(
         return None
     if any(span.start >= stop[0] for span in trace.of(index, "content", "arguments")):
         return None  # the template moves words of the answer after it
+    if unshown(trace, new, index + 1, stop[0]) is not None:
+        return None  # it writes one before the answer's end, as gpt-oss the first of two results
     return delta_at(request, shown, messages, stop, new)
 
 
@@ -154,18 +156,15 @@ def _kind(message: Mapping[str, Any], asked: Asked) -> str:
     return f"{shape}{' and text' if shape.content and shape.calls else ''}{told}"
 
 
-def in_order(
-    request: Request, answer: Mapping[str, Any], new: Sequence[Mapping[str, Any]]
-) -> list[Mapping[str, Any]]:
-    """The results in the order of their calls, if the template ties them to the calls by their place alone."""
-    ids = [str(call.get("id")) for call in answer.get("tool_calls") or () if isinstance(call, Mapping)]
-    number = next((place for place, message in enumerate(new) if message.get("role") != "tool"), len(new))
-    results = list(new[:number])
-    wanted = sorted(
-        results,
-        key=lambda m: ids.index(str(m.get("tool_call_id"))) if m.get("tool_call_id") in ids else len(ids),
-    )
-    if wanted == results:
-        return list(new)
-    tied = request.around(request.polyfills(two_results())).tied_by_place()
-    return [*wanted, *new[number:]] if tied else list(new)
+def unshown(trace: Trace, new: Sequence[Mapping[str, Any]], first: int, start: int) -> int | None:
+    """Which of the messages ``new``, of which the first has the index ``first``, has words that the text from ``start``
+    on does not show; None if all are there. A system's words may go first: then the history's text changes, which is
+    seen there."""
+    for index, message in enumerate(new, first):
+        if message.get("role") in ("system", "developer"):
+            continue
+        spans = [span for span in trace.of(index, "content") if span.start >= start]
+        for part, words in parts_of(message):
+            if not covered(words, [span for span in spans if span.part == part]):
+                return index
+    return None

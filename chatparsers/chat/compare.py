@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common, outside_marker
 from .around import Lead, Rendered
-from .bridge import Delta, delta_at
+from .bridge import Delta, delta_at, unshown
 from .parts import Completion
 from .places import turn_end
 from .request import Request
@@ -97,7 +97,12 @@ def compare(
             return Verdict(wrong, delta, True, turn.index, turn.spoken.message.text, shown, (), whole)
         at, following = end, turn.index + 1
     said = segment.last
-    tail = None if stop is None else delta_at(request, whole, messages, stop, messages[said.index + 1 :])
+    new = messages[said.index + 1 :]
+    tail = None if stop is None else delta_at(request, whole, messages, stop, new)
+    unseen = None if stop is None else unshown(whole.trace, new, said.index + 1, stop[0])
+    if unseen is not None:  # with history="exact" too, as no text after the answer has the words
+        held = text_of(messages[unseen].get("content"))
+        return Verdict(wrong or "moved", None, True, unseen, held, text[end:], (), whole)
     if wrong is None and tail is not None:
         proved = delta is not None and delta.text == tail.text
         return Verdict(None, tail, proved, lacking=lacking, whole=whole)

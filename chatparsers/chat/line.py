@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 from ..core.format import Turn
 from ..errors import warn_user
+from ..templates.rewrite.results import MISSING, ORDER, Settled, is_stand_in
 from ..tokens.growing import common_ids
-from .bridge import Delta, HistoryKind, in_order, stand_in
+from .bridge import Delta, HistoryKind, stand_in
 from .compare import Break, Difference, Verdict, compare
 from .ends import after_answer, joined_message
 from .options import ANSWERING
 from .parts import Completion
 from .request import Request
+from .same import merged_answer
 from .segment import Segment, opened
 from .spoken import Spoken
 
@@ -75,9 +77,10 @@ class Line(NamedTuple):
         request = self.request.but(**{"continue_final_message": False, **changes})
         return Line.of(request, messages, self.policy, held)
 
-    def closed(self, spoken: Spoken) -> Line:
-        """The line after an answer."""
+    def closed(self, spoken: Spoken, known: Mapping[str, Any] | None) -> Line:
+        """The line after an answer. ``known``: the message that it says, whose ids of calls the results name."""
         message = joined_message(self.begun, spoken.message)
+        message = message if known is None else merged_answer(known, message)
         segment = self.segments[-1].added(Completion(spoken, len(self.messages)))
         found = self._replace(
             request=self.request.but(continue_final_message=False),
@@ -118,14 +121,15 @@ class Line(NamedTuple):
     def _step(self, pending: Messages, changed: bool) -> Line:
         """The line with messages after its answer. ``changed``: with other options than those before it."""
         index = len(self.messages)
-        new = in_order(self.request, self.messages[-1], pending)
+        settled = self.request.settled([self.messages[-1], *pending])
+        new = [message for message in settled.messages[1:] if not is_stand_in(message)]
         differs: list[Difference] = []
-        if new != pending:
+        if ORDER in settled.names:
             texts = "results in the order given", "in the order of the calls"
             differs.append(Difference("order", index, *texts))
-        self._warn(new)
+        self._warn(settled, new)
         kind = self.kind.then(new, self.request.asked)
-        verdict = self._verdict(new, kind, changed)
+        verdict = self._verdict(new, kind, changed, proves=not settled.warnings)
         differs += (Difference("prompt", at, lacking, "") for at, lacking in verdict.lacking)
         reason, delta = verdict.reason, verdict.delta
         broken = reason is not None and (not self.policy.exact or delta is None or changed)
@@ -141,13 +145,14 @@ class Line(NamedTuple):
         segments = (*self.segments[:-1], segment.added(part))
         return found._replace(segments=segments, turn=delta.turn, differs=(*found.differs, *stops))
 
-    def _verdict(self, new: Messages, kind: HistoryKind, changed: bool) -> Verdict:
-        """What becomes of the line if these messages follow. ``kind``: of the history with them."""
+    def _verdict(self, new: Messages, kind: HistoryKind, changed: bool, *, proves: bool) -> Verdict:
+        """What becomes of the line if these messages follow. ``kind``: of the history with them. ``proves``: whether
+        another step of this kind goes the same way: a result that is of an older call moves up to it."""
         generates = self.request.options.get("add_generation_prompt", True)
         system = any(message.get("role") in ("system", "developer") for message in self.messages[:1])
         delta = stand_in(self.request, self.messages[-1], new, system=system)
         proved, key = self.request.found, ("step", self.kind, kind, bool(generates))
-        status, lost = proved.get(key, ("tail", frozenset()))
+        status, lost = proved.get(key, ("tail", frozenset())) if proves else ("tail", frozenset())
         if delta is not None and not changed:
             if status == "kept":
                 return Verdict(None, delta, lacking=[*self._lacking(lost)])
@@ -161,7 +166,8 @@ class Line(NamedTuple):
         if changed:
             return verdict._replace(reason="variables")
         lost = frozenset((text, self._calls(index)) for index, text in verdict.lacking)
-        proved[key] = verdict.status, lost
+        if proves:
+            proved[key] = verdict.status, lost
         return verdict
 
     def _lacking(self, lost: frozenset[tuple[str, bool]]) -> Iterator[tuple[int, str]]:
@@ -209,9 +215,14 @@ class Line(NamedTuple):
         segments, turn = (*self.segments, segment), verdict.whole.turn
         return self._replace(segments=segments, turn=turn, breaks=(*self.breaks, found))
 
-    def _warn(self, new: Messages) -> None:
-        """Warns of calls without a result."""
+    def _warn(self, settled: Settled, new: Messages) -> None:
+        """Warns of calls without a result, and of results without a call."""
+        if self.policy.quiet:
+            return
         calls = self.messages[-1].get("tool_calls") or ()
         results = sum(message.get("role") == "tool" for message in new)
-        if results < len(calls) and not self.policy.quiet:
-            warn_user(f"append: {len(calls)} calls have {results} results; none is made up")
+        if results < len(calls):
+            said = "; a stand-in says so" if MISSING in settled.names else ""
+            warn_user(f"append: {len(calls)} calls have {results} results{said}")
+        elif settled.warnings:
+            warn_user(f"append: {settled.warnings[0].partition(': ')[2]}")

@@ -187,13 +187,14 @@ def missing(message: Mapping[str, Any], index: int, trace: Trace, places: Sequen
     thought = reasoning_of(message)
     if thought and not covered(thought, [span for span in inside if span.field == "reasoning"]):
         return "thought"
-    for part, words in _parts(message):
+    for part, words in parts_of(message):
         if not covered(words, [span for span in inside if span.field == "content" and span.part == part]):
             return "content"
     return ""
 
 
-def _parts(message: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+def parts_of(message: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """The texts of a message's content, each with the number of its part."""
     content = message.get("content")
     for number, part in enumerate(content if isinstance(content, (list, tuple)) else [content]):
         text = part.get("text") if isinstance(part, Mapping) else part

@@ -30,12 +30,13 @@ from ..templates import Template
 from ..templates.builtins import NAMED
 from ..templates.jinja.environment import Asked as Literals
 from ..templates.jinja.limits import account
-from ..templates.jinja.traced import tracing
+from ..templates.jinja.traced import tracing, untraced
 from ..templates.probe.edges import opening
 from ..templates.probe.thinking import SWITCHES
 from ..templates.renderer import Renderer, Rewritten
 from ..templates.rewrite.continuation import check_final
 from ..templates.rewrite.history import History
+from ..templates.rewrite.results import MISSING, ORDER, Settled
 from ..templates.trace import Marked
 from ..tokens import ModelFiles
 from ..tokens.markers import markers_of, may_spell
@@ -164,9 +165,9 @@ class Request:
         if self.markers is not None and self._quotes_tools:
             tools = marked.tools(tools, self.markers.search)
         with tracing():
-            text, prefix, fmt, polyfills = self._rendered(marked.messages(messages, since), tools)
+            text, prefix, fmt, given = self._rendered(marked.messages(messages, since), tools)
         trace = marked.trace(text)
-        turn = self._bound(trace.text, "".join((prefix, "")), fmt, polyfills)
+        turn = self._bound(trace.text, "".join((prefix, "")), fmt, given)
         if self.thoughts is not None:
             turn = turn._replace(thoughts=self._used(self.thoughts, messages, turn))
         return Rendered(turn, trace)
@@ -184,6 +185,7 @@ class Request:
 
     def around(self, polyfills: tuple[str, ...]) -> Around:
         """What the template writes around answers, for these options and polyfills."""
+        polyfills = tuple(name for name in polyfills if name not in (ORDER, MISSING))  # of results alone
 
         def found() -> Around:
             format = self._format(polyfills)
@@ -198,6 +200,10 @@ class Request:
             return self._renderer.rewrite(messages, self.tools.raw or None).names
         except TemplateError:
             return ()
+
+    def settled(self, messages: Sequence[Mapping[str, Any]]) -> Settled:
+        """The messages, with each result after its call."""
+        return self._renderer.settled(messages)
 
     @cached
     def found(self) -> dict[Any, Any]:
@@ -243,8 +249,8 @@ class Request:
 
     def _rendered(
         self, messages: Sequence[Mapping[str, Any]], tools: Any
-    ) -> tuple[str, str, Format, tuple[str, ...]]:
-        """The prompt, what of it belongs to the answer, the format that reads that, and the polyfills."""
+    ) -> tuple[str, str, Format, Rewritten]:
+        """The prompt, what of it belongs to the answer, the format that reads that, and what the template got."""
         continues, calling = bool(self.options.get("continue_final_message")), None
         if continues and messages:
             messages = [*messages[:-1], without_half(messages[-1])]
@@ -271,7 +277,7 @@ class Request:
         if calling is not None:
             begun = begun_calls(fmt, prefix, calling, self.tools)
             text, prefix = text + begun, prefix + begun
-        return text, prefix, fmt, given.names
+        return text, prefix, fmt, given
 
     def _asking(self, fmt: Format, given: Rewritten, history: History | None) -> tuple[str, str]:
         """The prompt for a new answer, and what of it belongs to the answer."""
@@ -291,8 +297,8 @@ class Request:
         )
         return text, opening(fmt, end)
 
-    def _bound(self, text: str, prefix: str, fmt: Format, polyfills: tuple[str, ...]) -> Turn:
-        chat, known, option = self.chat, self.tools, self.options.get
+    def _bound(self, text: str, prefix: str, fmt: Format, given: Rewritten) -> Turn:
+        chat, known, option, polyfills = self.chat, self.tools, self.options.get, given.names
         stops = self.around(polyfills).stops if option("template_kwargs") else fmt.stops
         fmt = fmt if stops == fmt.stops else replace(fmt, stops=stops)
         turn = fmt.bind(
@@ -312,6 +318,8 @@ class Request:
             max_calls=option("max_calls"),
             call_within=option("call_within"),
         )
+        if given.warnings:
+            turn = turn._replace(warnings=tuple(map(untraced, given.warnings)))
         if known and turn.options.mode != "none" and "tools" not in polyfills:
             _heard(chat, fmt, self._renderer, turn)
             chat._proved(turn)

@@ -66,6 +66,7 @@ class Rollout(Shown):
             )
         self.history, self.count_stop = history, count_stop
         self._spoken: Spoken | None = None
+        self._known: Mapping[str, Any] | None = None  # the answer as `said` got it
         self._line = Line.of(request.fixed(), own(messages), Policy(history == "exact", count_stop, quiet))
 
     # what a user asks
@@ -118,7 +119,7 @@ class Rollout(Shown):
         """All messages, with the answers as they were read."""
         found: list[dict[str, Any]] = own(self._line.messages)
         if self._spoken is not None:
-            found.append(joined_message(self._line.begun, self._spoken.message))
+            found.append(self._named(joined_message(self._line.begun, self._spoken.message)))
         return found
 
     # steps
@@ -180,7 +181,9 @@ class Rollout(Shown):
             if region.kind == "reasoning":
                 first, last = region.token_start or 0, region.token_end or 0
                 marks[first:last] = [False] * (last - first)
-        return self.sampled(ids, counted=marks)
+        found = self.sampled(ids, counted=marks)
+        self._known = own(message)
+        return found
 
     def append(self, *messages: Mapping[str, Any], **changes: Unpack[PrepareOptions]) -> None:
         """Adds messages of other roles after the answer; only their text is encoded.
@@ -203,8 +206,8 @@ class Rollout(Shown):
             raise RequestError(
                 "append: expected messages of other roles, found an assistant's: give its ids to `sampled`"
             )
-        line = self._line if self._spoken is None else self._line.closed(self._spoken)
-        self._line, self._spoken = line.appended(new, changes), None
+        line = self._line if self._spoken is None else self._line.closed(self._spoken, self._known)
+        self._line, self._spoken, self._known = line.appended(new, changes), None, None
 
     @property
     def placeholders(self) -> list[Placeholder]:
@@ -275,7 +278,8 @@ class Rollout(Shown):
                 if len(same) > 1:  # the next one that says the same is another
                     found[answer_key(message)].remove(same[0])
         other = self.fork()
-        other._spoken, other._line = None, self._line.rebased(given, held, changes)
+        other._spoken, other._known = None, None
+        other._line = self._line.rebased(given, held, changes)
         return other
 
     def samples(self, *forks: Rollout) -> list[Sample]:
@@ -333,6 +337,10 @@ class Rollout(Shown):
         messages = self.messages
         for index, one in sorted(said.items()):
             yield messages[index], one
+
+    def _named(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The answer, with the ids of calls that its results name."""
+        return message if self._known is None else merged_answer(self._known, message)
 
     def _numbered(self) -> Turn:
         """The turn, whose calls get other ids than those of earlier answers."""

@@ -278,10 +278,11 @@ class Turn(Shown):
 
     Made by `Format.bind` and `Chat.prepare`; it does not change. The request asks the format's tree for ``options`` and
     ``named`` (the function that must be called, or None). ``token_config`` is as in generation_config.json.
-    ``polyfills`` names what the template cannot write, so that it was written in another way. ``reasoning``: whether
-    the template shows that the model writes reasoning; None: no template was asked. ``max_calls``: the most calls of
-    the grammar. ``call_within``: the most tokens of text in it before the first call. ``thoughts``: what became of the
-    request's wish for thoughts or effort; None without one.
+    ``polyfills`` names what the template cannot write, so that it was written in another way; ``warnings`` what of the
+    messages does not fit, such as a result that no call asked for. ``reasoning``: whether the template shows that the
+    model writes reasoning; None: no template was asked. ``max_calls``: the most calls of the grammar. ``call_within``:
+    the most tokens of text in it before the first call. ``thoughts``: what became of the request's wish for thoughts or
+    effort; None without one.
     """
 
     format: Format
@@ -294,6 +295,7 @@ class Turn(Shown):
     tokenizer: Any = None
     token_config: Mapping[str, Any] | None = None
     polyfills: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     reasoning: bool | None = None
     max_calls: int | None = None
     call_within: int | None = None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ChatParsersError, TemplateError
 from ..templates.probe.turns import common
+from ..templates.rewrite.polyfills import BESIDE_RESULT
 from .report import Finding
 from .subject import CLOCK, SYSTEM, Messages, Subject, answer, call, excerpt, quoted, result, user
 
@@ -289,7 +290,10 @@ def _steps(model: Subject) -> Iterator[tuple[str, str, Messages, dict[str, Any],
     yield "an answer in a long conversation, then a user's message", short, [*long, *question], said, then
 
 
-_ADDED: Mapping[str, dict[str, Any]] = {"a user's text": user("ByTheWay"), "a system text": SYSTEM}
+_ADDED: Mapping[str, dict[str, Any]] = {
+    "a user's text": {**user("ByTheWay"), BESIDE_RESULT: True},
+    "a system text": SYSTEM,
+}
 
 
 def rounds(model: Subject) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..templates import from_json, to_json
+from ..templates.rewrite.polyfills import BESIDE_RESULT
 from .documents import document_text
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
@@ -175,7 +176,9 @@ def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) 
             found = document_text(block, at)
             text = drops.part(kind, at, ("text", "tool_result")) if found is None else found
             texts.append({"type": "text", "text": text})
-    return [*results, {"role": role, "content": texts}] if texts or not results else results
+    if texts and results:
+        return [*results, {"role": role, "content": texts, BESIDE_RESULT: True}]
+    return results or [{"role": role, "content": texts}]
 
 
 def _failed(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:

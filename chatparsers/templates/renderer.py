@@ -24,6 +24,7 @@ from .rewrite.outline import Outline, Survey
 from .rewrite.parts import shown_parts
 from .rewrite.plan import Planner
 from .rewrite.polyfills import POLYFILLS, Message, apply, flat_tools
+from .rewrite.results import MISSING, ORDER, Settled, settled
 from .trace import Trace
 
 _ALL = frozenset(POLYFILLS)
@@ -32,11 +33,12 @@ _ALL = frozenset(POLYFILLS)
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """The template's input. ``tools`` is None if there are no tools or a message describes them. ``names``: the
-    polyfills that were used."""
+    polyfills that were used. ``warnings``: what the messages leave open."""
 
     messages: Sequence[Message]
     tools: Sequence[Mapping[str, Any]] | None
     names: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 class Renderer:
@@ -76,21 +78,29 @@ class Renderer:
             survey = messages.survey() if isinstance(messages, History) else Survey(messages)
         except TypeError:  # the rendering itself says which message is malformed
             return Rewritten(messages, tools, ())
-        moved: tuple[str, ...] = ()
+        history = messages if isinstance(messages, History) else None
+        found = self.settled(messages) if survey.calls else Settled(messages)
+        if found.messages is not messages:
+            messages = found.messages
+            survey = Survey(messages)
+        moved = found.names
         if survey.parts:
+            given = messages
             messages, moves = shown_parts(
                 self.template, messages, results_as=self._results_as, moves="result_parts" in self.allowed
             )
+            if messages is not given:
+                history = None
             if moves:
-                moved = ("result_parts",)
-                messages = apply(moved, messages, (), self.syntax, in_results=self._in_results)
+                moved = (*moved, "result_parts")
+                messages = apply(("result_parts",), messages, (), self.syntax, in_results=self._in_results)
                 survey = Survey(messages)
         plan = self._planner.plan(survey.outline(), bool(tools), self.allowed)
         if plan.lost and self.allowed == _ALL:
             raise self._refusal(plan.lost[0], messages)
         names = plan.names
         if not names:
-            return Rewritten(messages, tools, moved)
+            return Rewritten(messages, tools, moved, found.warnings)
         if tools and "flat" in names:
             tools = flat_tools(tools)
 
@@ -99,11 +109,18 @@ class Renderer:
             some = names if first == 0 else [name for name in names if name != "tools"]
             return apply(some, part, tools or (), self.syntax, self.tools_as, self._in_results)
 
-        if isinstance(messages, History):
-            given = messages.rewritten((self, names, tools), rewrite)
+        if history is not None:
+            given = history.rewritten(messages, (self, names, tools), rewrite)
         else:
             given = rewrite(messages, 0)
-        return Rewritten(given, None if "tools" in names else tools, (*moved, *names))
+        shown = None if "tools" in names else tools
+        return Rewritten(given, shown, (*moved, *names), found.warnings)
+
+    def settled(self, messages: Sequence[Message]) -> Settled:
+        """The messages, with each result after its call, if that is allowed."""
+        if ORDER not in self.allowed:
+            return Settled(messages)
+        return settled(messages, missing=MISSING in self.allowed)
 
     def stand_in(
         self,

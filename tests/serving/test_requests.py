@@ -246,7 +246,7 @@ READ: dict[str, tuple[Bodies, dict[str, Any]]] = {
             "messages": [
                 {"role": "tool", "tool_call_id": "a", "content": "one"},
                 {"role": "tool", "tool_call_id": "b", "content": "one"},
-                *said(text("And?")),
+                {**said(text("And?"))[0], "beside_result": True},
             ]
         },
     ),
@@ -321,7 +321,7 @@ READ: dict[str, tuple[Bodies, dict[str, Any]]] = {
             "messages": [
                 {"role": "tool", "tool_call_id": "1", "content": [text("Error: "), NO_IMAGE]},
                 {"role": "tool", "tool_call_id": "2", "content": [text("[tool read]")]},
-                *said(NO_IMAGE),
+                {**said(NO_IMAGE)[0], "beside_result": True},
             ],
             "dropped": ("part image", "tool web_search_20250305"),
             "names": ["f"],

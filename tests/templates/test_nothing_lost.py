@@ -116,7 +116,7 @@ def test_polyfills_are_named_and_can_be_switched_off(own_folder: Path) -> None:
     asked = Shape((*shape.messages[:3], shape.messages[4]), shape.tools)  # no answer before the next question
     for old, new, given, polyfill in (
         ("{{ tool | tojson }}", "{{ tool.function.name }}", shape, "tools"),
-        ("{%- else %}", f"{refusal}{{%- else %}}", asked, "round"),
+        ("{%- else %}", f"{refusal}{{%- else %}}", asked, "question_in_result"),
     ):
         turn = chatparsers.load(source.replace(old, new)).prepare(given.messages, tools=given.tools)
         assert turn.polyfills == (polyfill,) and not lost(given, turn.prompt)

@@ -144,7 +144,11 @@ def test_every_picture_has_its_place_in_real_templates(real_template: Path) -> N
 def test_a_picture_after_a_result_keeps_the_round() -> None:
     """As texts do, where results may have pictures. Where they may not, it is a user's message."""
     for name, chat in chats(None).items():
-        one = [user(text("Weather?")), *step(1, text("Done")), user(text("See"), PICTURE)]
+        one = [
+            user(text("Weather?")),
+            *step(1, text("Done")),
+            {**user(text("See"), PICTURE), "beside_result": True},
+        ]
         two = [*one, *step(2, text("Done"))]
         before, after = (chat.prepare(messages, tools=TOOLS) for messages in (one, two))
         assert ("needlethought1" in after.prompt and after.prompt.startswith(before.prompt)) == (

@@ -20,8 +20,15 @@ CALLS = [
 ]
 CALLED = {"role": "assistant", "content": "T", "tool_calls": CALLS}
 F, G = ({"role": "tool", "tool_call_id": id, "content": text} for id, text in (("a", "F"), ("b", "G")))
+CALLED_AGAIN = {"role": "assistant", "content": "", "tool_calls": [{**CALLS[0], "id": "d"}]}
+AGAIN, UNNAMED = {**F, "tool_call_id": "d"}, {"role": "tool", "content": "R"}
+BESIDE = {**USER, "beside_result": True}
 PICTURE = {"type": "image"}
 TEXT_PARTS = [{"type": "text", "text": "P"}, "Q"]
+
+
+def no_result(id: str, name: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id, "name": name, "content": "No result was given for this call."}
 
 
 def text_part(text: str) -> dict[str, Any]:
@@ -59,18 +66,34 @@ CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
             [SYSTEM, {**SYSTEM, "content": "S2"}, USER, ANSWER, {"role": "user", "content": "S"}],
         ),
     ],
-    "round": [
-        ([CALLED, F, SYSTEM, USER, CALLED], [CALLED, {**F, "content": "F\n\nS\n\nU"}, CALLED]),
-        (
-            [CALLED, F, G, {"role": "user", "content": TEXT_PARTS}],
-            [CALLED, F, {**G, "content": "G\n\nPQ"}],
-        ),
-        ([F, ANSWER, USER], [F, ANSWER, USER]),
-        (
-            [F, {"role": "user", "content": [PICTURE]}, USER],
-            [F, {"role": "user", "content": [PICTURE]}, USER],
-        ),
+    "result_order": [
+        ([CALLED, G, F, ANSWER], [CALLED, F, G, ANSWER]),
+        ([CALLED, G, USER, F], [CALLED, F, G, USER]),
+        ([CALLED, F, ANSWER, G], [CALLED, F, G, ANSWER]),
+        ([CALLED, {**G, "tool_call_id": "c"}, F], [CALLED, F, G]),
+        ([CALLED, G, G, F], [CALLED, F, G, G]),
+        ([CALLED, F, G, ANSWER, F], [CALLED, F, G, ANSWER, F]),
+        ([CALLED, CALLED_AGAIN, F, G, {**F, "tool_call_id": "d"}], [CALLED, F, G, CALLED_AGAIN, AGAIN]),
+        ([CALLED, UNNAMED, UNNAMED], [CALLED, UNNAMED, UNNAMED]),
+        ([F, USER, CALLED], [F, USER, CALLED]),
     ],
+    "missing_result": [
+        ([CALLED, G, USER], [CALLED, no_result("a", "f"), G, USER]),
+        ([CALLED, USER], [CALLED, no_result("a", "f"), no_result("b", "g"), USER]),
+        ([CALLED, UNNAMED], [CALLED, UNNAMED, no_result("b", "g")]),
+        ([USER, CALLED], [USER, CALLED]),
+    ],
+    "round": [
+        ([CALLED, F, SYSTEM, BESIDE, CALLED], [CALLED, {**F, "content": "F\n\nS\n\nU"}, CALLED]),
+        (
+            [CALLED, F, G, {**BESIDE, "content": TEXT_PARTS}, USER],
+            [CALLED, F, {**G, "content": "G\n\nPQ"}, USER],
+        ),
+        ([F, ANSWER, BESIDE], [F, ANSWER, BESIDE]),
+        ([F, USER], [F, USER]),
+        ([F, {**BESIDE, "content": [PICTURE]}, BESIDE], [F, {**BESIDE, "content": [PICTURE]}, BESIDE]),
+    ],
+    "question_in_result": [([CALLED, F, USER, CALLED], [CALLED, {**F, "content": "F\n\nU"}, CALLED])],
     "result_parts": [
         (
             [CALLED, {**F, "content": ["P", PICTURE, PICTURE]}, {**G, "content": [PICTURE]}, ANSWER],

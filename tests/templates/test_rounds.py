@@ -14,10 +14,11 @@ from chatparsers.templates.probe.stand_ins import NAME, TOOLS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some templates have no switch for thoughts
 
-REMINDER = {"role": "user", "content": "needlereminder"}
+REMINDER = {"role": "user", "content": "needlereminder", "beside_result": True}
 COUNTDOWN = {"role": "system", "content": "needlecountdown"}
 LEFT_OUT = {
     "role": "user",
+    "beside_result": True,
     "content": [{"type": "text", "text": text} for text in ("[image left out]", "needleplace")],
 }
 ADDED: list[list[dict[str, Any]]] = [

@@ -6,6 +6,7 @@ Ids of calls that a row does not have follow from the row's seed. Results withou
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -67,6 +68,9 @@ class Talk:
         self._losses: dict[str, None] = {}
         self._calls = 0
         self._open: list[Mapping[str, Any]] = []
+        self._unanswered: Counter[str] = (
+            Counter()
+        )  # how many calls of each id have no result, in the whole row
 
     @property
     def losses(self) -> list[str]:
@@ -128,6 +132,7 @@ class Talk:
             self._calls += 1
             made.append(call)
             self._open.append(call)
+            self._unanswered[str(call["id"])] += 1
 
     def _arguments(self, name: str, arguments: Any) -> str:
         if arguments is None or arguments == "":
@@ -156,6 +161,10 @@ class Talk:
         elif self._open:
             answered = self._open[0]
             id = str(answered["id"])
+        if id is not None:
+            if not self._unanswered[id]:
+                self.lose("order")
+            self._unanswered[id] -= self._unanswered[id] > 0
         if answered is not None:
             self._open = [call for call in self._open if call is not answered]
             called = answered["function"]["name"]

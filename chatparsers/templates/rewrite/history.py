@@ -38,10 +38,12 @@ class History(list[Message]):
         self._survey.add(self[old:])
         return self._survey
 
-    def rewritten(self, key: object, rewrite: Callable[[list[Message], int], list[Message]]) -> list[Message]:
-        """All messages, rewritten. ``rewrite(part, first)`` rewrites a part of them, before which there are ``first``
-        messages. With another ``key`` it is another function."""
-        return self._rewritten.of(self, key, lambda part, first, last: rewrite(part, first))
+    def rewritten(
+        self, given: Sequence[Message], key: object, rewrite: Callable[[list[Message], int], list[Message]]
+    ) -> list[Message]:
+        """All messages, ``given`` in order, rewritten. ``rewrite(part, first)`` rewrites a part of them, before which
+        there are ``first`` messages. With another ``key`` it is another function."""
+        return self._rewritten.of(given, key, lambda part, first, last: rewrite(part, first))
 
     def shaped(
         self, given: Sequence[Message], template: object, name: str, wants: Wants
@@ -95,8 +97,8 @@ def _last_cut(messages: Sequence[Any], first: int) -> int:
 
 def _ends(messages: Sequence[Any], place: int, first: int) -> bool:
     """Whether all before ``place`` is settled: no message of the assistant, and no call that waits for its result."""
-    start = place  # of the results, in which a system's text may come to stand
-    while start > first and _get(messages[start - 1], "role") in ("tool", "system", "developer"):
+    start = place  # of the results, in which texts after them may come to stand
+    while start > first and _get(messages[start - 1], "role") in ("tool", "system", "developer", "user"):
         start -= 1
     if start == first:
         return True

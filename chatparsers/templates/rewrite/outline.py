@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from ..jinja.traced import Traced
 from ..messages import reasoning_of
-from .polyfills import Message
+from .polyfills import BESIDE_RESULT, Message
 
 
 class Kind(NamedTuple):
     """The kind of a message. ``calls`` counts only to two. ``ids``: whether the calls have ids. ``added``: a text that
-    no answer parts from the result before it."""
+    no answer parts from the result before it. ``beside``: a user's text that stood beside a result."""
 
     role: str
     text: bool = True
@@ -23,10 +23,16 @@ class Kind(NamedTuple):
     ids: bool = True
     reasoning: bool = False
     added: bool = False
+    beside: bool = False
+
+    @property
+    def in_round(self) -> bool:
+        """Whether it is a text after a result that belongs to the round of the result: it is no new question."""
+        return self.added and (self.beside or self.role != "user")
 
 
 Outline = tuple[Kind, ...]
-_Fields = tuple[Any, bool, int, bool, bool, bool]
+_Fields = tuple[Any, bool, int, bool, bool, bool, bool]
 """Those of a `Kind`, which takes longer to make."""
 
 
@@ -53,11 +59,12 @@ class Survey:
                 self._parts.append(len(signs))
             kind: _Fields
             if role == "tool":
-                kind = role, True, 0, bool(message.get("tool_call_id")), False, False
+                kind = role, True, 0, bool(message.get("tool_call_id")), False, False, False
             elif len(message) == 2:
-                kind = role, bool(content), 0, True, False, False
+                kind = role, bool(content), 0, True, False, False, False
             else:
-                kind = role, bool(content), *_calls(message), reasoning_of(message) != "", False
+                beside = role == "user" and message.get(BESIDE_RESULT) is True
+                kind = role, bool(content), *_calls(message), reasoning_of(message) != "", False, beside
             sign = _SIGNS.get(kind)
             if sign is None:
                 if not isinstance(role, str):
@@ -69,6 +76,12 @@ class Survey:
         """Forgets all messages but that many first ones."""
         del self._signs[number:]
         self._parts = [place for place in self._parts if place < number]
+
+    @property
+    def calls(self) -> bool:
+        """Whether there are calls, or results."""
+        signs = "".join(self._signs)
+        return bool(self._own) or _CALLING.search(signs) is not None
 
     @property
     def parts(self) -> bool:
@@ -129,8 +142,14 @@ _STARTS = ("user", "system", "developer")
 _FAMILIES: tuple[Iterable[Kind], ...] = (
     (Kind("assistant", *fields) for fields in product(_BOTH, range(3), _BOTH, _BOTH)),
     (Kind("tool", ids=ids) for ids in _BOTH),
-    (Kind(role, text, added=True) for role, text in product(_STARTS, _BOTH)),
-    (Kind(role, text) for role, text in product(_STARTS, _BOTH)),
+    (
+        *(Kind(role, text, added=True) for role, text in product(_STARTS, _BOTH)),
+        *(Kind("user", text, added=True, beside=True) for text in _BOTH),
+    ),
+    (
+        *(Kind(role, text) for role, text in product(_STARTS, _BOTH)),
+        *(Kind("user", text, beside=True) for text in _BOTH),
+    ),
 )
 _FIRST, _OTHERS = range(0xE000, 0xE400, 0x100), 0xE400
 _KINDS = {
@@ -143,6 +162,7 @@ _SIGNS: dict[tuple[object, ...], str] = {kind: sign for sign, kind in _KINDS.ite
 _ADDED = {ord(_SIGNS[kind._replace(added=False)]): sign for sign, kind in _KINDS.items() if kind.added}
 _SYSTEMS = "".join(_SIGNS[Kind(role, text)] for role in ("system", "developer") for text in _BOTH)
 _A, _T, _X, _U = (f"{chr(first)}-{chr(first + 0xFF)}" for first in _FIRST)
+_CALLING = re.compile(f"[{_T}{''.join(sign for sign, kind in _KINDS.items() if kind.calls)}]")
 _ROUND_GOES_ON = re.compile(f"[{_T}][{_U}]+")
 _RESULTS = re.compile(f"([{_T}]{{2}})[{_T}]+")
 _MORE_ADDED = re.compile(rf"([{_X}])\1{{2,}}")

@@ -12,8 +12,8 @@
 So no polyfill is chosen by a flag that could be wrong in some combination: the template was seen to show all of these
 messages in this order.
 
-One more question has stand-ins: whether texts after a result (an agent's reminders) cost the running thought, or the
-prompt that the engine holds. Then `round` joins the plan.
+One more question has stand-ins: whether texts beside a result (an agent's reminders) cost the running thought, or the
+prompt that the engine holds. Then `round` joins the plan. A user's own message after a result is a new question.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from ..render import Template
 from ..trace import Trace
 from .declared import ToolsAs
 from .outline import Kind, Outline
-from .polyfills import POLYFILLS, Message, apply, flat_tools
+from .polyfills import BESIDE_RESULT, POLYFILLS, Message, apply, flat_tools
 
 _KEPT = 32_768
 """The kinds in the outlines for which plans are kept, about 4 MB; what was ruled out counts as eight."""
@@ -59,7 +59,7 @@ _BEGINNINGS = 4
 """How many beginnings of a conversation are planned where it is refused: a stranger's may have many."""
 _SYSTEMS = frozenset({"developer_role", "several_systems", "late_system", "system_role"})
 _CALLS = frozenset({"text_before_calls", "text_beside_calls", "parallel_calls", "tool_calls"})
-_AROUND = frozenset({"round", "alternation"})
+_AROUND = frozenset({"round", "question_in_result", "alternation"})
 _ROLE = "needlerole"
 _CHANGES = {
     "tools": _SYSTEMS | {"tools", "flat"},
@@ -161,7 +161,7 @@ class Planner:
         self, names: tuple[str, ...], shape: Outline, tools: bool, allowed: frozenset[str]
     ) -> tuple[str, ...]:
         """The polyfills of a plan, with `round` if it keeps more of the round and loses nothing."""
-        added = tuple(dict.fromkeys(kind for kind in shape if kind.added))
+        added = tuple(dict.fromkeys(kind for kind in shape if kind.in_round))
         wanted = added and "round" in allowed and "round" not in names
         if not wanted or not self._breaks_round(names, added, tools):
             return names
@@ -302,8 +302,10 @@ class Planner:
         choices: list[list[tuple[int, tuple[str, ...]]]] = [[(0, ()), (1, ("alternation",))]]
         if "developer" in roles:
             choices.append([(0, ()), (1, ("developer_role",))])
-        if any(kind.added for kind in shape):
+        if any(kind.in_round for kind in shape):
             choices.append([(0, ()), (1, ("round",))])
+        if any(kind.added and not kind.in_round for kind in shape):
+            choices.append([(0, ()), (1, ("question_in_result",))])
         if tools:
             untold = self._teaches or not self._reads_tools
             choices.append([(16 if untold else 0, ()), (8, ("tools",))])
@@ -354,5 +356,7 @@ def written(shape: Outline) -> list[Message]:
         elif kind.role == "tool" and waiting:
             waiting -= 1
             message["name"] = NAME
+        if kind.beside:
+            message[BESIDE_RESULT] = True
         messages.append(message)
     return messages

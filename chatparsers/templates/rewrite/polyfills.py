@@ -20,6 +20,7 @@ from ..jinja.traced import concatenated, interleaved, untraced
 from ..messages import BEFORE_CALLS, is_text
 from ..probe.parts import part_kind, short_kind
 from .declared import ToolsAs, declared
+from .results import MISSING, ORDER, settled
 
 Message = Mapping[str, Any]
 
@@ -99,13 +100,28 @@ def _late_system_as_user(messages: list[Message], request: _Request) -> list[Mes
     return messages[:start] + late
 
 
+BESIDE_RESULT = "beside_result"
+"""The key of a user's message that stood beside a result, as a block of one message. It is true there."""
+
+
 def _in_the_result(messages: list[Message], request: _Request) -> list[Message]:
-    """Texts after a result, with no answer between, are at the result's end: a message of their own would begin a
-    new question, at which templates drop the thoughts of the running one. So do pictures, if results may have them."""
+    """Texts beside a result, and a system's after it, are at the result's end: a message of their own would begin a
+    new question, at which templates drop the thoughts of the running one. So are pictures, if results may have them."""
+    return _at_the_end(messages, request, lambda m: m.get("role") != "user" or m.get(BESIDE_RESULT) is True)
+
+
+def _question_in_the_result(messages: list[Message], request: _Request) -> list[Message]:
+    """A user's own message after a result is at the result's end too."""
+    return _at_the_end(messages, request, lambda m: True)
+
+
+def _at_the_end(
+    messages: list[Message], request: _Request, belongs: Callable[[Message], bool]
+) -> list[Message]:
     out: list[Message] = []
     for message in messages:
         last = out[-1] if out else {}
-        if last.get("role") == "tool" and _adds(message, request):
+        if last.get("role") == "tool" and belongs(message) and _adds(message, request):
             message = {**last, "content": _join(last.get("content"), message.get("content"))}
             out.pop()
         out.append(message)
@@ -441,12 +457,25 @@ def _join(*contents: Any, between: str = _FOLLOWS) -> Any:
     return parts
 
 
+def _results_in_order(messages: list[Message], request: _Request) -> list[Message]:
+    """Results come after the answer that called, in the order of its calls."""
+    return list(settled(messages, missing=False).messages)
+
+
+def _missing_results(messages: list[Message], request: _Request) -> list[Message]:
+    """So, and a call without a result has a stand-in."""
+    return list(settled(messages).messages)
+
+
 POLYFILLS: dict[str, Callable[[list[Message], _Request], list[Message]]] = {
+    ORDER: _results_in_order,
+    MISSING: _missing_results,
     "result_parts": _parts_after_results,
     "flat": _flat_calls,
     "developer_role": _developer_as_system,
     "several_systems": _one_system,
     "round": _in_the_result,
+    "question_in_result": _question_in_the_result,
     "late_system": _late_system_as_user,
     "tools": _tools_in_system,
     "system_role": _system_in_user,
