@@ -35,17 +35,24 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "schema": {"response_format": SCHEMA},
 }
 DIALECTS = ("gbnf", "structural_tag", "lark")
+NO_FORCING = '%llguidance {"no_forcing": true}\n'
 
 
 def mask_of(
-    turn: chatparsers.Turn, dialect: str, tokenizer: Any, stops: list[int], told: frozenset[str] = frozenset()
+    turn: chatparsers.Turn,
+    dialect: str,
+    tokenizer: Any,
+    stops: list[int],
+    told: frozenset[str] = frozenset(),
+    forcing: bool = True,
 ) -> Mask:
-    """``told``: keywords that the grammar may leave out."""
+    """``told``: keywords that the grammar may leave out. Without ``forcing``, llguidance's mask has all spellings of a
+    text that alone may follow."""
     options = {"engine": "xgrammar"} if dialect == "gbnf" else {}
     grammar = turn.grammar(dialect, **options)
     assert grammar is not None and told.issuperset(weak.keyword for weak in grammar.weakened), grammar
     if dialect == "lark":
-        return LlguidanceMask(tokenizer, str(grammar), stops)
+        return LlguidanceMask(tokenizer, ("" if forcing else NO_FORCING) + str(grammar), stops)
     return XgrammarMask(tokenizer, str(grammar), dialect, stops)
 
 
