@@ -8,6 +8,7 @@ Rows of templates that none of the folders holds stay unchanged.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -47,8 +48,10 @@ BRIDGES = {
     ("thought and call", "result"): "c",
 }
 BRIDGES_HEAD = "| Template | Proved | After an answer, before a user | After a call, before its result |"
+DIALS_HEAD = "| Template | Levels | Without a wish | On | Off |"
+HEADS = (HEAD, BRIDGES_HEAD, DIALS_HEAD)
 
-__all__ = ["bridges_row", "main", "row", "rows_of"]
+__all__ = ["bridges_row", "dial_row", "main", "row", "rows_of"]
 
 
 def row(can: Capabilities) -> str:
@@ -75,6 +78,19 @@ def bridges_row(chat: Chat) -> str:
     return " | ".join(cell.replace("|", r"\|").replace("\n", "⏎") for cell in cells)
 
 
+def dial_row(chat: Chat) -> str:
+    """The cells of a template's dial, after its name; "" if it has none, and no thoughts to turn off."""
+    found = chat.record().thoughts
+    if not found:
+        return ""
+    levels = []
+    for name, variables in found["levels"].items():
+        given = ", ".join(f"{key}={json.dumps(value)}" for key, value in variables.items())
+        levels.append(f"{name} `{given}`" if given else name)
+    cells = ("; ".join(levels) or "–", *(found[name] or "–" for name in ("default", "on", "off")))
+    return " | ".join(cell.replace("|", r"\|").replace("\n", "⏎") for cell in cells)
+
+
 def rows_of(page: str, head: str = HEAD) -> dict[str, str]:
     """The rows of a table of the page, by template."""
     found = {}
@@ -85,9 +101,9 @@ def rows_of(page: str, head: str = HEAD) -> dict[str, str]:
     return found
 
 
-def computed(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """The rows of a folder's templates in both tables."""
-    found, bridges = {}, {}
+def computed(folder: Path) -> tuple[dict[str, str], ...]:
+    """The rows of a folder's templates in each of the tables."""
+    found: tuple[dict[str, str], ...] = tuple({} for _ in HEADS)
     for path in sorted(folder.glob("*.jinja")):
         try:
             can = Template(
@@ -95,9 +111,10 @@ def computed(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
             ).probe()
         except ChatParsersError:
             continue
-        found[path.stem] = row(can)
-        bridges[path.stem] = bridges_row(chatparsers.load(path, bos_token="<s>", eos_token="</s>"))
-    return found, bridges
+        chat = chatparsers.load(path, bos_token="<s>", eos_token="</s>")
+        for rows, cells in zip(found, (row(can), bridges_row(chat), dial_row(chat)), strict=True):
+            rows[path.stem] = cells
+    return found
 
 
 def _lines(rows: dict[str, str]) -> list[str]:
@@ -110,26 +127,29 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     given = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
-    rows = rows_of(page)
-    bridges = rows_of(page, BRIDGES_HEAD)
-    new, built = dict(rows), dict(bridges)
+    tables = [rows_of(page, head) for head in HEADS]
+    new = [dict(table) for table in tables]
     for folder in given.folders:
-        found, crossed = computed(folder)
-        new |= found
-        built |= crossed
-    stale = [name for name in new if new[name] != rows.get(name)]
+        for rows, found in zip(new, computed(folder), strict=True):
+            rows |= found
+            for name in [name for name, cells in rows.items() if not cells]:
+                del rows[name]
     if given.check:
-        for name in stale:
-            print(f"{name}: the page says {rows.get(name)}, it is {new[name]}", file=sys.stderr)
-        crossed = {name for name in built if built[name] != bridges.get(name)}
-        for name in sorted(crossed):
-            print(f"{name}: the page says {bridges.get(name)}, it is {built[name]}", file=sys.stderr)
-        return int(bool(stale or crossed))
-    head, _, rest = page.partition(HEAD)
-    between = rest.partition("\n\n")[2].partition(BRIDGES_HEAD)[0].strip()
-    first = [head + HEAD, "|" + "---|" * 7, *_lines(new)]
-    second = [BRIDGES_HEAD, "|" + "---|" * 4, *_lines(built)]
-    PAGE.write_text("\n".join([*first, "", between, "", *second]) + "\n", encoding="utf-8")
+        stale = [
+            (name, table.get(name), rows.get(name))
+            for table, rows in zip(tables, new, strict=True)
+            for name in {**table, **rows}
+            if table.get(name) != rows.get(name)
+        ]
+        for name, said, right in stale:
+            print(f"{name}: the page says {said}, it is {right}", file=sys.stderr)
+        return int(bool(stale))
+    for head, rows in zip(HEADS, new, strict=True):
+        before, _, rest = page.partition(head)
+        after = rest.partition("\n\n")[2].strip()
+        lines = [before + head, "|" + "---|" * (head.count("|") - 1), *_lines(rows)]
+        page = "\n".join([*lines, *(["", after] if after else [])]) + "\n"
+    PAGE.write_text(page, encoding="utf-8")
     return 0
 
 

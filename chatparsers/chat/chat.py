@@ -404,7 +404,8 @@ class Chat(Training, Asking, Shown):
         >>> record.format, record.reasoning_markers, record.stops
         ('qwen3', ('<think>', '</think>'), ('<|im_end|>', '<|endoftext|>'))
         """
-        return record(self.files, self.template(), self.detection, self.format, self.tokenizer)
+        thinks = bool(self._reasons(self.format, self.template()))
+        return record(self.files, self.template(), self.detection, self.format, self.tokenizer, thinks)
 
     def response_template(self, *, for_: Readers = "transformers") -> WrittenTemplate:
         """The ``response_template`` of transformers for this model, and what is lost by it.

@@ -15,6 +15,7 @@ from ..errors import DefinitionError
 from ..public import public
 from ..schema.tools import Toolset
 from ..templates import Template
+from ..templates.probe.dial import Dial
 from ..templates.probe.roles import ANY, role_headers
 from ..tokens import ModelFiles, SpecialTokens
 from ..writer.turn import write
@@ -31,7 +32,9 @@ class RoleMarkers:
 @public
 @dataclass(frozen=True, slots=True)
 class TemplateFormat:
-    """A model's format in full. ``extraction`` says in words how the parser divides a text."""
+    """A model's format in full. ``extraction`` says in words how the parser divides a text. ``thoughts``: what
+    ``thinking`` and ``effort`` of `Chat.prepare` can reach: the variables of each of the ``levels``, and the level
+    without a wish (``default``), ``on`` and ``off``."""
 
     source: str
     format: str
@@ -45,6 +48,7 @@ class TemplateFormat:
     stops: tuple[str, ...]
     preserved_tokens: tuple[str, ...]
     thinking_switches: tuple[str, ...]
+    thoughts: Mapping[str, Any]
     capabilities: Mapping[str, Any]
     special_tokens: Mapping[str, Any]
     marker_ids: Mapping[str, int]
@@ -53,9 +57,10 @@ class TemplateFormat:
 
 
 def record(
-    files: ModelFiles, template: Template, detection: Detection, fmt: Format, tokenizer: Any
+    files: ModelFiles, template: Template, detection: Detection, fmt: Format, tokenizer: Any, thinks: bool
 ) -> TemplateFormat:
-    """Makes the record: renders stand-ins for the roles, reads the format's tree, asks the tokenizer."""
+    """Makes the record: renders stand-ins for the roles, reads the format's tree, asks the tokenizer. ``thinks``:
+    whether the model writes thoughts."""
     can = template.probe()
     reasoning = _reasoning(fmt)
     calls = _calls(fmt)
@@ -80,12 +85,26 @@ def record(
         stops=fmt.stops,
         preserved_tokens=fmt.preserved_tokens,
         thinking_switches=can.thinking_switches,
+        thoughts=_thoughts(template.dial(fmt), thinks),
         capabilities=asdict(can),
         special_tokens=_special(files, tokenizer),
         marker_ids=turn.marker_ids,
         stop_ids=turn.stop_ids,
         extraction=extraction,
     )
+
+
+def _thoughts(dial: Dial, thinks: bool) -> dict[str, Any]:
+    """What a wish can reach; nothing if the model has no thoughts."""
+    off = dial.asked("disabled", None, thinks=lambda: thinks)
+    if not dial.levels and off.budget is None:
+        return {}
+    return {
+        "levels": {level.name: dict(level.variables) for level in dial.levels},
+        "default": None if dial.default is None else dial.default.name,
+        "on": None if dial.on is None else dial.on.name,
+        "off": str(off) if off.level or off.budget is not None else None,
+    }
 
 
 def _roles(template: Template, fmt: Format) -> dict[str, RoleMarkers]:

@@ -29,9 +29,9 @@ class Wish(NamedTuple):
 
     def on(self) -> bool | None:
         """Whether the answer is to have a thought; None if that is left open."""
-        if self.thinking is not None:
-            return {"enabled": True, "disabled": False}.get(self.thinking)
-        return False if self.effort == "none" else None
+        if self.thinking == "enabled":
+            return True
+        return False if self.thinking == "disabled" or self.effort == "none" else None
 
     def asked(self, dial: Dial, thinks: Callable[[], bool]) -> Thoughts:
         """What becomes of it."""

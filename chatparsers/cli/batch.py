@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..plain import one_line
 from .files import Refused, items, print_json, to_json
+from .request import thinking_of
 
 if TYPE_CHECKING:
     from ..data.batch.run import Outcome
@@ -101,7 +102,7 @@ def _cores() -> int:
 def _callable(arguments: Namespace) -> Any:
     from ..data import Encode, Normalize, Parse, Render, Translate
 
-    action, thinking = arguments.action, None if arguments.thinking is None else arguments.thinking == "on"
+    action, thinking = arguments.action, thinking_of(arguments)
     tools = _tools(arguments.tools)
     if arguments.model is None and action in ("parse", "render", "encode") and not arguments.model_column:
         raise Refused(f"batch {action}: which model? Say --model with its files, or a format's name")
@@ -115,6 +116,7 @@ def _callable(arguments: Namespace) -> Any:
             row_id=arguments.row_id,
             tokenizer=arguments.tokenizer,
             thinking=thinking,
+            effort=arguments.effort,
             prefix=arguments.prefix,
             append_to=arguments.append,
         )
@@ -125,6 +127,7 @@ def _callable(arguments: Namespace) -> Any:
             messages=messages,
             tools=tools,
             thinking=thinking,
+            effort=arguments.effort,
             add_generation_prompt=arguments.generation_prompt,
             tokenizer=arguments.tokenizer,
             now=_now(arguments),
@@ -139,6 +142,7 @@ def _callable(arguments: Namespace) -> Any:
             drop_empty=bool(arguments.drop_empty),
             as_sampled=bool(arguments.as_sampled),
             thinking=thinking,
+            effort=arguments.effort,
             tokenizer=arguments.tokenizer,
             now=_now(arguments),
         )
@@ -155,6 +159,7 @@ def _callable(arguments: Namespace) -> Any:
         encode=arguments.encode,
         max_length=arguments.max_length,
         thinking=thinking,
+        effort=arguments.effort,
         tokenizer=arguments.tokenizer,
         now=_now(arguments),
         **rows,
@@ -214,6 +219,7 @@ _NAMED = (
     "append",
     "as_sampled",
     "drop_empty",
+    "effort",
     "encode",
     "generation_prompt",
     "max_length",

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..chat.chat import Chat
 
 _FIRST = ("format", "score", "stops")
-_SAID = ("thinking_switches", "thinking_default")
-"""Fields that the row of thinking shows."""
+_SAID = ("thinking_switches", "thinking_default", "thoughts")
+"""Fields that the rows of thoughts show."""
 
 
 def run(arguments: Namespace) -> int:
@@ -71,11 +71,9 @@ def _answer_first(record: Mapping[str, Any]) -> dict[str, Any]:
     can: Mapping[str, Any] = record["capabilities"]
     flagged = {name for name, value in can.items() if isinstance(value, bool) and name != "thinking_default"}
     flags = {name.replace("_", " "): value for name, value in can.items() if name in flagged}
-    default = {True: "on", False: "off", None: "not said"}[can["thinking_default"]]
-    switches = ", ".join(can["thinking_switches"])
     first = {
         **{name: record[name] for name in _FIRST},
-        "thinking": f"{switches} (default: {default})" if switches else "no switch",
+        "thoughts": _levels(record["thoughts"]),
         "shows": ", ".join(name for name, value in flags.items() if value),
         "lacks": ", ".join(name for name, value in flags.items() if not value),
     }
@@ -87,11 +85,26 @@ def _answer_first(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**first, **details, "capabilities": rest}
 
 
+def _levels(thoughts: Mapping[str, Any]) -> Any:
+    """The levels of thought and effort, each with its variables."""
+    if not thoughts:
+        return "none"
+    levels = {
+        name: ", ".join(f"{key}={to_json(value)}" for key, value in given.items()) or "no variable"
+        for name, given in thoughts["levels"].items()
+    }
+    named = {"without a wish": thoughts["default"], "on": thoughts["on"], "off": thoughts["off"]}
+    return {
+        "levels": "; ".join(f"{name} ({given})" for name, given in levels.items()) or "none",
+        **{label: name or "–" for label, name in named.items()},
+    }
+
+
 def _conversation(chat: Chat, arguments: Namespace) -> dict[str, Any]:
     """How the template renders this conversation: polyfills, size and end of the prompt, prefix and stops."""
     tools = None if arguments.tools is None else items(arguments.tools, "tools")
     messages = items(arguments.messages, "messages")
-    turn = chat.prepare(messages, tools=tools, thinking=thinking_of(arguments))
+    turn = chat.prepare(messages, tools=tools, thinking=thinking_of(arguments), effort=arguments.effort)
     return {
         "format": turn.format.name,
         "polyfills": turn.polyfills,
@@ -99,6 +112,7 @@ def _conversation(chat: Chat, arguments: Namespace) -> dict[str, Any]:
         "prompt ends": turn.prompt[-60:],
         "prefix": turn.prefix,
         "stops": turn.stops,
+        **({} if turn.thoughts is None else {"thoughts": str(turn.thoughts)}),
     }
 
 

@@ -16,6 +16,7 @@ def run(arguments: Namespace) -> int:
         items(arguments.messages, "messages"),
         tools=None if arguments.tools is None else items(arguments.tools, "tools"),
         thinking=thinking_of(arguments),
+        effort=arguments.effort,
         add_generation_prompt=not arguments.no_generation_prompt,
     )
     sys.stdout.write(turn.prompt)

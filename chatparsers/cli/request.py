@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .files import Refused, existing, items, name_of, read_json, read_template, read_text
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 _ANYTHING: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
 
 
-def thinking_of(arguments: Namespace) -> bool | None:
-    """``--thinking``: True or False; None if not given."""
-    return None if arguments.thinking is None else arguments.thinking == "on"
+def thinking_of(arguments: Namespace) -> bool | Literal["adaptive"] | None:
+    """``--thinking``: True or False, or ``adaptive``; None if not given."""
+    said: dict[str | None, bool | Literal["adaptive"]] = {"on": True, "off": False, "adaptive": "adaptive"}
+    return said.get(arguments.thinking)
 
 
 def chat_of(source: str, arguments: Namespace, *, tokenizer: Any = None) -> Chat:

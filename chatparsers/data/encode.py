@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any, Literal, get_args
 
 from ..chat.chat import Chat
+from ..chat.options import Thinking
 from ..chat.sample import Sample
 from ..errors import ChatParsersError
 from .arrow import pyarrow as pa
@@ -30,12 +31,11 @@ class Encode:
     ``model``: a model's files with a tokenizer, or a format's name with ``tokenizer``. ``messages``, ``tools``: as in
     `Render`. ``max_length``: the most ids of a sample. ``on_long``: what becomes of a longer one: ``"cut"`` keeps its
     beginning, ``"cut-left"`` its end (``truncated`` is true), ``"drop"`` leaves the row out, ``"error"`` gives it an
-    ``error``. ``drop_empty`` leaves out rows of which a loss counts no id. ``train_on``
-    (``"all"`` answers or the ``"last"``), ``reasoning``, ``rewritten``, ``final_stop``, ``thinking`` and
-    ``template_kwargs``: as in `Chat.encode`. ``now``: the time that a template writes; by default that at which this
-    was made, for all rows. ``left_out`` names each answer that is context only, and why. ``kinds=False`` leaves the
-    column of kinds empty, which saves a third of the time. A row that cannot be encoded has an ``error``. Packing is
-    left to the trainer.
+    ``error``. ``drop_empty`` leaves out rows of which a loss counts no id. ``train_on`` (``"all"`` answers or the
+    ``"last"``), ``reasoning``, ``rewritten``, ``final_stop``, ``thinking``, ``effort`` and ``template_kwargs``: as in
+    `Chat.encode`. ``now``: the time that a template writes; by default that at which this was made, for all rows.
+    ``left_out`` names each answer that is context only, and why. ``kinds=False`` leaves the column of kinds empty,
+    which saves a third of the time. A row that cannot be encoded has an ``error``. Packing is left to the trainer.
 
     ``as_sampled``: as in `Chat.encode`. A conversation may then become several rows, which ``sample`` numbers from 0
     on. Calling it raises `LoadError` if the model cannot be loaded, and `RequestError` if it has no
@@ -57,14 +57,15 @@ class Encode:
         final_stop: bool = True,
         as_sampled: bool = False,
         kinds: bool = True,
-        thinking: bool | None = None,
+        thinking: Thinking | None = None,
+        effort: str | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
         tokenizer: str | PathLike[str] | None = None,
         now: datetime | None = None,
     ) -> None:
         if max_length is not None and max_length < 1:
             raise ValueError(f"max_length: expected a number of ids above 0, found {max_length}")
-        self.source = source_of(model, tokenizer=tokenizer, thinking=thinking)
+        self.source = source_of(model, tokenizer=tokenizer, thinking=thinking, effort=effort)
         self.messages = messages
         self.tools = Tools(tools)
         if on_long not in get_args(OnLong):
@@ -80,6 +81,7 @@ class Encode:
             "final_stop": final_stop,
             "as_sampled": as_sampled,
             "thinking": thinking,
+            "effort": effort,
             "template_kwargs": dict(template_kwargs) if template_kwargs else None,
             "now": now or datetime.now(),
             "id_seed": "",

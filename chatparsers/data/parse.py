@@ -8,6 +8,7 @@ from itertools import repeat
 from os import PathLike
 from typing import Any
 
+from ..chat.options import Thinking
 from ..core.message import Message
 from ..errors import ChatParsersError, RequestError, UnknownFormat
 from ..registry import get_format
@@ -36,15 +37,15 @@ class Parse:
     >>> Parse("hermes-2-pro", tools=[{"name": "now"}])(table)["tool_calls"].to_pylist()[0][0]["name"]
     'now'
 
-    ``model``: a model's files or a format's name. ``output``: the column of text or ids. ``tools``: the column of
-    each request's tools (JSON text, objects, or JSON texts), one list for all rows, or None. ``model_column``: a
-    column that names each row's model instead: a format's name, or ``model`` itself, which is also for rows where it
-    is null. ``model_paths``: that column may name files too, which are opened. ``row_id``: the column of a name of
-    the row; ids of calls that the output does not carry follow from it, else from the output. ``tokenizer``: for ids,
-    if the model's files have none. ``thinking``, ``prefix``: as in `parse_many`. ``append_to``: the column of the
-    messages that asked for the outputs: each gets its answer at the end, as JSON text, which `Encode` reads. A row
-    that cannot be read has an ``error`` and nulls. Calling it raises `LoadError` or `UnknownFormat` if the model
-    cannot be loaded, and `RequestError` if the table has no such column.
+    ``model``: a model's files or a format's name. ``output``: the column of text or ids. ``tools``: the column of each
+    request's tools (JSON text, objects, or JSON texts), one list for all rows, or None. ``model_column``: a column that
+    names each row's model instead: a format's name, or ``model`` itself, which is also for rows where it is null.
+    ``model_paths``: that column may name files too, which are opened. ``row_id``: the column of a name of the row; ids
+    of calls that the output does not carry follow from it, else from the output. ``tokenizer``: for ids, if the model's
+    files have none. ``thinking``, ``effort``, ``prefix``: as in `parse_many`. ``append_to``: the column of the messages
+    that asked for the outputs: each gets its answer at the end, as JSON text, which `Encode` reads. A row that cannot
+    be read has an ``error`` and nulls. Calling it raises `LoadError` or `UnknownFormat` if the model cannot be loaded,
+    and `RequestError` if the table has no such column.
     """
 
     def __init__(
@@ -57,13 +58,15 @@ class Parse:
         model_paths: bool = False,
         row_id: str = "row_id",
         tokenizer: str | PathLike[str] | None = None,
-        thinking: bool | None = None,
+        thinking: Thinking | None = None,
+        effort: str | None = None,
         prefix: str | None = None,
         append_to: str | None = None,
     ) -> None:
         if model is None and model_column is None:
             raise ValueError("Parse: expected a model, or model_column=, found neither")
-        self.options: dict[str, Any] = {"tokenizer": tokenizer, "thinking": thinking, "prefix": prefix}
+        self.options: dict[str, Any] = {"tokenizer": tokenizer, "thinking": thinking, "effort": effort}
+        self.options["prefix"] = prefix
         self.source: Source | None = None if model is None else source_of(model, **self.options)
         self.output = output
         self.tools = tools if tools is None or isinstance(tools, str) else json.dumps(list(tools))

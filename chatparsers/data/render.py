@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any
 
-from ..chat.options import PrepareOptions
+from ..chat.options import PrepareOptions, Thinking
 from ..errors import ChatParsersError
 from ..templates.trace import Trace
 from .arrow import pyarrow as pa
@@ -43,8 +43,8 @@ class Render:
 
     ``model``: a model's files, or the name of a format, whose built-in template is used. ``messages``: the column of
     messages, nested or as JSON text; ``tools`` as in `Parse`. ``add_generation_prompt``: whether the text ends where an
-    answer begins. ``thinking``, ``template_kwargs``: as in `Chat.prepare`. ``now``: the time that a template writes; by
-    default that at which this was made, for all rows. A row that cannot be rendered has an
+    answer begins. ``thinking``, ``effort``, ``template_kwargs``: as in `Chat.prepare`. ``now``: the time that a
+    template writes; by default that at which this was made, for all rows. A row that cannot be rendered has an
     ``error``, and its text is null.
     """
 
@@ -55,12 +55,13 @@ class Render:
         messages: str = "messages",
         tools: str | Iterable[Mapping[str, Any]] | None = "tools",
         add_generation_prompt: bool = False,
-        thinking: bool | None = None,
+        thinking: Thinking | None = None,
+        effort: str | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
         tokenizer: str | PathLike[str] | None = None,
         now: datetime | None = None,
     ) -> None:
-        self.source = source_of(model, tokenizer=tokenizer, thinking=thinking)
+        self.source = source_of(model, tokenizer=tokenizer, thinking=thinking, effort=effort)
         self.messages = messages
         self.tools = Tools(tools)
         self.add_generation_prompt = add_generation_prompt
@@ -97,6 +98,7 @@ class Render:
         return {
             "tools": self.tools.read(tools),
             "thinking": self.source.thinking,
+            "effort": self.source.effort,
             "add_generation_prompt": self.add_generation_prompt,
             "template_kwargs": self.template_kwargs or None,
             "now": self.now,

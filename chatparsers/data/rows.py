@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from ..chat.chat import Chat
 from ..chat.load import load
+from ..chat.options import Thinking
 from ..core.format import Format, Turn
 from ..core.message import Message
 from ..errors import ChatParsersError, LoadError, RequestError, UnknownFormat, lacks_tokenizers
@@ -45,8 +46,9 @@ class Source:
 
     model: Any
     tokenizer: str | None = None
-    thinking: bool | None = None
+    thinking: Thinking | None = None
     prefix: str | None = None
+    effort: str | None = None
 
     def open(self) -> Opened:
         """The loaded model. Raises `LoadError`, `UnknownFormat` and `TemplateError` as `load` does."""
@@ -62,8 +64,9 @@ def source_of(
     model: Model,
     *,
     tokenizer: str | PathLike[str] | None = None,
-    thinking: bool | None = None,
+    thinking: Thinking | None = None,
     prefix: str | None = None,
+    effort: str | None = None,
 ) -> Source:
     """The source that ``model`` names."""
     named = fspath(model) if isinstance(model, PathLike) else model
@@ -77,7 +80,7 @@ def source_of(
             f"tokenizer: expected a path, which workers read too, found {found}: "
             "give load(…, tokenizer=…) instead of the model"
         )
-    return Source(named, None if tokenizer is None else fspath(tokenizer), thinking, prefix)
+    return Source(named, None if tokenizer is None else fspath(tokenizer), thinking, prefix, effort)
 
 
 class Opened:
@@ -140,16 +143,19 @@ class Opened:
         given, thinking = _TOOL if tools else None, self.source.thinking
         if self.chat is None:
             return self._bound(self.format, given, self.source.prefix or "")
-        turn = self.chat.prepare(_HELLO, tools=given, thinking=thinking, id_seed="")
+        turn = self.chat.prepare(
+            _HELLO, tools=given, thinking=thinking, effort=self.source.effort, id_seed=""
+        )
         if self.source.prefix is None or turn.prefix == self.source.prefix:
             return turn
         return self._bound(turn.format, given, self.source.prefix, turn.token_config)
 
     def _bound(self, format: Format, tools: Any, prefix: str, token_config: Any = None) -> Turn:
+        thinking = self.source.thinking
         return format.bind(
             tools=tools,
             prefix=prefix,
-            thinking=self.source.thinking,
+            thinking=thinking if isinstance(thinking, bool) else None,
             tokenizer=self.tokenizer,
             token_config=token_config,
             id_seed="",
@@ -268,7 +274,8 @@ def parse_many(
     tools: str | Iterable[Mapping[str, Any]] | None = "tools",
     row_id: str = "row_id",
     tokenizer: str | PathLike[str] | None = None,
-    thinking: bool | None = None,
+    thinking: Thinking | None = None,
+    effort: str | None = None,
     prefix: str | None = None,
 ) -> list[dict[str, Any]]:
     """Reads many recorded outputs of one model: a row of the result for each row, in order.
@@ -279,13 +286,14 @@ def parse_many(
 
     A row is a mapping with the output under the key ``output``, or the output itself: text, or ids. ``model``: its
     files, a format's name, a `Chat` or a `Format`. ``tools``: a list for all rows, or the key of each row's own, which
-    are a list or JSON text. ``row_id``: the key of a name of the row; ids of calls that the output does not carry
-    follow from it, else from the output. ``prefix``: what the prompt already wrote of each answer; None: as the model's
-    template has it. Each result has ``content``, ``reasoning``, ``tool_calls`` (``id``, ``name``, ``arguments`` as JSON
-    text), ``complete``, ``diagnostics`` (``code``, ``at``, ``expected``, ``found``) and ``error``: None, or why the row
-    could not be read. Raises `LoadError`, `UnknownFormat` or `TemplateError` if the model cannot be loaded.
+    are a list or JSON text. ``thinking``, ``effort``: as in `Chat.prepare`. ``row_id``: the key of a name of the row;
+    ids of calls that the output does not carry follow from it, else from the output. ``prefix``: what the prompt
+    already wrote of each answer; None: as the model's template has it. Each result has ``content``, ``reasoning``,
+    ``tool_calls`` (``id``, ``name``, ``arguments`` as JSON text), ``complete``, ``diagnostics`` (``code``, ``at``,
+    ``expected``, ``found``) and ``error``: None, or why the row could not be read. Raises `LoadError`, `UnknownFormat`
+    or `TemplateError` if the model cannot be loaded.
     """
-    source = source_of(model, tokenizer=tokenizer, thinking=thinking, prefix=prefix)
+    source = source_of(model, tokenizer=tokenizer, thinking=thinking, effort=effort, prefix=prefix)
     reader = RowReader(source.open())
     column = tools if isinstance(tools, str) else None
     shared = None if tools is None or column is not None else json.dumps(list(tools))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from ..chat.options import Thinking
 from ..chat.sample import Sample
 from ..core.format import Format
 from ..errors import ChatParsersError
@@ -49,7 +50,8 @@ class Translate:
         wire: str = AUTO,
         roles: Mapping[str, str] | None = None,
         text: str | None = None,
-        thinking: bool | None = None,
+        thinking: Thinking | None = None,
+        effort: str | None = None,
         tokenizer: str | None = None,
         row_id: str = "row_id",
         now: datetime | None = None,
@@ -69,11 +71,13 @@ class Translate:
             model=model if text is not None else None,
             row_id=row_id,
         )
-        self.target = source_of(to, tokenizer=tokenizer, thinking=thinking)
-        self.render = Render(to, thinking=thinking, tokenizer=tokenizer, now=now)
+        self.target = source_of(to, tokenizer=tokenizer, thinking=thinking, effort=effort)
+        self.render = Render(to, thinking=thinking, effort=effort, tokenizer=tokenizer, now=now)
         self.encode: Encode | None = None
         if encode:
-            self.encode = Encode(to, max_length=max_length, thinking=thinking, tokenizer=tokenizer, now=now)
+            self.encode = Encode(
+                to, max_length=max_length, thinking=thinking, effort=effort, tokenizer=tokenizer, now=now
+            )
         self.row_id = row_id
 
     def fit(self, table: Any) -> Translate:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 from anyio.abc import TaskGroup
@@ -54,6 +55,8 @@ from .store import Store
 from .stored_paths import Asking, Handler, StoredPaths, answered
 from .storing import Following, StoreAnswer, Storing
 
+THOUGHTS = b"x-chatparsers-thoughts"
+"""The header that says what became of a wish for thoughts or effort."""
 _SEEN = 1.0
 """How many seconds what was seen of the engine counts."""
 _POSTED = {
@@ -294,6 +297,9 @@ class _Gateway:
             record.fields["max_tokens"] = prepared.max_tokens
             if request.max_tokens is not None and request.max_tokens > prepared.max_tokens:
                 record.fields["max_tokens_asked"] = request.max_tokens
+        used = prepared.turn.thoughts
+        if used is not None:
+            record.fields["thoughts"] = str(used)
         background = keep is not None and keep.background
         responding = Responding(
             self.engine,
@@ -308,6 +314,7 @@ class _Gateway:
             keep=None if keep is None or background else keep.end,
             begun=background,
             recording=recording,
+            headers=[] if used is None else [(THOUGHTS, quote(str(used), safe=" ;=").encode())],
         )
         if keep is None or not background:
             return responding

@@ -25,6 +25,7 @@ from ..sessions.sessions import Entry
 from .account import READING, Account
 from .apis import COMPACT, COUNT_INPUT, RESPONSES, Api
 from .body import read_body
+from .defaults import with_defaults
 from .digest import digest
 from .encode import Encoder
 from .engine import Engine
@@ -32,7 +33,7 @@ from .fair_pool import FairPool
 from .fetch import Fetching
 from .going_on import going_on, resumed
 from .pictures import Picture, as_text, pictures
-from .refused import check, limited
+from .refused import check, limited, without_thoughts
 from .rollouts import Rollouts
 from .same_ids import known_ids
 from .settings import Settings
@@ -232,6 +233,9 @@ class Preparing:
             else:
                 turn = self._turn(request, account)
                 prompt, placed = self._prompt(request, turn, last)
+            request = without_thoughts(
+                request, turn, self._engine, recorded=entry is not None, drops=self._settings.drop_unsupported
+            )
             most = request.max_tokens if request.max_tokens is not None else self._settings.max_tokens
             count = self._count(request, turn, prompt)
             if count is not None:
@@ -269,6 +273,7 @@ class Preparing:
             else:
                 items = kept_items(request.body["input"])
             request, asked = summarizing(request, items), None
+        request = with_defaults(request, self._settings)
         account.schemas(request)
         account.messages(request.messages)
         return request, asked

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..core.format import Turn
 from ..serving import ApiError, Request
 from ..serving.engine_fields import THINKING_BUDGETS
 from .account import CHOICES
@@ -28,6 +30,14 @@ _NEUTRAL = {
     **{"top_k": -1, "repetition_penalty": 1},
 }
 """What changes nothing, for fields of which an empty value or 0 is no such."""
+_OFF: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "reasoning_effort": lambda body: body.get("reasoning_effort") == "none",
+    "reasoning.effort": lambda body: dict(body.get("reasoning") or {}).get("effort") == "none",
+    "output_config.effort": lambda body: dict(body.get("output_config") or {}).get("effort") == "none",
+    "enable_thinking": lambda body: body.get("enable_thinking") is False,
+    "chat_template_kwargs": lambda body: bool(body.get("chat_template_kwargs")) and not body.get("thinking"),
+}
+"""The fields that may say that there are to be no thoughts."""
 _SPLIT = ("separate_reasoning", "include_reasoning")
 _WHY = {
     **dict.fromkeys(
@@ -97,6 +107,27 @@ def limited(request: Request, engine: Engine, *, grammar: bool, recorded: bool, 
         left: dict[str, Any] = {limit: None}
         request = replace(request, dropped=(*request.dropped, *([field] if field else [])), **left)
     return request
+
+
+def without_thoughts(request: Request, turn: Turn, engine: Engine, *, recorded: bool, drops: bool) -> Request:
+    """The request, with a budget of 0 for thoughts if its template cannot turn off those that it does not want. Raises
+    `ApiError` if they can be neither turned off nor counted, and the template has no lower level either."""
+    used = turn.thoughts
+    if used is None or used.budget is None or request.thinking_tokens is not None:
+        return request
+    why = _uncounted(request, engine, recorded)
+    if not why:
+        return replace(request, thinking_tokens=used.budget)
+    if used.level:
+        return request
+    field = next((name for name, said in _OFF.items() if said(request.body)), "thinking")
+    if not drops:
+        raise ApiError(
+            f"this model always thinks: its template has no way to turn thoughts off, and {why}: leave it out",
+            param=field,
+            code="unsupported_parameter",
+        )
+    return replace(request, dropped=(*request.dropped, f"field {field}"))
 
 
 def _uncounted(request: Request, engine: Engine, recorded: bool) -> str:

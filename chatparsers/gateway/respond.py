@@ -75,6 +75,7 @@ class Responding:
     response for an early error. ``running``: it is in there while it runs. ``over()`` is called at its end.
     ``keep(frames)`` keeps a whole answer before the client sees its end, and returns the frames that are sent then.
     ``begun``: the client has its response, and this is only the stream. ``recording``: writes the answers down.
+    ``headers``: what the response has besides.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Responding:
         keep: Callable[[str], Awaitable[str]] | None = None,
         begun: bool = False,
         recording: Recording | None = None,
+        headers: Sequence[tuple[bytes, bytes]] = (),
     ) -> None:
         self._engine = engine
         self._jobs = [*jobs]
@@ -106,7 +108,7 @@ class Responding:
         self._error: ApiError | None = None
         self._keep = keep
         self._recording = recording
-        self._headers = [] if recording is None else recording.headers
+        self._headers = [*headers, *([] if recording is None else recording.headers)]
         self._sent_all = False
         """Whether the client was sent all of a whole answer."""
         self._begun = begun

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..sessions.sessions import Rules
 
@@ -46,6 +48,9 @@ class Settings:
     ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
     ``trust_ids``: whether prompts go as the ids of the gateway's tokenizer even if the engine's gives other ids.
     ``lenient_calls``: as in `Format.bind`.
+
+    ``thinking``, ``effort``, ``template_kwargs``: as in `Chat.prepare`, for requests that do not say it.
+    ``pin_template_kwargs``: what is given of the three stands for all requests.
     """
 
     model: str = "chatparsers"
@@ -78,6 +83,10 @@ class Settings:
     key_file: str | None = None
     log: str | None = None
     passed: tuple[str, ...] = ()
+    thinking: bool | str | None = None
+    effort: str | None = None
+    template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    pin_template_kwargs: bool = False
 
     def __post_init__(self) -> None:
         if self.api_key is not None and not self.api_key.strip():

@@ -15,7 +15,15 @@ _ALL = frozenset(
     (
         *SAMPLING,
         *("model", "stream", "tools", "tool_choice", "metadata", "user"),
-        *("chat_template_kwargs", "enable_thinking", "return_token_ids", "n", "logprobs", "top_logprobs"),
+        *(
+            "chat_template_kwargs",
+            "enable_thinking",
+            "thinking",
+            "return_token_ids",
+            "n",
+            "logprobs",
+            "top_logprobs",
+        ),
         # of accounts, caches and queues: they ask nothing of an answer
         *("service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "cache_prompt"),
         *("cache_salt", "request_id", "priority", "timings_per_token", "return_progress"),
@@ -36,7 +44,7 @@ RESPONSES = _OPENAI | {
     *("previous_response_id", "conversation", "background", "prompt", "max_tool_calls", "client_metadata"),
 }
 MESSAGES = _ALL | {
-    *("messages", "system", "max_tokens", "stop_sequences", "thinking", "output_config", "output_format"),
+    *("messages", "system", "max_tokens", "stop_sequences", "output_config", "output_format"),
     *("mcp_servers", "container", "context_management"),
 }
 

@@ -34,10 +34,10 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
     ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
     ``images``: what images may be in messages (`Request.images`); None: none.
 
-    Of other servers' fields it reads ``chat_template_kwargs``, ``enable_thinking``, ``continue_final_message``,
-    ``add_generation_prompt``, ``return_token_ids``, ``top_k``, ``min_p``, ``repetition_penalty``, those that ask for
-    JSON (``guided_json``, ``structured_outputs``, ``json_schema``), budgets for thoughts (``thinking_budget_tokens``,
-    ``thinking_token_budget``), and `Request.engine_fields`.
+    Of other servers' fields it reads ``chat_template_kwargs``, ``enable_thinking``, ``thinking``,
+    ``continue_final_message``, ``add_generation_prompt``, ``return_token_ids``, ``top_k``, ``min_p``,
+    ``repetition_penalty``, those that ask for JSON (``guided_json``, ``structured_outputs``, ``json_schema``), budgets
+    for thoughts (``thinking_budget_tokens``, ``thinking_token_budget``), and `Request.engine_fields`.
 
     >>> from chatparsers.serving import read_chat
     >>> request = read_chat({"model": "m", "messages": messages, "max_tokens": 100})
@@ -66,7 +66,6 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
     ]
     if not messages:
         raise ApiError("expected at least one message", param="messages")
-    kwargs, thinking = template_options(body, body.get("reasoning_effort"), "reasoning_effort")
     kit = chat_tools(body.get("tools"), drops)
     choice, kit = chat_choice(body.get("tool_choice"), kit)
     format = asked_format(body)
@@ -81,8 +80,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
         thinking_tokens=thinking_budget(body),
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "response_format", schema),
-        thinking=thinking,
-        template_kwargs=kwargs,
+        **template_options(body, body.get("reasoning_effort"), "reasoning_effort"),
         continue_final_message=continued,
         add_generation_prompt=boolean(body, "add_generation_prompt", True),
         stops=stops(body.get("stop"), "stop"),

@@ -73,14 +73,7 @@ def read_messages(
     kit = messages_tools(body.get("tools"), drops)
     choice, parallel = messages_choice(body.get("tool_choice"), kit)
     output = mapping(body.get("output_config") or {}, "output_config")
-    kwargs, thinking = template_options(body, output.get("effort"), "output_config.effort")
     given_thinking = mapping(body.get("thinking") or {}, "thinking")
-    switch = given_thinking.get("type")
-    if switch is not None:
-        if switch not in ("enabled", "disabled", "adaptive"):
-            message = f"expected 'enabled', 'disabled' or 'adaptive', found {switch!r}"
-            raise ApiError(message, param="thinking.type")
-        thinking = {"enabled": True, "disabled": False}.get(switch, thinking)
     at = "output_config.format" if output.get("format") is not None else "output_format"
     format = output.get("format", body.get("output_format"))
     return Request(
@@ -90,9 +83,8 @@ def read_messages(
         tool_choice=choice,
         parallel_tool_calls=parallel,
         response_format=response_schema(format, at, format),
-        thinking=thinking,
+        **template_options(body, output.get("effort"), "output_config.effort"),
         thinking_tokens=_budget(given_thinking),
-        template_kwargs=kwargs,
         continue_final_message=given[-1].get("role") == "assistant",
         stops=stops(body.get("stop_sequences"), "stop_sequences"),
         max_tokens=most,

@@ -85,7 +85,6 @@ def read_responses(
     for message in messages:
         message.pop("open", None)
     reasoning = mapping(body.get("reasoning") or {}, "reasoning")
-    kwargs, thinking = template_options(body, reasoning.get("effort"), "reasoning.effort")
     choice, kit = responses_choice(body.get("tool_choice"), kit)
     text = mapping(body.get("text") or {}, "text")
     format = text.get("format")
@@ -97,9 +96,8 @@ def read_responses(
         tool_choice=choice,
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "text.format", format),
-        thinking=thinking,
+        **template_options(body, reasoning.get("effort"), "reasoning.effort"),
         max_calls=integer(body, "max_tool_calls", 1),
-        template_kwargs=kwargs,
         continue_final_message=begun,
         stops=stops(body.get("stop"), "stop"),
         max_tokens=integer(body, "max_output_tokens", 1),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.format import Turn
+from ..templates.probe.dial import KINDS
 from ..values.cut import cut_json
 from .documents import document_text
 from .errors import ApiError
@@ -33,6 +34,7 @@ SAMPLING = (
 )
 _LOWEST = {"temperature": 0, "top_p": 0, "min_p": 0, "repetition_penalty": 0}
 MAX_STOPS, LONGEST_STOP = 64, 1_000
+LONGEST_EFFORT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class Request:
     tool_choice: str | dict[str, Any] = "auto"
     parallel_tool_calls: bool = True
     response_format: dict[str, Any] | None = None
-    thinking: bool | None = None
+    thinking: bool | str | None = None
+    effort: str | None = None
     template_kwargs: dict[str, Any] = field(default_factory=dict)
     continue_final_message: bool = False
     add_generation_prompt: bool = True
@@ -105,6 +108,7 @@ class Request:
             "parallel_tool_calls": self.parallel_tool_calls,
             "response_format": self.response_format,
             "thinking": self.thinking,
+            "effort": self.effort,
             "template_kwargs": self.template_kwargs or None,
             "continue_final_message": self.continue_final_message,
             "add_generation_prompt": self.add_generation_prompt,
@@ -180,26 +184,35 @@ def text_parts(
     return parts
 
 
-def template_options(
-    body: Mapping[str, Any], effort: object, path: str
-) -> tuple[dict[str, Any], bool | None]:
-    """The variables of the template, and whether the model is to think; None leaves it to the template.
+def template_options(body: Mapping[str, Any], effort: object, path: str) -> dict[str, Any]:
+    """The wish of a request for thoughts: ``thinking``, ``effort`` and ``template_kwargs`` of a `Request`.
 
-    ``chat_template_kwargs`` and ``enable_thinking`` are fields of other servers, which their users send to every API.
-    ``effort``: the named effort at ``path``. ``none`` switches thinking off; templates may read any other name.
+    ``chat_template_kwargs``, ``enable_thinking`` and ``thinking`` are fields of one API or of other servers, which
+    their users send to every API. ``effort``: the named effort at ``path``.
     """
     given = body.get("chat_template_kwargs")
     kwargs = {} if given is None else dict(mapping(given, "chat_template_kwargs"))
-    thinking = None
-    if effort is not None:
-        name = string(effort, path)
-        if name == "none":
-            thinking = False
-        else:
-            kwargs.setdefault("reasoning_effort", name)
+    named = None if effort is None else string(effort, path)
+    if named is not None and len(named) > LONGEST_EFFORT:
+        raise ApiError(
+            f"expected a word such as 'low' or 'high', found {len(named):,} characters", param=path
+        )
+    thinking: bool | str | None = None
     if isinstance(body.get("enable_thinking"), bool):
         thinking = body["enable_thinking"]
-    return kwargs, thinking
+    switch = mapping(body.get("thinking") or {}, "thinking").get("type")
+    if switch is not None:
+        if switch not in KINDS:
+            said = f"expected 'enabled', 'disabled' or 'adaptive', found {switch!r:.60}"
+            raise ApiError(said, param="thinking.type")
+        thinking = {"enabled": True, "disabled": False}.get(switch, switch)
+    if named == "none" and thinking is not True:
+        thinking = False
+    return {
+        "thinking": thinking,
+        "effort": None if named in ("", "none") else named,
+        "template_kwargs": kwargs,
+    }
 
 
 def response_schema(value: object, path: str, named: object) -> dict[str, Any] | None:

@@ -368,6 +368,7 @@ _NONE: Options = {
     "parallel_tool_calls": True,
     "response_format": None,
     "thinking": None,
+    "effort": None,
     "template_kwargs": None,
     "continue_final_message": False,
     "add_generation_prompt": True,

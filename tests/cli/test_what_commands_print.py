@@ -118,6 +118,9 @@ CASES = {
     "render with thoughts": Case(
         f"{RENDER} qwen3.jinja --thinking on", out=lambda: prompt("qwen3.jinja", thinking=True)
     ),
+    "render with an effort": Case(
+        f"{RENDER} qwen3.jinja --effort none", out=lambda: prompt("qwen3.jinja", thinking=False)
+    ),
     "render with a model's file": Case(f"{RENDER} special/tokenizer_config.json", out=f"<s>{QUESTION}</s>"),
     "render with a model's folder": Case(f"{RENDER} special", out=f"<s>{QUESTION}</s>"),
     "render with other tokens": Case(f"{RENDER} special --bos-token B --eos-token ''", out=f"B{QUESTION}"),
@@ -147,7 +150,7 @@ CASES = {
             "format qwen3-coder",
             "score 1.0",
             "stops <|im_end|>",
-            "thinking no switch",
+            "thoughts none",
             "lacks reasoning, reasoning with calls, result ids, images",
             r'roles: system "<|im_start|>system\n…<|im_end|>\n"',
             "special tokens –",

@@ -45,7 +45,6 @@ def said_of(path: str, text: str) -> tuple[str, str | None, str]:
     return content, name, arguments
 
 
-@pytest.mark.filterwarnings("ignore:template_kwargs.*reasoning_effort")  # this template has no such variable
 @pytest.mark.parametrize("file", SENT, ids=lambda file: file.stem)
 def test_what_agents_send(
     file: Path, upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any], capsys: Any
@@ -75,7 +74,6 @@ def test_what_agents_send(
     assert httpx2.post(plain.url + path, json=body, timeout=30).status_code == 200, "and no flag is needed"
 
 
-@pytest.mark.filterwarnings("ignore:template_kwargs.*reasoning_effort")
 @pytest.mark.parametrize("file", REAL, ids=lambda file: file.stem)
 def test_what_a_real_model_wrote_for_them(
     file: Path, upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any]

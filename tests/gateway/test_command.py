@@ -140,6 +140,9 @@ def test_every_setting_has_a_flag() -> None:
         "--rollouts-size": "47",
         "--api-key-file": "keys",
         "--log": "log",
+        "--thinking": "off",
+        "--effort": "low",
+        "--template-kwargs": '{"a": 1}',
     }
     lists = ["--allowed-hosts", "a.example", "b.example", "--cors", "*", "--pass-on", "/tokenize"]
     lists += ["--fetch-images", "img.example", "img.example:8443"]
@@ -153,6 +156,7 @@ def test_every_setting_has_a_flag() -> None:
                 "--drop-unsupported",
                 "--lenient-calls",
                 "--strict-fields",
+                "--pin-template-kwargs",
                 *lists,
             ]
         ),
@@ -190,6 +194,10 @@ def test_every_setting_has_a_flag() -> None:
         key_file="keys",
         log="log",
         passed=("/tokenize",),
+        thinking=False,
+        effort="low",
+        template_kwargs={"a": 1},
+        pin_template_kwargs=True,
     )
     assert made == wanted and settings_of(build_parser().parse_args(["serve"]), "m", None) == Settings("m")
     assert not [name for name in fields(Settings) if getattr(made, name.name) == name.default]

@@ -203,11 +203,11 @@ READ: dict[str, tuple[Bodies, dict[str, Any]]] = {
                 ("messages", {"output_config": {"effort": "high"}}),
             )
         ],
-        {"template_kwargs": {"a": 1, "reasoning_effort": "high"}, "thinking": False},
+        {"template_kwargs": {"a": 1}, "effort": "high", "thinking": False},
     ),
     "an effort": (
         [("chat", {"reasoning_effort": "low"}), ("responses", {"reasoning": {"effort": "low"}})],
-        {"template_kwargs": {"reasoning_effort": "low"}, "thinking": None},
+        {"template_kwargs": {}, "effort": "low", "thinking": None},
     ),
     "a switch of the template": (
         [("chat", {"chat_template_kwargs": {"enable_thinking": False}})],
@@ -216,9 +216,21 @@ READ: dict[str, tuple[Bodies, dict[str, Any]]] = {
     "a thought that is asked for": (
         [
             ("chat", {"enable_thinking": True}),
+            ("chat", {"thinking": {"type": "enabled"}, "reasoning_effort": "none"}),
             ("messages", {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
         ],
         {"thinking": True},
+    ),
+    "thoughts as the model likes": (
+        [
+            (api, {**body, "thinking": {"type": "adaptive"}})
+            for api, body in (
+                ("chat", {"reasoning_effort": "high"}),
+                ("responses", {"reasoning": {"effort": "high"}}),
+                ("messages", {"output_config": {"effort": "high"}}),
+            )
+        ],
+        {"thinking": "adaptive", "effort": "high"},
     ),
     "an effort of none": (
         [("messages", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "none"}})],

@@ -43,6 +43,12 @@ def test_the_page_says_what_the_bridges_are(
         assert rows.get(path.stem) == script.bridges_row(chat), path.stem
 
 
+def test_the_page_says_what_thinking_and_effort_reach(script: ModuleType, found_template: Path) -> None:
+    rows = script.rows_of((DOCS / "capabilities.md").read_text(encoding="utf-8"), script.DIALS_HEAD)
+    chat = load(found_template, bos_token="<s>", eos_token="</s>")
+    assert rows.get(found_template.stem, "") == script.dial_row(chat)
+
+
 # What rendering by hand shows of our own templates.
 CALLS = {"tools": True, "tool_calls": True, "tool_role": True, "system_role": True, "parallel_calls": True}
 THINKS = {**CALLS, "reasoning": True, "reasoning_with_calls": True}

@@ -83,6 +83,7 @@ def test_thinking_decides_on_and_off_and_effort_how_much():
         ({"thinking": "enabled", "effort": "none"}, "on"),
         ({"thinking": "adaptive", "effort": "max"}, "max"),
         ({"thinking": True, "effort": "max"}, "max"),
+        ({"thinking": "adaptive", "effort": "none"}, "off"),
         ({"thinking": False}, "off"),
         ({"template_kwargs": {"enable_thinking": True}}, "on"),
         ({"template_kwargs": {"reasoning_effort": "max"}}, "max"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .shared import FORMAT, OUTPUTS, TOOLS, Commands, Parser, add_command, add_template
+from .shared import FORMAT, OUTPUTS, TOOLS, Commands, Parser, add_command, add_template, add_thoughts
 
 
 def add_render(commands: Commands[Parser]) -> None:
@@ -13,7 +13,7 @@ def add_render(commands: Commands[Parser]) -> None:
         "--messages", metavar="FILE", required=True, help="a JSON file with the list of messages"
     )
     render.add_argument("--tools", metavar="FILE", help=TOOLS)
-    render.add_argument("--thinking", choices=("on", "off"), help="(default: the template's)")
+    add_thoughts(render)
     render.add_argument("--no-generation-prompt", action="store_true", help="end after the last message")
 
 
@@ -47,7 +47,7 @@ def add_inspect(commands: Commands[Parser]) -> None:
         help="a JSON file with messages: say how they are rendered, and what that needs",
     )
     inspect.add_argument("--tools", metavar="FILE", help=TOOLS)
-    inspect.add_argument("--thinking", choices=("on", "off"), help="(default: the template's)")
+    add_thoughts(inspect)
     inspect.add_argument(
         "--diff", metavar="MODEL", help="print how this model or template differs (exit 1: it does)"
     )

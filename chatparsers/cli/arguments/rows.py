@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .shared import Commands, Parser, add_command, at_least_one
+from .shared import Commands, Parser, add_command, add_thoughts, at_least_one
 
 
 def add_batch(commands: Commands[Parser]) -> None:
@@ -39,7 +39,7 @@ def add_batch(commands: Commands[Parser]) -> None:
     )
     batch.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
     batch.add_argument("--prefix", metavar="TEXT", help="parse: what the prompt wrote of each answer")
-    batch.add_argument("--thinking", choices=("on", "off"), help="(default: as the template has it)")
+    add_thoughts(batch)
     batch.add_argument("--generation-prompt", action="store_true", help="render: end where an answer begins")
     batch.add_argument("--max-length", type=at_least_one, metavar="N", help="encode: at most N ids a row")
     batch.add_argument(

@@ -10,6 +10,7 @@ from .shared import (
     above_zero,
     add_command,
     add_lenient_calls,
+    add_thoughts,
     at_least_one,
     number,
 )
@@ -74,6 +75,17 @@ def _served_model(group: Group) -> None:
     group.add_argument("--tokenizer", metavar="FILE", help="its tokenizer.json, if it is elsewhere")
     group.add_argument("--format", metavar="NAME", help=FORMAT)
     group.add_argument("--name", metavar="NAME", help="the model's name for clients")
+    add_thoughts(group)
+    group.add_argument(
+        "--template-kwargs",
+        metavar="JSON",
+        help="variables of the template, for requests that do not give them",
+    )
+    group.add_argument(
+        "--pin-template-kwargs",
+        action="store_true",
+        help="what is said here of thoughts and variables stands for all requests",
+    )
 
 
 def _access(group: Group) -> None:

@@ -102,6 +102,16 @@ def add_format(parser: Parser) -> None:
     parser.add_argument("--thinking", choices=("on", "off"), help="(default: as the template has it)")
 
 
+def add_thoughts(parser: Parser | Group) -> None:
+    """The options that wish for thoughts."""
+    parser.add_argument(
+        "--thinking", choices=("on", "off", "adaptive"), help="(default: as the template has it)"
+    )
+    parser.add_argument(
+        "--effort", metavar="WORD", help="none, minimal, low, medium, high, xhigh or max: the nearest it has"
+    )
+
+
 def add_lenient_calls(parser: Parser | Group) -> None:
     """The option that reads a whole answer as calls."""
     parser.add_argument(

@@ -89,9 +89,9 @@ class Dial:
     def asked(self, thinking: str | None, effort: str | None, *, thinks: Callable[[], bool]) -> Thoughts:
         """What a wish gets. ``thinking``: one of `KINDS`, which decides on and off; ``effort``: a word. ``thinks``:
         whether the model writes thoughts, asked where no level turns them off."""
-        if thinking == "disabled" or (thinking is None and effort == "none"):
+        if thinking == "disabled" or (thinking != "enabled" and effort == "none"):
             return self._off(thinks)
-        own = self.level("adaptive") if thinking == "adaptive" and effort in (None, "none") else None
+        own = self.level("adaptive") if thinking == "adaptive" and effort is None else None
         level = own or (self.on if effort in (None, "none") else self._nearest(str(effort)))
         return Thoughts() if level is None else Thoughts(level.name, level.variables)
 

@@ -72,7 +72,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Mode
     server.close()
 
 
-@pytest.mark.filterwarnings("ignore:template_kwargs.*reasoning_effort")  # this template has no such variable
 @pytest.mark.parametrize("file", SENT, ids=lambda file: file.stem)
 def test_recorded_agents_are_samples(file: Path, served: tuple[Any, Model, list[Any]]) -> None:
     server, model, says = served
