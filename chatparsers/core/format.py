@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..errors import RequestError, check_limit, warn_user
+from ..errors import DefinitionError, RequestError, check_limit, did_you_mean, warn_user
 from ..kept import cached
 from ..lazy import load_reference
 from ..public import made_by, public
@@ -28,6 +28,7 @@ from .parser.request import ToolChoice, read_choice, read_response_format, read_
 from .parser.stream import Stream, opened
 from .parser.tokenizer import Named, read_tokenizer
 from .shown import Shown
+from .turn.mends import NAMES
 from .wished import Thoughts
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ class Format(Shown):
     unpickled stream too; and a stream of a closure cannot be pickled. ``markers``: texts that every rendering in this
     format holds. Detection tries first the formats whose markers are all there. Of several that fit, it names the one
     with the longest markers. ``stops``: the texts that end the turn. ``aliases``: other names of the format.
-    ``models``: regular expressions for the names of its models, as `FormatRef` has them.
+    ``models``: regular expressions for the names of its models, as `FormatRef` has them. ``mends``: the names of the
+    leniencies with which it is read (docs/contract.md); ``replace(format, mends=())`` reads nothing but what the format
+    writes.
     """
 
     name: str
@@ -65,18 +68,25 @@ class Format(Shown):
     stops: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    mends: tuple[str, ...] = NAMES
 
     def __post_init__(self) -> None:
-        for option in ("markers", "stops", "aliases", "models"):
+        for option in ("markers", "stops", "aliases", "models", "mends"):
             check_texts(f"format {self.name!r}: {option}", getattr(self, option))
         for pattern in self.models:
             check_model(f"format {self.name!r}: models", pattern)
+        for mend in self.mends:
+            if mend not in NAMES:
+                known = did_you_mean(mend, NAMES)
+                raise DefinitionError(f"format {self.name!r}: mends: there is no {mend!r}: {known}")
 
     def __hash__(self) -> int:
         # Programs, trees and features are kept by format, so it is asked for many times in a request.
         found: int | None = self.__dict__.get("_hash")
         if found is None:
-            found = self.__dict__["_hash"] = hash((self.name, self.build, self.markers, self.stops))
+            found = self.__dict__["_hash"] = hash(
+                (self.name, self.build, self.markers, self.stops, self.mends)
+            )
         return found
 
     def __getstate__(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Node
 from chatparsers.core.definition.tree import first, head, tokens, walk
 from chatparsers.core.definition.without_opener import ending
-from chatparsers.core.parser.body import outline
+from chatparsers.core.turn.roles import roles
 from chatparsers.errors import DefinitionError
 from chatparsers.testing.wild import broken, fragments
 from chatparsers.watch import tools_not_given
@@ -44,14 +44,16 @@ def beginnings(node: Node | None) -> set[str]:
 def markers(format: Format) -> tuple[set[str], set[str]]:
     """What begins or continues a call and nothing else; the markers with which something ends."""
     tree = format.tree(Options(tools=True))
-    known = outline(tree, format.stops, Options(tools=True), False)
-    openers, others = set(known.inner), set()
+    known = roles(tree, format.stops)
+    openers, others = {text for text, role in known.items() if role == "inner"}, set()
     for body in walk(tree):
         if isinstance(body, Body):
             spans = [span.open for span in (body.reasoning, body.content) if span is not None]
             openers |= beginnings(body.calls) | beginnings(body.start)
             others = others.union(*map(beginnings, (body.marks, body.closers, *spans)))
-    return {text for text in openers if not any(text in other for other in others)}, set(known.closers)
+    return {text for text in openers if not any(text in other for other in others)}, {
+        text for text, role in known.items() if role == "closer"
+    }
 
 
 def altered(format: Format, number: int) -> Iterator[str]:
@@ -141,7 +143,8 @@ INNER = {"ministral-3": "[ARGS]", "deepseek-v3-2": "｜DSML｜", "pythonic": "<|
 def test_an_inner_marker_alone_is_content_with_a_diagnostic(format: Format) -> None:
     if not format.features.tools:
         return
-    inner = outline(format.tree(Options(tools=True)), format.stops, Options(tools=True), False).inner
+    known = roles(format.tree(Options(tools=True)), format.stops)
+    inner = [text for text, role in known.items() if role == "inner"]
     assert format.name not in INNER or INNER[format.name] in inner
     for marker in inner:
         message = format.bind(tools=TOOLS).parse(f"Take {marker} here.")

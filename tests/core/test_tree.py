@@ -23,7 +23,6 @@ from chatparsers.core.definition.wrong import described
 from chatparsers.core.parser import compile as compiler
 from chatparsers.core.parser import instructions as m
 from chatparsers.core.parser.alphabet import Alphabet
-from chatparsers.core.parser.body import outline
 from chatparsers.core.parser.code import BrokenEnds, Code, Place
 from chatparsers.core.parser.machine import Machine
 from chatparsers.grammar.reading import read
@@ -108,7 +107,7 @@ def matches(node: Node, text: str) -> bool:
     code.text(m.CONTENT, ())
     code.emit(m.AFTER)
     start = code.here()
-    compile = compiler._Compiler("probe", code, node, outline(node, (), Options(), False))
+    compile = compiler._Compiler("probe", code, node, (), False, None, ())
     compile.node(node, Place(m.MARKUP, m.MARKUP, BrokenEnds()))
     compile.node(n.Literal("§"), Place(m.REASONING, m.MARKUP, BrokenEnds()))
     code.emit(m.AFTER)

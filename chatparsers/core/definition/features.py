@@ -26,6 +26,8 @@ class Definition(Protocol):
     @property
     def stops(self) -> tuple[str, ...]: ...
     @property
+    def mends(self) -> tuple[str, ...]: ...
+    @property
     def features(self) -> Features: ...
     @property
     def late_ids(self) -> bool: ...
@@ -59,7 +61,7 @@ def tree_of(format: Definition, options: Options) -> Node:
 
 def _built(format: Definition, options: Options) -> Node:
     try:
-        return format.build(Builder(options, format.stops))
+        return format.build(Builder(options, format.stops, format.mends))
     except (DefinitionError, KeyboardInterrupt):
         raise
     except BaseException as error:  # whatever an author's code raises

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 from ...errors import DefinitionError, did_you_mean
 from ...schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from ...values import Json, Raw, Syntax
+from ..turn.mends import NAMES
+from ..turn.mends.any_order import any_order
 from . import nodes as n
 from .builder import Primitives
 from .nodes import Node, Nodelike, Span, Tag, as_node
@@ -20,10 +22,6 @@ NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
 """The characters of a name in a header: any but white space, quotes, brackets and the bars of special tokens."""
 
 _JSON = Json()
-_NAME_KEYS = ("tool_name", "function_name", "function", "tool")
-"""Other keys that models write for a call's name. It counts if it is that of a declared tool."""
-_ARGS_KEYS = ("args", "input", "params")
-"""Other keys that models write for its arguments. They count if an object follows."""
 _Given = TypeVar("_Given", Tool, Argument)
 
 
@@ -94,9 +92,10 @@ class Builder(Primitives):
     '{"city": "Oslo"}'
     """
 
-    def __init__(self, options: Options, stops: tuple[str, ...] = ()) -> None:
+    def __init__(self, options: Options, stops: tuple[str, ...] = (), mends: tuple[str, ...] = NAMES) -> None:
         self._options = options
         self.stops = stops
+        self.mends = mends
 
     @property
     def options(self) -> Options:
@@ -342,10 +341,15 @@ class Builder(Primitives):
             for part, key in keys.items():
                 members += [comma] if len(members) > 2 else []
                 members += [self.member(key), written[part]]
-            return n.Lenient(n.Sequence.of(*members, n.Space("", True), "}"), parsed)
+            strict = n.Sequence.of(*members, n.Space("", True), "}")
+            return strict if parsed is None else n.Lenient(strict, parsed)
 
         any_name = n.Sequence.of('"', self.json_name(ANY_TOOL), '"')
-        parsed = self._any_order(keys, any_name, wrapped, closer, beside)
+        parsed = (
+            any_order(self, self.member, keys, any_name, wrapped, closer, beside)
+            if "any_order" in self.mends
+            else None
+        )
         return self.each_tool(call)
 
     def json_calls(self) -> Node:
@@ -353,48 +357,3 @@ class Builder(Primitives):
         parsing only. ``{…}+ / [{…}, …]``"""
         call = self.json_call(name="name", args="arguments")
         return self.calls(call, self.space() + self.optional(",") + self.space()) | self.array(call)
-
-    def _any_order(
-        self,
-        keys: dict[str, str],
-        name: Node,
-        wrapped: bool,
-        closer: Nodelike | None,
-        beside: tuple[str, ...],
-    ) -> Node:
-        """The lenient reading of a JSON call: its members in any order, with others beside them. Where no member holds
-        the arguments, others could be arguments themselves: then it is no call."""
-        name_key = self.member(*dict.fromkeys((keys["name"], "name")))
-        other_name = self.member(*[key for key in _NAME_KEYS if key != keys["name"]]) + name + n.Declared()
-        # Rules: the program has each of them once.
-        label = " ".join((*keys.values(), *beside))
-        named = self.rule(f"name of {label}", name_key + name | other_name)
-        args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
-        spare = self.member(*[key for key in _ARGS_KEYS if key != keys["args"]])
-        objects = self.rule(f"key of {label}", args_key | spare + n.Peek(n.Literal("{")))
-        wrapper = self.member("function") + "{"
-        id = n.Sequence.of('"', n.JsonName(Tag.ID, None), '"')
-        number = [self.member(keys["id"]) + id] if "id" in keys else []
-        plain = self.member("type", "id", "index", *beside) + n.JsonValue()
-        aside = n.Choice.of(*number, plain)
-
-        def other(*known: Node) -> Node:
-            typed = self.member("type") + '"function"'
-            key = '"' + self.chars(r'^"\\') + '"'
-            unread = n.Tagged(Tag.UNREAD, key << ":" << n.JsonValue())
-            return n.Choice.of(*number, typed, n.Not(n.Choice.of(*known)) + (plain | unread))
-
-        comma: Node = n.Space("") + "," + n.Space("")
-        opening, closing = "{" + n.Space(""), n.Space("") + "}"
-        if closer is not None:
-            closing = closing | n.Peek(n.Sequence.of(n.Space(""), closer))
-        before = self.rule(f"before {label}", self.many(other(named, objects, wrapper) + comma))
-        after = self.rule(f"after {label}", self.many(comma + other(wrapper, name_key, args_key)))
-        named_first = named + comma + before + objects + n.Args(ANY_TOOL)
-        args_first = objects + n.Args(ANY_TOOL, commit=False) + comma + before + named + n.Cut()
-        bare = opening + before + (named_first | args_first) + after + closing
-        empty = self.many(aside + comma) + named + n.Declared() + self.many(comma + aside)
-        bare = bare | opening + empty + closing
-        if not wrapped:
-            return bare
-        return bare | opening + before + self.member("function") + bare + after + closing

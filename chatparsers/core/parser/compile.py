@@ -5,37 +5,41 @@ characters that it reads (`Place`). A tokenizer may have a marker text as a sing
 one character that stands for the token in the machine's text (core/parser/alphabet.py). So a program belongs to a
 format, its options and a set of such tokens, and is compiled once for them. It does not depend on the tools.
 
-This module has the nodes; body.py has the loop of the turn, and recovery.py what goes on after a broken call.
+This module has the nodes; core/turn has the loop of the turn, and recovery.py what goes on after a broken call.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
 from ...errors import DefinitionError
 from ...schema.tools import UNKNOWN
-from ...values import Json, NoObject, ObjectScanner, StringScanner, Syntax
+from ...values import Json, NoObject, StringScanner, Syntax
 from ..definition import nodes as n
 from ..definition.features import Definition
-from ..definition.follows import Follows
 from ..definition.idioms import Options, escaped
 from ..definition.nodes import Node
 from ..definition.nodes.first import Beginnings
 from ..definition.tree import begins, once, tokens
+from ..turn.lower import lower
+from ..turn.mends.closing_tag import closing_tag
+from ..turn.mends.odd_names import odd_names
+from ..turn.mends.whole_object import may_be_whole, whole_object
+from ..turn.rows import ROWS, Flow
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
 from .arguments import ArgumentValue, declared_arguments
-from .body import UNDECLARED, BodyCompiler, Outline, outline
 from .code import WHITE, BrokenEnds, Code, Label, Place, stop_finder
 from .instructions import Item, Program
 from .names import JSON_INSIDE, Names, Parts
 from .recovery import calls
 from .white import white_space
+from .whole_answer import whole_answer_calls
 
 
 @lru_cache(maxsize=1024)
@@ -51,15 +55,16 @@ def program(
     for a tree that cannot be compiled.
     """
     tree = format.tree(options)
-    whole = outline(tree, format.stops, options, inline)
-    if whole.thought is UNDECLARED:
-        tree = n.Sequence.of(n.Tagged(n.Tag.THOUGHT, UNDECLARED), tree)
+    loose = whole_answer_calls(options)
     code = Code(Alphabet(*alphabet))
+    special = code.alphabet.unspellable
+    turn = lower(tree, format.stops, options.schema is not None, inline, format.mends, loose, special)
     fallback = code.here()
     code.text(m.CONTENT, ())
     code.emit(m.AFTER)
     start = code.here()
-    _Compiler(format.name, code, tree, whole).node(tree, Place(m.MARKUP, m.MARKUP, BrokenEnds()))
+    compiler = _Compiler(format.name, code, tree, format.stops, inline, loose, format.mends)
+    compiler.node(turn, Place(m.MARKUP, m.MARKUP, BrokenEnds()))
     code.emit(m.JUMP, fallback)
     recipe = (program, (format, options, inline, alphabet))
     linked = code.linked()
@@ -69,13 +74,23 @@ def program(
 class _Compiler:
     """Emits the code of nodes. Each method has one kind of node, and the place where it is."""
 
-    def __init__(self, name: str, code: Code, tree: Node, outline: Outline) -> None:
+    def __init__(
+        self,
+        name: str,
+        code: Code,
+        tree: Node,
+        stops: tuple[str, ...],
+        inline: bool,
+        loose: Node | None,
+        mends: Collection[str],
+    ) -> None:
         self.format_name = name
+        self.mends = mends
         self.code = code
         self.emit = code.emit
-        self.inline = outline.inline
-        self.stops = code.spellings(outline.stops)
-        whole = once(tree) if outline.loose is None else chain(once(tree), once(outline.loose))
+        self.inline = inline
+        self.stops = code.spellings(stops)
+        whole = once(tree) if loose is None else chain(once(tree), once(loose))
         self.rules = {node.name: node.node for node in whole if isinstance(node, n.Rule)}
         self.kinds: dict[tuple[Hashable, ...], object] = {}
         """The kinds of names, of which each spells names in one way."""
@@ -86,10 +101,11 @@ class _Compiler:
         self.markers = tuple(dict.fromkeys([*code.alphabet.chars.values(), *spelt]))
         """The markers of calls as the machine's text spells them, and every special token."""
         code.node = self.node
-        self.turn = BodyCompiler(code, outline)
+        self.flow = Flow(self)
+        self.rows = {**_COMPILERS, **ROWS}
 
     def node(self, node: Node, at: Place) -> None:
-        compile = _COMPILERS.get(type(node))
+        compile = self.rows.get(type(node))
         if compile is None:
             raise DefinitionError(f"{self.format_name}: {type(node).__name__} cannot be parsed")
         compile(self, node, at)
@@ -262,8 +278,7 @@ class _Compiler:
         the run holds more.
         """
         what = "an argument's name" if tag is n.Tag.ARG_NAME else f"the {tag.value} of a call"
-        # Without special tokens, a run of JSON holds every name that JSON can spell.
-        declared = tag is not n.Tag.ID and (chars != JSON_INSIDE or bool(self.code.alphabet.chars))
+        declared = "odd_names" in self.mends and odd_names(tag, chars, bool(self.code.alphabet.chars))
         written = partial(self._written, spell) if declared else None
         follows = self.code.spellings(begins(*at.after)) if declared and at is not None else []
         key = self.kinds.setdefault((tag, chars, spelling), object())
@@ -284,26 +299,23 @@ class _Compiler:
     def each_arg(self, node: n.EachArg, at: Place) -> None:
         code = self.code
         separated = node.any if node.separator is None else n.Sequence.of(node.separator, node.any)
-        whole, over = Label(), Label()
         one = partial(self._argument, node, at._replace(after=(n.Many(separated), *at.after)))
-        tagged = not any(text.startswith("{") for text in begins(node.any) or "{")
+
+        def one_by_one() -> None:
+            if node.most is not None:
+                code.up_to(node.most, one)
+            elif node.separator is None:
+                code.any_number(one)
+            else:
+                more = partial(code.sequence_of, [partial(self.node, node.separator, at), one])
+                code.up_to(1, partial(code.sequence_of, [one, partial(code.any_number, more)]))
+
         self.emit(m.CUT)
         self.emit(m.MARK, m.ARGS_BEGIN, None)
-        if tagged:
-            code.follows(whole, "{")
-        if node.most is not None:
-            code.up_to(node.most, one)
-        elif node.separator is None:
-            code.any_number(one)
+        if "whole_object" in self.mends and may_be_whole(node):
+            whole_object(code, one_by_one, at)
         else:
-            more = partial(code.sequence_of, [partial(self.node, node.separator, at), one])
-            code.up_to(1, partial(code.sequence_of, [one, partial(code.any_number, more)]))
-        if tagged:
-            self.emit(m.JUMP, over)
-            code.place(whole)
-            self.emit(m.VALUE, m.ARGUMENT, lambda machine: ObjectScanner(), True)
-            self.emit(m.SPAN, at.region, white_space)
-            code.place(over)
+            one_by_one()
 
     def _argument(self, node: n.EachArg, at: Place) -> None:
         """Reads an argument with its name, or one without a name."""
@@ -345,7 +357,7 @@ class _Compiler:
         self._value(node.syntax, True, at.after)
 
     def _value(self, syntax: Syntax, named: bool, after: tuple[Node, ...]) -> None:
-        follows = Follows(after, self.code.spellings, self.stops)
+        follows = closing_tag("closing_tag" in self.mends, after, self.code.spellings, self.stops)
         read = syntax.value(self.code.alphabet.spellings, self.markers, follows)
         self.emit(m.VALUE, m.ARGUMENT, ArgumentValue(read, named), True)
 
@@ -365,13 +377,10 @@ class _Compiler:
     # the turn
 
     def calls(self, node: n.Calls, at: Place) -> None:
-        calls(self.code, node, at)
+        calls(self.code, node, at, "next_call" in self.mends)
 
-    def think(self, node: n.Think, at: Place) -> None:
-        self.turn.think(node, at)
-
-    def body(self, node: n.Body, at: Place) -> None:
-        self.turn.body(node, at)
+    def lowered(self, node: Node, at: Place) -> None:
+        raise DefinitionError(f"{self.format_name}: {type(node).__name__} is lowered before")
 
 
 _LITERALS = [*"\"'[({+-.0123456789", "True", "False", "None", "true", "false", "null"]
@@ -490,8 +499,8 @@ _COMPILERS: Mapping[type[Node], Callable[[_Compiler, Any, Place], None]] = n.of_
         n.JsonText: _Compiler.json_text,
         n.Inner: _Compiler.inner,
         n.Calls: _Compiler.calls,
-        n.Think: _Compiler.think,
-        n.Body: _Compiler.body,
+        n.Think: _Compiler.lowered,
+        n.Body: _Compiler.lowered,
     },
 )
 """How each kind of node is compiled."""

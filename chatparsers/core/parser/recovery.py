@@ -10,25 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..definition.nodes import Calls, Choice, Declared, Many, Node, Not, Peek, Sequence, Space, Token
-from ..definition.tree import begins, head, tokens
+from ..definition.nodes import Calls, Many, Peek, Sequence, Space
+from ..definition.tree import begins
+from ..turn.mends.next_call import Next, next_call
 from . import instructions as m
 from .code import BrokenEnds, Code, Label, Place
-
-_MOST_BETWEEN = 8
-"""The most markers between a broken call and the next one. If no call follows, a run is read anew from each of them."""
-
-
-class _Next(NamedTuple):
-    """How the parser finds the next call after a broken one: what may come before it, how often, the beginning that
-    marks it, and the texts at which to look."""
-
-    gap: Node
-    most: int
-    begin: Node
-    texts: tuple[str, ...]
 
 
 def guarded(code: Code, section: Callable[[], Any], done: Label, broken: Label, closed: Label) -> None:
@@ -46,18 +34,13 @@ def guarded(code: Code, section: Callable[[], Any], done: Label, broken: Label, 
     code.place(goes_on)
 
 
-def broken_call(code: Code, entry: Label, loop: Label, ends: BrokenEnds) -> None:
-    """Reads the rest of a broken call: all up to the next place where something may begin."""
-    _read_over(code, entry, m.CALL, ends)
-    code.emit(m.JUMP, loop)
-
-
-def calls(code: Code, node: Calls, at: Place) -> None:
-    """Reads one call or several. White space that separates calls may also come before what closes them."""
+def calls(code: Code, node: Calls, at: Place, recovers: bool) -> None:
+    """Reads one call or several. White space that separates calls may also come before what closes them. ``recovers``:
+    after a broken call, the next one is still read (`next_call`)."""
     closed = at
     at = at._replace(after=(Many(Sequence.of(node.separator, node.item)), *at.after))
     item: Callable[[], None] = partial(code.node, node.item, at)
-    following = _next(node.item, node.separator)
+    following = next_call(node.item, node.separator) if recovers else None
     if following is not None:
         item = partial(_recovered, code, item, following, at)
     # A loop of `item separator`, so that the long code of a call is there once. Before each further call is a
@@ -78,7 +61,7 @@ def calls(code: Code, node: Calls, at: Place) -> None:
         code.node(node.separator, closed)
 
 
-def _recovered(code: Code, item: Callable[[], None], following: _Next, at: Place) -> None:
+def _recovered(code: Code, item: Callable[[], None], following: Next, at: Place) -> None:
     """Reads one call. If it breaks after its header, or is not closed, the parser still reads the next call of its
     kind. That call must name a declared tool and begin as the format writes it."""
     again, done = Label(), Label()
@@ -94,7 +77,7 @@ def _recovered(code: Code, item: Callable[[], None], following: _Next, at: Place
 
 
 def _read_over(
-    code: Code, entry: Label, region: int, ends: BrokenEnds, next: tuple[_Next, Label] | None = None
+    code: Code, entry: Label, region: int, ends: BrokenEnds, next: tuple[Next, Label] | None = None
 ) -> None:
     """Reads the text after a call that went wrong, until a text of ``ends`` comes, something begins, or the text ends.
     ``next``: what the next call is, and where to go if it comes."""
@@ -128,25 +111,10 @@ def _read_over(
     mark(m.BROKEN_END)
 
 
-def _ahead(code: Code, following: _Next, at: Place) -> None:
+def _ahead(code: Code, following: Next, at: Place) -> None:
     """Reads what is between a broken call and the next one, if that one comes then."""
     if following.most == 1:
         code.node(following.gap, at)
     else:
         code.up_to(following.most, partial(code.called, following.gap, at))
     code.node(Peek(following.begin), at)
-
-
-def _next(item: Node, separator: Node) -> _Next | None:
-    """How the next call is found. If no text begins a call, as calls begin with their names, the parser looks at the
-    texts that separate two calls; None if there are none either."""
-    begin = Sequence.of(head(item, True), Declared())
-    texts = begins(begin)
-    if texts:
-        closers = [Token(text) for text in tokens(item)]
-        if not closers:
-            return _Next(Sequence(()), 1, begin, texts)
-        return _Next(Sequence.of(Not(begin), Choice.of(*closers), Space("")), _MOST_BETWEEN, begin, texts)
-    line = ("\n",) if isinstance(separator, Space) and "\n" in separator.text else ()
-    texts = begins(separator) or line
-    return _Next(separator, 1, begin, texts) if texts else None
