@@ -289,7 +289,7 @@ def id_start(
     recipe = format.preserved_tokens, format.stops, ends, skip_special_tokens, token_text_fallback
     table, alphabet, spelling = _tables(vocabulary, *recipe)
     prefix = alphabet.encode(_lone.sub(_UNKNOWN, turn.prefix))  # a lone surrogate would be a token
-    begin = start(format, turn.options, prefix, inline, alphabet.key)
+    begin = start(format, turn.options, prefix, turn.tools, inline, alphabet.key)
     return begin, IdFeed(turn.tokenizer, Detokenizer(vocabulary), recipe, table, alphabet, spelling)
 
 

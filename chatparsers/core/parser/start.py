@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ...schema.tools import Toolset
+from ...schema.tools import Tool, Toolset
 from ..definition.features import Definition
 from ..definition.idioms import Options
 from .alphabet import Alphabet, AlphabetKey
@@ -56,20 +56,50 @@ class Start(NamedTuple):
     call: tuple[Item, ...]
 
 
+class _NoTools(Toolset):
+    """No tools. ``asked``: whether a reading wanted to know one, so that it depends on the request's tools."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = False
+
+    def names(self) -> tuple[str, ...]:
+        self.asked = True
+        return super().names()
+
+    def get(self, name: str) -> Tool | None:
+        self.asked = True
+        return super().get(name)
+
+    def meant(self, name: str) -> str:
+        self.asked = True
+        return super().meant(name)
+
+
 def start(
     format: Definition,
     options: Options,
-    prefix: str,
+    prefix: str = "",
+    tools: Toolset | None = None,
     inline: bool = False,
     alphabet: AlphabetKey = PLAIN,
 ) -> Start:
     """How a stream of a request begins.
 
-    ``prefix``: what the prompt already wrote, as ``alphabet`` spells it. ``inline``: reasoning is content.
+    ``prefix``: what the prompt already wrote, as ``alphabet`` spells it. ``tools``: those of the request; a call in the
+    prefix is read with them. ``inline``: reasoning is content.
     """
+    options = as_parsed(options)
     # A long prefix is read again each time, so that what is kept is small.
-    find = _kept_start if len(prefix) <= KEPT_PREFIX else _kept_start.__wrapped__
-    return find(format, as_parsed(options), prefix, inline, alphabet)
+    if (
+        len(prefix) <= KEPT_PREFIX
+        and (kept := _kept_start(format, options, prefix, inline, alphabet)) is not None
+    ):
+        return kept
+    machine = Machine(program(format, options, inline, alphabet), Toolset() if tools is None else tools)
+    return _read(machine, prefix)
 
 
 KEPT_PREFIX = 4096
@@ -84,10 +114,15 @@ def as_parsed(options: Options) -> Options:
 @lru_cache(maxsize=1024)
 def _kept_start(
     format: Definition, options: Options, prefix: str, inline: bool, alphabet: AlphabetKey
-) -> Start:
-    """As `start`, of a short prefix and without a schema, read once: no stream changes it, and it depends on nothing
-    else."""
-    machine = Machine(program(format, options, inline, alphabet), Toolset())
+) -> Start | None:
+    """As `start`, of a short prefix in which nothing depends on the tools, read once: no stream changes it. None for
+    another prefix, such as one with a call."""
+    tools = _NoTools()
+    begin = _read(Machine(program(format, options, inline, alphabet), tools), prefix)
+    return None if tools.asked else begin
+
+
+def _read(machine: Machine, prefix: str) -> Start:
     items = machine.feed(prefix) if prefix else []
     begin = len(items)
     for index, item in enumerate(items):

@@ -69,7 +69,7 @@ class Stream:
         """Begins to read text. If the turn has a tokenizer, ids may still come in its place."""
         assert self._asked is not None
         turn, inline, *_ = self._asked
-        self._begin(start(turn.format, turn.options, turn.prefix, inline), None, turn.tools)
+        self._begin(start(turn.format, turn.options, turn.prefix, turn.tools, inline), None, turn.tools)
         if turn.tokenizer is None:
             self._asked = None
 
