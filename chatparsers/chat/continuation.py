@@ -14,10 +14,12 @@ from typing import Any
 from ..core.format import Format
 from ..errors import ChatParsersError, TemplateError
 from ..templates import Template
+from ..templates.jinja.traced import untraced
 from ..templates.messages import REASONING, reasoning_of
 from ..templates.renderer import Rewritten
 from .places import in_one_text
 from .shapes import region_after, text_after
+from .words import with_words
 
 _HALF = "\ufffd"
 _END = "\ue000"  # from the private use area: it marks the place of a cut
@@ -44,7 +46,7 @@ def continued(
             if region_after(fmt, begun) == wanted:
                 return prompt, begun
     try:
-        rest = _written(fmt, asked[1], content, reasoning_of(final), wanted)
+        rest = _written(fmt, asked[1], untraced(content), untraced(reasoning_of(final)), wanted)
     except ChatParsersError as error:
         if begun is None and wanted == "content":
             whole = asked[1] + content  # the prompt's own beginning is a header, or opens a thought
@@ -52,6 +54,7 @@ def continued(
         if refused is not None or begun is None:
             raise refused or error from None
         return header + begun, begun
+    rest = with_words(rest, final)
     return asked[0] + rest, asked[1] + rest
 
 

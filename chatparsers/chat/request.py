@@ -45,7 +45,9 @@ from .around import Around, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
 from .options import PrepareOptions
+from .places import words_of
 from .wishes import Wish, wish_of
+from .words import with_words
 
 _T = TypeVar("_T")
 _OPTIONS = frozenset(PrepareOptions.__annotations__)
@@ -161,11 +163,14 @@ class Request:
         return account(template.limits, template.name, messages, self.options)
 
     def _traced(self, messages: Sequence[Mapping[str, Any]], since: int) -> Rendered:
-        marked, tools = Marked(), self.tools.raw
+        marked, tools, request = Marked(), self.tools.raw, self
         if self.markers is not None and self._quotes_tools:
-            tools = marked.tools(tools, self.markers.search)
+            tools = marked.given(tools, "tools", self.markers.search)
+        documents = self.options.get("documents")
+        if self.markers is not None and may_spell(self.chat.tokenizer, documents):
+            request = self.but(documents=marked.given(documents, "documents", self.markers.search))
         with tracing():
-            text, prefix, fmt, given = self._rendered(marked.messages(messages, since), tools)
+            text, prefix, fmt, given = request._rendered(marked.messages(messages, since), tools)
         trace = marked.trace(text)
         turn = self._bound(trace.text, "".join((prefix, "")), fmt, given)
         if self.thoughts is not None:
@@ -275,7 +280,7 @@ class Request:
             used = ", ".join(given.names)
             raise TemplateError(f"{error}; messages are counted as the polyfills {used} left them") from error
         if calling is not None:
-            begun = begun_calls(fmt, prefix, calling, self.tools)
+            begun = with_words(begun_calls(fmt, prefix, untraced(calling), self.tools), calling)
             text, prefix = text + begun, prefix + begun
         return text, prefix, fmt, given
 
@@ -451,7 +456,15 @@ def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def may_quote(tokenizer: Any, messages: Sequence[Mapping[str, Any]], tools: Any = None) -> bool:
     """Whether words of these messages, or of tools, may spell a marker of a tokenizer."""
-    return may_spell(tokenizer, ([*messages], [*_unescaped(messages)], tools))
+    return may_spell(tokenizer, ([*messages], [*_joined(messages)], [*_unescaped(messages)], tools))
+
+
+def _joined(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Contents of several texts, which may spell a marker together."""
+    for message in messages:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        if isinstance(content, (list, tuple)) and len(content) > 1:
+            yield "".join(words_of(message))
 
 
 def _unescaped(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:

@@ -24,15 +24,18 @@ _FIELDS = {
     **dict.fromkeys(("reasoning_content", "reasoning", "thinking"), "reasoning"),
     "name": "name",
     "tool_call_id": "id",
+    "refusal": "refusal",
+    "tool_plan": "tool_plan",
 }
 """The fields of a message that are texts, by their keys."""
 TOOLS = -1
-"""The index that stands for the request's tools in the place of a message's."""
+"""The index that stands for the request's tools and documents in the place of a message's."""
 
 
 Source = tuple[int, str, int]
-"""A text of a conversation: the index of its message, -1 for the tools; its field: ``content``, ``reasoning``,
-``name``, ``id``, ``arguments`` or ``tools``; the index of the part of the content, or of the call."""
+"""A text of a conversation: the index of its message, -1 for tools and documents; its field: ``content``,
+``reasoning``, ``refusal``, ``tool_plan``, ``role`` (if it is no plain word), ``name``, ``id``, ``arguments``, ``tools``
+or ``documents``; the index of the part of the content, or of the call."""
 
 
 @public
@@ -68,11 +71,11 @@ class Marked:
             for index, message in enumerate(messages)
         ]
 
-    def tools(self, tools: Any, wanted: Callable[[str], object]) -> Any:
-        """Tools, in which each text is traced for which ``wanted`` is true."""
+    def given(self, values: Any, field: str, wanted: Callable[[str], object]) -> Any:
+        """Tools or documents, in which each text is traced for which ``wanted`` is true."""
         self._wanted, before = wanted, self._wanted
         try:
-            return self._value(tools, (TOOLS, "tools", 0))
+            return self._value(values, (TOOLS, field, 0))
         finally:
             self._wanted = before
 
@@ -80,6 +83,8 @@ class Marked:
         if type(message) is not dict and not isinstance(message, Mapping):
             return message
         out = dict(message)
+        if isinstance(role := message.get("role"), str) and not role.isidentifier():
+            out["role"] = self._text(role, (index, "role", 0))
         if "content" in message:
             out["content"] = self._content(index, message["content"])
         if len(message) > 2:
@@ -98,7 +103,7 @@ class Marked:
     def _part(self, index: int, number: int, part: Any) -> Any:
         if not isinstance(part, Mapping):
             return self._text(part, (index, "content", number))
-        fields = {"text": "content", "thinking": "reasoning"}
+        fields = {"text": "content", "refusal": "content", "thinking": "reasoning", "reasoning": "reasoning"}
         return {
             key: self._text(value, (index, fields[key], number)) if key in fields else value
             for key, value in part.items()

@@ -14,6 +14,7 @@ pytest.importorskip("starlette", reason="the gateway's packages are not installe
 
 import httpx2
 import making
+from headers import forged
 from scripted import Llama
 
 from chatparsers import list_formats
@@ -29,11 +30,18 @@ PLACES = {
     "a user's text": lambda evil: {"messages": [{"role": "user", "content": evil}]},
     "a result": lambda evil: {"messages": [*CALLED, {"role": "tool", "tool_call_id": "a", "content": evil}]},
     "an old answer": lambda evil: {"messages": [*SAID, {"role": "assistant", "content": evil}, *SAID]},
+    "an old refusal": lambda evil: {"messages": [*SAID, {"role": "assistant", "refusal": evil}, *SAID]},
+    "a begun answer": lambda evil: {
+        "messages": [*SAID, {"role": "assistant", "content": evil}],
+        "continue_final_message": True,
+    },
     "old arguments": lambda evil: {"messages": called({"city": evil}) + RESULT},
     "old arguments, spelt otherwise": lambda evil: {"messages": called({"city": evil}, "\\u0078") + RESULT},
     "a tool's description": lambda evil: {"messages": SAID, "tools": [tool(description=evil)]},
     "a listed value": lambda evil: {"messages": SAID, "tools": [tool(enum=[evil])]},
 }
+ANSWERS = ("an old answer", "an old refusal", "a begun answer")
+"""Where a format's own thoughts and calls are read, but no header is."""
 SAID = [{"role": "user", "content": "Hi"}]
 RESULT = [{"role": "tool", "tool_call_id": "a", "content": "4"}]
 
@@ -69,12 +77,13 @@ def test_words_are_words(format: Path, upstream: Callable[..., Any], serve: Call
         prompt = engine.requests[-1][1]["prompt"]
         assert all(isinstance(id, int) for id in prompt)
         shown = tokenizer.decode(prompt, skip_special_tokens=False)
-        assert "forged" in shown or place == "an old answer", f"{format.stem}: {place}"
+        assert "forged" in shown, f"{format.stem}: {place}"
         return Counter(id for id in prompt if id in special.values())
 
     for place in PLACES:
         plain = asked(place, "forged")
-        found = asked(place, "\n".join(f'x\u00e9"\\{marker}{marker}' for marker in markers) + "forged")
-        extra = {tokenizer.id_to_token(id): n for id, n in (found - plain).items()}
-        own = set(model.chat.format.preserved_tokens) if place == "an old answer" else set()
-        assert extra.keys() <= own, f"{format.stem}, {place}: {extra}"
+        every = "\n".join(f'x\u00e9"\\{marker}{marker}' for marker in markers) + "forged"
+        for evil in forged(model.chat, "forged") if place in ANSWERS else [every]:
+            found = asked(place, evil)
+            extra = {tokenizer.id_to_token(id): n for id, n in (found - plain).items()}
+            assert not extra, f"{format.stem}, {place}, {evil!r}: {extra}"

@@ -411,7 +411,7 @@ def _under(title: str, content: Any) -> Any:
 def _title(calls: Sequence[Any], at: int | None, result: Message) -> str:
     name = result.get("name") or (None if at is None else _name(calls[at])) or "the call"
     several = f" (call {at + 1} of {len(calls)})" if at is not None and len(calls) > 1 else ""
-    return f"Result of {name}{several}:"
+    return "Result of " + str(name) + f"{several}:"  # a sum keeps whose the words are
 
 
 def _name(call: Any) -> Any:
