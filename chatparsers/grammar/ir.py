@@ -220,6 +220,8 @@ class Free(Ir):
     """Whether calls were written before, so that text follows the last one also where only one may come."""
     within: int | None = None
     """How many tokens of text may come before the first call; None: any number. The engine counts them."""
+    marks: tuple[str, ...] = ()
+    """The tokens around content, which free text may have, if an engine takes no token for its text."""
 
     @property
     def after(self) -> Ir:

@@ -301,3 +301,75 @@ def test_text_after_a_call_is_taken(name: str) -> None:
             taken.index(False),
             tokenizer.encode(text).tokens[: taken.index(False) + 1],
         )
+
+
+ORDINARY = (
+    "Let me see: 1 < 2.", "if a<b: pass", "See [x](y) and [1, 2].", "a | b || c", 'Here: {"k": 1}', "So f(x) is g[y].",
+    "[1] The source.", "[x](y) and more", "[ ] todo\n[x] done", "> quote\n>> two", "to=a <b>bold</b> </a> <!-- c -->",
+    'Hm.\n<div class="x">\n</div>', "Use <| and < and </ here", "Use functions.f.", "x<<1 and y<-z",
+    "The <｜x and [TOOL", "List<String> and Map<K, V>", "#### f\n* a\n~~~",
+)  # fmt: skip
+"""What models write beside calls."""
+BRACKETS = {"xlam": "["}
+"""So an answer begins that can only be a call: more is too much for an engine's lexer (docs/grammar.md)."""
+
+
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_ordinary_text_is_text_by_ids(name: str) -> None:
+    """Text that the parser reads as content is in the grammar, as the ids that the tokenizer writes of it and of the
+    format's own markers around it. No beginning of it can only be a call."""
+    format = chatparsers.get_format(name)
+    tokenizer = toy_tokenizer(format, True)
+    turn = turn_of(name, tokenizer=tokenizer)
+    ends = list(turn.stop_ids) or [end_of(tokenizer)]
+    walked = 0
+    for dialect in DIALECTS:
+        start = mask_of(turn, dialect, tokenizer, ends)
+        for text in ORDINARY:
+            written = format.render({"role": "assistant", "content": text})
+            ids = tokenizer.encode(written, add_special_tokens=False).ids
+            ids = ids[: next((at for at, id in enumerate(ids) if id in ends), None)]
+            only_calls = text.startswith(BRACKETS.get(name, "\0"))
+            if only_calls or turn.parse(ids).content.strip() != text:
+                continue
+            mask = start.fork()
+            for at, id in enumerate(ids):
+                shown = tokenizer.decode(ids[:at], skip_special_tokens=False)
+                assert mask.accept(id), f"{dialect}: {tokenizer.id_to_token(id)!r} is refused after {shown!r}"
+            assert any(mask.allowed()[ends]), f"{dialect}: {written!r} may not end"
+            walked += 1
+    assert walked > len(ORDINARY), "hardly any text is content: too little is tested"
+
+
+AROUND = {
+    "command-r7b": ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    "command-a-plus": ("<|START_TEXT|>", "<|END_TEXT|>"),
+    "ernie-4-5": ("<response>", "</response>"),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", AROUND)
+def test_the_tokens_around_content(name: str, dialect: str) -> None:
+    """Content may lack the two tokens around it, has them once or more, and may end before the second one."""
+    format = chatparsers.get_format(name)
+    tokenizer = toy_tokenizer(format, True)
+    turn = turn_of(name, tokenizer=tokenizer)
+    opener, closer = (tokenizer.token_to_id(text) for text in AROUND[name])
+    words = tokenizer.encode("Hi, 1 < 2.", add_special_tokens=False).ids
+    start = mask_of(turn, dialect, tokenizer, list(turn.stop_ids) or [end_of(tokenizer)])
+    for ids in (words, [opener, *words], [opener, *words, closer], 2 * [opener, *words, closer]):
+        mask = start.fork()
+        assert all(map(mask.accept, ids)), (dialect, ids)
+
+
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_nothing_comes_after_a_stop(name: str) -> None:
+    """The parser is at its end at the text of a stop, so no grammar has text after it."""
+    format = chatparsers.get_format(name)
+    turn = turn_of(name)
+    for stop in format.stops:
+        written = format.render({"role": "assistant", "content": "abc"}).removesuffix(stop) + stop + "def"
+        if turn.parse(written).content.strip() == "abc":
+            for dialect in DIALECTS:
+                assert judge(turn, dialect).status(written).kind == "rejected", (dialect, written)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any
 
@@ -89,6 +90,10 @@ class Mask:
         """Whether the matcher takes an id. The state does not change."""
         raise NotImplementedError
 
+    def fork(self) -> Mask:
+        """A mask in the same state."""
+        raise NotImplementedError
+
 
 class XgrammarMask(Mask):
     """xgrammar over a tokenizer; ``stop``: the id that ends the turn."""
@@ -107,6 +112,12 @@ class XgrammarMask(Mask):
 
     def would_accept(self, id: int) -> bool:
         return bool(self.matcher.fork().accept_token(id))
+
+    def fork(self) -> Mask:
+        made = copy(self)
+        made.matcher = self.matcher.fork()
+        made.bits = self.bits.copy()
+        return made
 
 
 def _as_tensor(bits: np.ndarray) -> Any:
@@ -145,6 +156,11 @@ class LlguidanceMask(Mask):
     def allowed(self) -> np.ndarray:
         bits = np.frombuffer(self.matcher.compute_bitmask(), dtype=np.uint8)
         return np.unpackbits(bits, bitorder="little")[: self.size].astype(bool)
+
+    def fork(self) -> Mask:
+        made = copy(self)
+        made.matcher = self.matcher.deep_copy()
+        return made
 
     def accept(self, id: int) -> bool:
         return bool(self.matcher.consume_token(id))

@@ -4,7 +4,8 @@ Strategy: llguidance lexes greedily before it parses, so every regular piece (a 
 is one terminal. A terminal that ends at a marker is prefix-free: no text of its language begins another one, so the
 greedy lexer cannot run past the end. Constraints are joined with llguidance's ``&`` and ``~``. A single character is
 never a terminal: with a real vocabulary, llguidance would reach its limit of items. Free text with calls in it is
-``(text-up-to-a-trigger call)* text``.
+``(text-up-to-a-trigger call)* text``. Text before a token is greedy: what the trigger has before its token may also be
+the beginning of more text.
 
 A marker that the stream takes by its id is written ``<[id]>``. Its text is not allowed in its place.
 """
@@ -467,6 +468,9 @@ class _Writer(RuleWriter):
         for (first, *others), after in self.called(node):
             if isinstance(first, ir.TokenRef):
                 head = f"{self.lang(ir.Lang(stops=tuple(stops)))} {self.atom(first)}"
+            elif others and isinstance(others[0], ir.TokenRef):
+                # A lazy terminal would end at the first such text, and force the token after it.
+                head = self.terminal("TEXT", self.before_token(ir.Lang(stops=tuple(stops)), first.text))
             else:
                 end = (
                     len(first.text) if first.text.startswith(_begun(node.excludes)) else node.ends(first.text)
@@ -476,6 +480,11 @@ class _Writer(RuleWriter):
                     others.insert(0, ir.Text(first.text[end:]))
             options.append(" ".join([head, *map(self.atom, others), after]))
         tail = self.lang(ir.Lang(stops=tuple(stops)))
+        if node.marks:
+            opener, closer = (self.atom(ir.TokenRef(mark)) for mark in node.marks)
+            marked = self.rule("marked", f"{tail} {opener} {tail} {closer}")
+            options = [f"{marked}* {option}" for option in options]
+            tail = f"{marked}* {tail} ({opener} {tail})?"
         calls = self.rule("calls", " | ".join(options))
         if node.most == 1 and not node.left:
             return f"({calls} | {tail})"

@@ -155,10 +155,28 @@ def _fixed_texts(node: Node) -> list[str]:
     return [text for option in options for text in _fixed_texts(option)]
 
 
-def split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:
+def split_heads(node: Ir, others: list[str], further: bool = False) -> list[tuple[Ir, Ir]]:
     """The beginnings of ``node``, long enough to tell it from prose and from ``others``; each with the rest of
-    ``node`` after it."""
-    return [_split(way, others) for way in _ways(node) if way]
+    ``node`` after it. ``further``: where the literals do not tell it, the name of each tool after them does."""
+    ways = [way for way in _ways(node) if way]
+    return [head for way in ways for head in (further and _further(way)) or [_split(way, others)]]
+
+
+def _further(way: tuple[Ir, ...]) -> list[tuple[Ir, Ir]]:
+    """The beginnings of a way whose literals are too few, with the name of each tool after them. None if there are
+    enough, no names follow, or too many."""
+    begin = tuple(takewhile(lambda item: isinstance(item, (ir.Text, ir.TokenRef, ir.Blank)), way))
+    if not begin or begin == way or _ENOUGH(ir.literal_text(begin)):
+        return []
+    after, *rest = way[len(begin) :]
+    ways = _ways(after)
+    if len(ways) > _MOST_TOLD or not all(more and _named(more[0]) for more in ways):
+        return []
+    return [(_regular((*begin, more[0])), seq(*more[1:], *rest)) for more in ways]
+
+
+def _named(node: Ir) -> bool:
+    return isinstance(node, ir.Text) and re.search(r"\w", node.text) is not None
 
 
 def _split(items: tuple[Ir, ...], others: list[str]) -> tuple[Ir, Ir]:
@@ -295,4 +313,6 @@ def _expression(node: Ir) -> str:
     return r"\s*"
 
 
+_MOST_TOLD = 256
+"""So many tools are told from prose each."""
 _ENOUGH = re.compile(r"\w{3}").search

@@ -216,6 +216,7 @@ class TurnReader(ValueReader):
         marks = None if node.marks is None or not has_calls(node.marks) else node.marks
         if marks is not None:
             others += tokens(marks)
+        others = (*others, *self.request.stops)  # after a stop the parser reads no more
         others = tuple(text for text in dict.fromkeys(others) if not text.startswith(triggers))
         content = node.content
         if content is not None and (
@@ -240,10 +241,13 @@ class TurnReader(ValueReader):
             return seq(GAP, calls, GAP, ir.Free(calls, triggers, most, others).after)
         if calls is not None and most == 1:
             calls = seq(calls, GAP)
-        rest: Ir = ir.Lang(stops=others) if calls is None else ir.Free(calls, triggers, most, others)
+        around = self._around(content, at, (*triggers, *others))
+        rest: Ir = ir.Lang(stops=others)
+        if calls is not None:
+            rest = ir.Free(calls, triggers, most, others, marks=around)
         heads: list[tuple[Ir, Ir]] = []
         if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
-            heads = split_heads(start, stretches(node, "", self.spelling))
+            heads = split_heads(start, stretches(node, "", self.spelling), further=True)
         stops = (*triggers, *others)
         taken = _taken(node, marks, heads, stops)
         if not taken:
@@ -251,6 +255,10 @@ class TurnReader(ValueReader):
         plain = ir.Lang(tuple(ir.Part(part, False) for part in taken), stops=stops)
         lead = GAP if node.start is not None and _after_space(node.start) else EMPTY
         begun = [seq(ir.Shared("begin", seq(lead, head), True), after, GAP) for head, after in heads]
+        if around:
+            opener, closer = map(ir.TokenRef, around)
+            marked = ir.Lang(stops=stops)
+            begun += [seq(opener, marked), seq(opener, marked, closer, rest)]
         if calls is None:
             return alt(*begun, plain)
         assert node.calls is not None
@@ -263,10 +271,19 @@ class TurnReader(ValueReader):
             rest = ir.Free(calls, triggers, most - 1, others)
         return alt(*begun, plain, seq(plain, calls, rest))
 
+    def _around(self, content: Span | None, at: At, stops: tuple[str, ...]) -> tuple[str, ...]:
+        """The two tokens around content that may stand without them; none if content has no such tokens."""
+        if content is None or not content.optional or content.close is None:
+            return ()
+        marks = [_core(self.read(part, at)) for part in (content.open, content.close)]
+        found = tuple(mark.text for mark in marks if isinstance(mark, ir.TokenRef))
+        known = len(found) == len(marks) and self.request.marker_ids.keys() >= set(found)
+        return found if known and not any(stop in text for text in found for stop in stops) else ()
+
     def _without_calls(self, node: n.Body, at: At) -> Ir:
         """Text in which no thought begins."""
         spans = [end for span in node.spans for end in first(span.open)]
-        plain = _text_until(*thoughts(self.request.tree), *spans)
+        plain = _text_until(*thoughts(self.request.tree), *spans, *self.request.stops)
         if node.content is None:
             return plain
         marked = self._spans(node, node.content, [], None, at)
@@ -288,7 +305,7 @@ class TurnReader(ValueReader):
         spans = [self._span(node, span, at)]
         if node.reasoning is not None and at.thoughts:
             spans.insert(0, self._thought(self._span(node, node.reasoning, at)))
-        last = opt(self._stretch(node, span, at))
+        last = opt(self._stretch(node, span, at, *self.request.stops))
         if most is None:
             return seq(ir.Rep(seq(GAP, alt(*spans, *calls)), 0, None), GAP, last)
         text = ir.Rep(seq(GAP, alt(*spans)), 0, None)
@@ -327,7 +344,8 @@ class TurnReader(ValueReader):
         def text(span: Span, more: Ir) -> Ir:
             """The text of a span, and perhaps ``more`` after it."""
             if span.close is None:
-                return alt(seq(ir.Lang(stops=stops), more), ir.Lang(stops=stops))
+                plain = ir.Lang(stops=(*stops, *self.request.stops))
+                return alt(seq(plain, more), plain)
             return seq(_text_until(*first(span.close), *stops), self.read(span.close, at), GAP, opt(more))
 
         for left in (None,) if most is None else range(most, -(most > 1), -1):
