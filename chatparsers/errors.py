@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from .lazy import installed
 from .public import public
@@ -25,10 +25,36 @@ def lacks_tokenizers() -> str:
     return "" if installed("tokenizers") else "; a file's needs tokenizers: pip install tokenizers"
 
 
-def check_reason(reason: object) -> None:
-    """Raises `RequestError` for another word of an engine, such as ``"abort"``: its answer would pass for whole."""
-    if reason not in (None, "stop", "length"):
-        raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
+_ENDED = frozenset(
+    (
+        *("stop", "eos", "eos_token", "end", "end_turn", "end_of_turn", "done", "complete", "completed"),
+        *("stop_sequence", "stop_string", "stop_str", "stop_token", "stop_word", "matched_stop"),
+        *("tool_calls", "tool_call", "tool_use", "function_call"),
+    )
+)
+_CUT = frozenset(
+    (
+        *("length", "limit", "max_tokens", "max_new_tokens", "max_output_tokens", "max_length"),
+        *("model_length", "context_length", "model_context_window_exceeded", "incomplete", "timeout"),
+        *("abort", "aborted", "cancel", "cancelled", "canceled", "error", "content_filter"),
+    )
+)
+"""Why engines say that an answer ended: the model ended it, or it was cut off, so that it is not whole."""
+
+
+def read_reason(reason: object) -> Literal["stop", "length"] | None:
+    """``stop`` or ``length`` for an engine's word. Raises `RequestError` for an unknown one: its answer would pass for
+    whole."""
+    if reason is None or reason == "stop" or reason == "length":
+        return reason
+    word = reason.lower() if isinstance(reason, str) else ""
+    if word in _ENDED:
+        return "stop"
+    if word in _CUT:
+        return "length"
+    raise RequestError(
+        f"finish: expected the reason 'stop' or 'length', or an engine's word, found {reason!r:.60}"
+    )
 
 
 def check_limit(name: str, number: object, least: int = 1) -> None:

@@ -75,7 +75,7 @@ class Answer:
             return self._cut(min(found))
         return self._release(len(self._tail) - max(_begun(self._tail, stop) for stop in self._stops))
 
-    def finish(self, reason: FinishReason | None = None) -> list[Event]:
+    def finish(self, reason: FinishReason | str | None = None) -> list[Event]:
         """Ends the answer. ``reason``: as in `Stream.finish`; None is an end if the turn ended, else ``"length"``."""
         held, self._held = [id for id, _ in self._held], []
         return self._feed(held) + self._stream.finish(reason or self.reason)

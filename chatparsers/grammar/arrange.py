@@ -100,12 +100,15 @@ def arrange(
         way, chains = "required free", (*_each(every[:count]), every[count:])
     elif 0 < count * others <= MOST_PAIRS:
         way, chains = "merged", (every[:count], every[count:])
-    by_name = sorted(members, key=lambda member: member.name.lower())
+    # by code points, as Jinja's tojson, Go and Python's sort_keys; and without case, as Jinja's dictsort
+    by_name = sorted(members, key=lambda member: member.name)
+    without_case = sorted(members, key=lambda member: member.name.lower())
     if way != "declared":
         members = [*required, *(member for member in members if not member.required)]
     found = [ordered(members, way, chains)]
-    if by_name != members:
-        found.append(ordered(by_name, "declared", (every,)))
+    for again in (by_name, *([without_case] if without_case != by_name else [])):
+        if again != members:
+            found.append(ordered(again, "declared", (every,)))
     return alt(*found), not counted
 
 

@@ -326,7 +326,7 @@ class Guide:
         other._bind()
         return other
 
-    def finish(self, reason: FinishReason | None = None) -> list[Event]:
+    def finish(self, reason: FinishReason | str | None = None) -> list[Event]:
         """Ends the answer: `Stream.finish`. None: ``"stop"`` if the turn ended, else ``"length"``.
 
         >>> guide = chat.bind(tools=tools).guide()

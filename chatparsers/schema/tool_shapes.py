@@ -29,6 +29,7 @@ _SPELLINGS = ("parameters", "input_schema", "inputSchema")
 _DROPPED = (
     *("cache_control", "defer_loading", "allowed_callers", "input_examples", "eager_input_streaming"),
     *("title", "outputSchema", "annotations", "icons", "execution", "_meta"),
+    *("output_schema", "meta"),  # as MCP's package for Python dumps them
 )
 """Fields of Anthropic's API and of MCP that say nothing to the model."""
 _FUNCTION_KEYS = frozenset(_FIELDS)

@@ -60,7 +60,7 @@ class CompactedResponse(OpenAIResponses):
 
     def finish(
         self,
-        reason: FinishReason | None = None,
+        reason: FinishReason | str | None = None,
         usage: Usage | None = None,
         *,
         stop_sequence: str | None = None,

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from .errors import ApiError
-from .fields import mapping, string
+from .fields import mapping, sequence, string
 
 _URL = re.compile(r"data:([^;,]*)([^,]*?)(;base64)?,", re.IGNORECASE)
 _TEXT = re.compile(
@@ -22,7 +22,8 @@ _NAMES = {".md": "text/markdown", ".jsonl": "application/jsonl", ".yaml": "text/
 
 
 def document_text(part: Mapping[str, Any], path: str) -> str | None:
-    """The text of a part that is a document, its name before it; None if it is no document, or none that is text.
+    """The text of a part that is a document or a search result, its name before it; None if it is none, or none that
+    is text.
 
     Raises `ApiError` for one whose bytes are not what it says.
 
@@ -32,6 +33,8 @@ def document_text(part: Mapping[str, Any], path: str) -> str | None:
     'a.txt:\\nHi'
     """
     kind = part.get("type")
+    if kind == "search_result":
+        return _found(part, path)
     if kind == "document":
         text = _source(mapping(part.get("source"), f"{path}.source"), f"{path}.source")
         name = part.get("title")
@@ -46,6 +49,16 @@ def document_text(part: Mapping[str, Any], path: str) -> str | None:
     else:
         return None
     return text if text is None or not isinstance(name, str) or not name else f"{name}:\n{text}"
+
+
+def _found(part: Mapping[str, Any], path: str) -> str:
+    """The text of a search result of Anthropic's API: its title, its source and its words."""
+    heads = [string(part[name], f"{path}.{name}") for name in ("title", "source") if part.get(name)]
+    listed = sequence(part.get("content"), f"{path}.content")
+    blocks = [
+        (mapping(block, f"{path}.content[{at}]"), f"{path}.content[{at}]") for at, block in enumerate(listed)
+    ]
+    return "\n".join([*heads, *(string(block.get("text"), f"{at}.text") for block, at in blocks)])
 
 
 def _source(source: Mapping[str, Any], path: str) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ApiError
-from .fields import boolean, integer, kind_of, mapping, sequence
+from .fields import boolean, integer, kind_of, mapping, sequence, string
 
 MOST = 1024
 """How many tokens one field may name."""
@@ -43,10 +43,15 @@ def asked_format(body: Mapping[str, Any]) -> Any:
         forms = {form: value for form, value in mapping(schema, name).items() if value not in (None, False)}
         if list(forms) == ["json_object"]:
             return {"type": "json_object"}
+        if list(forms) == ["grammar"]:
+            return {"type": "grammar", "grammar": string(forms["grammar"], f"{name}.grammar")}
         if list(forms) != ["json"]:
-            said = f"expected json or json_object alone, found {', '.join(map(str, forms)) or 'nothing'}"
+            named = [form for form in forms if form not in ("json", "json_object", "grammar")]
+            found = ", ".join(map(str, forms)) or "nothing"
             raise ApiError(
-                f"{said}: the grammar is this server's own", param=name, code="unsupported_parameter"
+                f"expected json, json_object or grammar alone, found {found}",
+                param=f"{name}.{str(named[0])[:60]}" if named else name,
+                code="unsupported_parameter",
             )
         schema = forms["json"]
     if isinstance(schema, str):

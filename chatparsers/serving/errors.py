@@ -66,10 +66,10 @@ class ApiError(ChatParsersError):
         return _TooLong(prompt, context, param)
 
     def openai(self) -> dict[str, Any]:
-        """The body of an OpenAI error."""
+        """The body of an OpenAI error. Many clients show its message alone, so that has the path of the field too."""
         kind = _OPENAI.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
         return {
-            "error": {"message": self.message, "type": kind, "param": self.param, "code": self.code},
+            "error": {"message": str(self), "type": kind, "param": self.param, "code": self.code},
         }
 
     def anthropic(self) -> dict[str, Any]:
@@ -86,6 +86,11 @@ class _TooLong(ApiError):
         super().__init__(f"{said}tokens. Please reduce the length of the messages.", param=param)
         self.code = "context_length_exceeded"
         self._said = f"prompt is too long: {prompt} tokens > {context} maximum"
+
+    def openai(self) -> dict[str, Any]:
+        found = super().openai()
+        found["error"]["message"] = self.message
+        return found
 
     def anthropic(self) -> dict[str, Any]:
         return {"type": "error", "error": {"type": "invalid_request_error", "message": self._said}}

@@ -79,7 +79,11 @@ def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimi
         engine_fields=engine_fields(body),
         thinking_tokens=thinking_budget(body),
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
-        response_format=response_schema(format, "response_format", schema),
+        response_format=response_schema(
+            format,
+            "response_format" if format is body.get("response_format") else "structured_outputs",
+            schema,
+        ),
         **template_options(body, body.get("reasoning_effort"), "reasoning_effort"),
         continue_final_message=continued,
         add_generation_prompt=boolean(body, "add_generation_prompt", True),

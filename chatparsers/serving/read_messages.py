@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..templates import from_json, to_json
+from ..templates.messages import FAILED
 from ..templates.rewrite.polyfills import BESIDE_RESULT
 from .documents import document_text
 from .errors import ApiError
@@ -21,7 +22,6 @@ from .tools import messages_choice, messages_tools
 from .unsupported import ELSEWHERE, Drops
 
 _TEXT = ("text",)
-_ERROR = "Error: "
 _CUT = "INVALID_JSON"
 """In an object that stands for arguments, the text of those that are no JSON."""
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result")
@@ -176,8 +176,8 @@ def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) 
 def _failed(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     """The result of a call that failed. No template has a place for that, so the text says it."""
     if isinstance(content, str):
-        return f"{_ERROR}{content}"
-    return [{"type": "text", "text": _ERROR}, *content]
+        return f"{FAILED}{content}"
+    return [{"type": "text", "text": FAILED}, *content]
 
 
 def _open(function: dict[str, Any]) -> None:

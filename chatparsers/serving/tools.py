@@ -18,6 +18,12 @@ from .unsupported import Drops
 
 INPUT = "input"
 """The argument that holds the text of a freeform tool's call."""
+_SHAPES = {
+    "chat": "type 'function' and an object function with name, description and parameters",
+    "responses": "type 'function' beside name, description and parameters",
+    "messages": "name, description and input_schema",
+}
+_APIS = {"chat": "chat completions", "responses": "the Responses API", "messages": "the Messages API"}
 _MODES = {"auto": "auto", "any": "required", "none": "none"}
 
 
@@ -77,6 +83,7 @@ def chat_tools(value: object, drops: Drops) -> Toolkit:
     functions, spellings = [], {}
     for tool, at in _each(value, "tools"):
         kind = tool.get("type")
+        _of_this_api(tool, at, "chat")
         if kind in ("function", None):
             function = mapping(tool.get("function"), f"{at}.function")
             string(function.get("name"), f"{at}.function.name")
@@ -110,6 +117,7 @@ def _add_responses(
     names: set[str],
 ) -> None:
     for tool, at in _each(value, path):
+        _of_this_api(tool, at, "responses")
         kind = tool.get("type")
         if kind == "namespace" and namespace is None:
             name = string(tool.get("name"), f"{at}.name")
@@ -142,6 +150,7 @@ def messages_tools(value: object, drops: Drops) -> Toolkit:
     functions = []
     for tool, at in _each(value, "tools"):
         kind = tool.get("type")
+        _of_this_api(tool, at, "messages")
         if kind not in (None, "custom"):
             drops.tool(kind, at, "with an input_schema")
             continue
@@ -151,6 +160,23 @@ def messages_tools(value: object, drops: Drops) -> Toolkit:
         function["parameters"] = dict(mapping(tool.get("input_schema"), f"{at}.input_schema"))
         functions.append({"type": "function", "function": function})
     return Toolkit(functions or None)
+
+
+def _of_this_api(tool: Mapping[str, Any], path: str, api: str) -> None:
+    """Raises `ApiError` for a function as another API spells it."""
+    if tool.get("type") not in (None, "function"):
+        return
+    if isinstance(tool.get("function"), Mapping):
+        found = "chat"
+    elif tool.get("name") is None:
+        return
+    else:
+        found = "messages" if "input_schema" in tool else "responses"
+        if tool.get("type") is None and found != "messages":
+            return
+    if found != api:
+        said = f"expected {_SHAPES[api]}, as {_APIS[api]} has it, found {_SHAPES[found]}, as {_APIS[found]} has it"
+        raise ApiError(said, param=path)
 
 
 def _each(value: object, path: str) -> Iterator[tuple[Mapping[str, Any], str]]:

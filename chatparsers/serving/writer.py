@@ -16,7 +16,7 @@ from uuid import uuid4
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason, Message, RegionKind
 from ..core.parser.call import call_id as id_of_call
-from ..errors import check_reason
+from ..errors import read_reason
 from ..templates import to_json
 from .errors import ApiError
 from .freeform import FreeText
@@ -143,13 +143,13 @@ class Writer(ABC, Generic[Chunk, Answer]):
 
     def finish(
         self,
-        reason: FinishReason | None = None,
+        reason: FinishReason | str | None = None,
         usage: Usage | None = None,
         *,
         stop_sequence: str | None = None,
     ) -> list[Chunk]:
         """Ends the answer. ``reason``: as in `Stream.finish`. ``stop_sequence``: the client's stop that ended it."""
-        check_reason(reason)
+        reason = read_reason(reason)
         ended = self._close(complete=reason != "length")
         self._finished, self._reason = True, reason
         self._stop_sequence = stop_sequence if reason != "length" else None
@@ -166,13 +166,14 @@ class Writer(ABC, Generic[Chunk, Answer]):
         """The whole answer, as the API gives it to a request that does not stream."""
 
     def whole(
-        self, message: Message, reason: FinishReason | None = None, usage: Usage | None = None
+        self, message: Message, reason: FinishReason | str | None = None, usage: Usage | None = None
     ) -> Answer:
         """The whole answer of a message. The writer is used up.
 
         The message has its texts joined, so the answer has the reasoning first, then the content, then the calls. A
         call that the model broke is content: its name, and what was read of its arguments.
         """
+        reason = read_reason(reason)
         self.start(usage.prompt if usage is not None else 0)
         calls = WholeCalls(partial(_call_text, message), cut=self.cut_calls)
         self.take(calls.take(_events_of(message), reason == "length"))

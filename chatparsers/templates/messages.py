@@ -20,6 +20,8 @@ from .probe.differences import is_marker, units
 
 TEXTS = frozenset({str, Traced})
 _SCALARS = frozenset({int, float, bool, type(None), *TEXTS})
+FAILED = "Error: "
+"""What stands before the result of a call that failed: no template has a place for that."""
 REASONING = ("reasoning_content", "reasoning", "thinking")
 """The fields under which a message may have its reasoning."""
 _KEYS = frozenset(REASONING)
@@ -47,7 +49,8 @@ class Wants:
     (``functions.NAME:INDEX``). ``reasoning_as``: the field that the template reads, a content ``part`` of type
     thinking, Apertus-style ``blocks``, or None if reasoning is lost; ``any``: all three fields, to ask whether one is
     read. ``join_content``: beside a call the template
-    shows only reasoning or only content, so the two are joined. ``no_tools``: the value for no tools.
+    shows only reasoning or only content, so the two are joined. ``join_results``: of several texts of a result it shows
+    the first, so they are joined. ``no_tools``: the value for no tools.
     ``functions``: the tools also go into the text variable ``functions``. ``flat_tools``: a tool is its function,
     without ``{"type": "function", …}`` around it.
     """
@@ -58,6 +61,7 @@ class Wants:
     call_ids: CallIds = "keep"
     reasoning_as: ReasoningAs | None = None
     join_content: bool = False
+    join_results: bool = False
     no_tools: Literal["none", "list"] = "none"
     functions: bool = False
     flat_tools: bool = False
@@ -290,15 +294,16 @@ def _calls(calls: Any, wants: Wants, ids: Ids, name: str, index: int) -> list[di
                 f"{place(name, index=index)}, tool_calls[{position}]: expected an object with function.name and "
                 f"function.arguments, found {call!r:.60} (write it as the OpenAI API does)"
             )
-        shaped: dict[str, Any] = {"type": "function"}
+        inner: dict[str, Any] = {}  # members stay in the caller's order: some templates dump them
+        shaped: dict[str, Any] = {} if function is not call and "type" in call else {"type": "function"}
         if function is not call:
             for key, value in call.items():
-                if key != "function":
-                    shaped[key] = value if type(value) in _SCALARS else own(value)
-        shaped["function"] = inner = {}
+                kept = value if type(value) in _SCALARS else inner if key == "function" else own(value)
+                shaped[key] = kept
+        else:
+            shaped["function"] = inner
         for key, value in function.items():
-            if key != "arguments":
-                inner[key] = value if type(value) in _SCALARS else own(value)
+            inner[key] = value if type(value) in _SCALARS or key == "arguments" else own(value)
         try:
             arguments = _arguments(function.get("arguments"), wants.arguments_as)
         except ValueError as error:
@@ -340,10 +345,11 @@ def _content(message: dict[str, Any], wants: Wants) -> None:
     content = "" if content is None else content
     # Even a template that reads lists may show only the first part of an assistant's message.
     joined = wants.content_as == "text" or (wants.content_as == "either" and message["role"] == "assistant")
+    joined = joined or (wants.join_results and message["role"] == "tool")
     if joined and isinstance(content, list) and all(map(is_text, content)):
         # As llama.cpp and vLLM join them.
         content = interleaved("\n", [part if isinstance(part, str) else part["text"] for part in content])
-    elif wants.content_as == "parts" and isinstance(content, str) and content:
+    if wants.content_as == "parts" and isinstance(content, str) and content:
         content = [{"type": "text", "text": content}]
     if message["role"] == "assistant":
         content = _reasoning(message, content, wants)

@@ -462,7 +462,7 @@ class Template:
         ]
         if not unusual:
             return self.can.plain
-        calls = thoughts = lists = joined = False
+        calls = thoughts = lists = joined = several = False
         for message in filter(is_message, unusual):
             content, called = message.get("content"), message.get("tool_calls")
             if called:
@@ -471,11 +471,14 @@ class Template:
                 thoughts, joined = True, joined or bool(called and content)
             if content and type(content) not in TEXTS:
                 lists = True
+                several = several or (message["role"] == "tool" and len(content) > 1)
         if not (calls or thoughts or lists):
             return self.can.plain
         found = self.can.full if thoughts else self.can.calls if calls else self.can.plain
         if lists and self.can.reads_lists:
             found = replace(found, content_as="either")
+        if several and self.can.joins_results:
+            found = replace(found, join_results=True)
         return replace(found, join_content=True) if joined and self.can.joins_content else found
 
     def _followed(

@@ -14,6 +14,7 @@ pa = pytest.importorskip("pyarrow", reason="the package pyarrow is not installed
 from chatparsers.data import Normalize
 from chatparsers.data.shapes.catalog import SHAPES, shape_of
 from chatparsers.data.shapes.talk import LOSSES
+from chatparsers.serving import read_messages
 
 CASES = json.loads((Path(__file__).parent / "shapes.json").read_text(encoding="utf-8"))
 
@@ -108,3 +109,16 @@ def test_rendered_prompts_are_read_with_their_template() -> None:
     made = Normalize(text="text", model="hermes-2-pro")(table.select(["text", "stars"])).to_pylist()[0]
     assert [simple(message) for message in made["messages"]] == turns
     assert json.loads(made["extra"]) == {"stars": 5}
+
+
+@pytest.mark.parametrize("content", ["No such file", [{"type": "text", "text": "No such file"}], None])
+def test_a_failed_result_is_the_same_words_as_at_the_gateway(content: Any) -> None:
+    result = {"type": "tool_result", "tool_use_id": "1", "is_error": True, "content": content}
+    asked = {"role": "user", "content": "Hi"}
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}
+    messages = [asked, call, {"role": "user", "content": [result]}]
+    row = {"messages": json.dumps(messages)}
+    made = Normalize()(pa.Table.from_pylist([row])).to_pylist()[0]["messages"][-1]["content"]
+    served = read_messages({"messages": messages, "max_tokens": 1}).messages[-1]["content"]
+    words = served if isinstance(served, str) else "".join(part["text"] for part in served)
+    assert made == words and words.startswith("Error: ")

@@ -266,9 +266,26 @@ def test_length_is_passed_on() -> None:
     said = AnthropicMessages("m")
     written(said, turn, [text], "length")
     assert said.answer["stop_reason"] == "max_tokens"
-    for writer in (chat, answered, said):  # a word of an engine is not taken for the end of a whole answer
-        with pytest.raises(RequestError, match="expected the reason 'stop' or 'length', found 'abort'"):
-            writer.finish("abort")  # type: ignore[arg-type]
+    for writer in (chat, answered, said):  # an unknown word is not taken for the end of a whole answer
+        with pytest.raises(RequestError, match=r"expected the reason 'stop' or 'length', .* found 'paused'"):
+            writer.finish("paused")
+
+
+@pytest.mark.parametrize(
+    "word", ["stop", "eos", "stop_sequence", "tool_calls", "STOP", "abort", "MAX_TOKENS"]
+)
+def test_an_engines_word_says_whether_an_answer_is_whole(word: str) -> None:
+    from chatparsers import get_format
+
+    whole = word not in ("abort", "MAX_TOKENS")
+    stream = get_format("qwen3").bind(tools=TOOLS).stream()
+    stream.feed("Hi")
+    stream.finish(word)
+    assert stream.message.complete is whole
+    writer = OpenAIChat("m")
+    writer.start(0)
+    writer.finish(word)
+    assert writer.answer["choices"][0]["finish_reason"] == ("stop" if whole else "length")
 
 
 def test_numbers_are_as_the_model_wrote_them() -> None:

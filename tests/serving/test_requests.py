@@ -119,6 +119,14 @@ SCHEMA_FORMS: list[dict[str, Any]] = [
     {"structured_outputs": {"json": STRUCTURE, "regex": None}},
 ]
 """How engines' clients ask for an answer by a schema."""
+FOUND_BLOCK = {
+    **{"type": "search_result", "title": "Oslo", "source": "https://oslo.example"},
+    "content": [{"type": "text", "text": "Cold."}, {"type": "text", "text": "Windy."}],
+    "citations": {"enabled": True},
+}
+FOUND_TEXT = "Oslo\nhttps://oslo.example\nCold.\nWindy."
+CALLED = {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}
+RESULT = {"type": "tool_result", "tool_use_id": "1"}
 BEGUN = [USER, {"role": "assistant", "content": "The answer is"}]
 RESULT = {"type": "tool_result", "tool_use_id": "a", "content": "one"}
 TUNED = {"min_tokens": 2, "ignore_eos": True, "stop_token_ids": [7], "logit_bias": {"5": -1.5}}
@@ -272,6 +280,27 @@ READ: dict[str, tuple[Bodies, dict[str, Any]]] = {
     "an object in engines' own fields": (
         [("chat", {"structured_outputs": {"json_object": True}})],
         {"response_format": {"type": "json_object"}},
+    ),
+    "a grammar in engines' own fields": (
+        [("chat", {"structured_outputs": {"grammar": 'root ::= "a"', "json": None}})],
+        {"response_format": {"type": "grammar", "grammar": 'root ::= "a"'}},
+    ),
+    "what a search found": (
+        [
+            ("messages", {"messages": [{"role": "user", "content": [FOUND_BLOCK]}]}),
+            ("messages", {"messages": [{"role": "user", "content": [{"type": "text", "text": FOUND_TEXT}]}]}),
+        ],
+        {"dropped": ()},
+    ),
+    "what a search found, as a result": (
+        [
+            (
+                "messages",
+                {"messages": [USER, CALLED, {"role": "user", "content": [{**RESULT, "content": one}]}]},
+            )
+            for one in ([FOUND_BLOCK], [{"type": "text", "text": FOUND_TEXT}])
+        ],
+        {"dropped": ()},
     ),
     "engines' own fields": ([("chat", TUNED)], {"engine_fields": TUNED}),
     "engines' own fields that change nothing": (
@@ -508,7 +537,15 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("chat", {"temperature": float("nan")}, "temperature", "expected a number"),
     ("chat", {"seed": 1.5}, "seed", "whole number"),
     ("chat", {"guided_json": "{"}, "guided_json", "JSON Schema"),
-    ("chat", {"structured_outputs": {"regex": "a"}}, "structured_outputs", "found regex"),
+    ("chat", {"structured_outputs": {"regex": "a"}}, "structured_outputs.regex", "found regex"),
+    ("chat", {"structured_outputs": {"choice": ["a"]}}, "structured_outputs.choice", "found choice"),
+    ("chat", {"structured_outputs": {"grammar": 3}}, "structured_outputs.grammar", "expected a string"),
+    ("chat", {"tools": [{"type": "function", "name": "f"}]}, "tools[0]", "as the Responses API has it"),
+    ("chat", {"tools": [{"name": "f", "input_schema": {}}]}, "tools[0]", "as the Messages API has it"),
+    ("responses", {"tools": [TOOL]}, "tools[0]", "as chat completions has it"),
+    ("responses", {"tools": [{"name": "f", "input_schema": {}}]}, "tools[0]", "as the Messages API has it"),
+    ("messages", {"tools": [TOOL]}, "tools[0]", "as chat completions has it"),
+    ("messages", {"tools": [{"type": "function", "name": "f"}]}, "tools[0]", "as the Responses API has it"),
     ("chat", {"logit_bias": {"a": 1}}, "logit_bias", "id of a token"),
     ("chat", {"logit_bias": {"1": 101}}, "logit_bias.1", "-100 to 100"),
     ("chat", {"stop_token_ids": [1.5]}, "stop_token_ids[0]", "id of a token"),
@@ -615,6 +652,7 @@ def test_what_is_wrong_and_where(api: str, body: dict[str, Any], param: str, sai
     assert (error.status, error.param) == (400, param) and said in error.message
     assert str(error) == f"{param}: {error.message}" and error.openai()["error"]["param"] == param
     assert error.openai()["error"]["type"] == "invalid_request_error"
+    assert error.openai()["error"]["message"] == str(error)  # many clients show it alone
     inner = error.anthropic()["error"]
     assert inner["type"] == "invalid_request_error" and inner["message"].startswith(f"{param}: ")
 

@@ -74,6 +74,13 @@ SHAPES: dict[str, Any] = {
         "inputSchema": SCHEMA,
         "annotations": {"readOnlyHint": True},
     },
+    "mcp, as its package for Python dumps it": {
+        "name": "get_weather",
+        "description": ABOUT,
+        "input_schema": SCHEMA,
+        "annotations": {"read_only_hint": True},
+        **dict.fromkeys(("title", "output_schema", "icons", "execution", "meta")),
+    },
     "nested": {
         "type": "function",
         "function": {"name": "get_weather", "description": ABOUT, "inputSchema": SCHEMA},
@@ -101,6 +108,28 @@ def test_all_templates_write_all_shapes_alike(any_template: Path) -> None:
     assert "get_weather" in expected
     for shape, tool in SHAPES.items():
         assert prompt(chat, [tool, OTHER]) == expected, shape
+
+
+def test_a_calls_members_stay_in_the_callers_order() -> None:
+    chat = chatparsers.load("{% for m in messages %}{{ m.tool_calls | tojson if m.tool_calls }}{% endfor %}")
+    call = {"id": "a", "function": {"arguments": {"b": 1, "a": 2}, "name": "f"}, "type": "function", "x": 1}
+    prompt = chat.template().render([*USER, {"role": "assistant", "content": "", "tool_calls": [call]}])
+    assert list(json.loads(prompt)[0]) == ["id", "function", "type", "x"]
+    assert list(json.loads(prompt)[0]["function"]) == ["arguments", "name"]
+
+
+def test_several_texts_of_a_result_are_joined_where_a_template_takes_the_first() -> None:
+    first = "{{ m.content if m.content is string else m.content[0].text }}"
+    parts = "{% for p in m.content %}{{ p.text }};{% endfor %}"
+    each = "{% if m.content is string %}{{ m.content }}{% else %}" + parts + "{% endif %}"
+    texts = [{"type": "text", "text": "One."}, {"type": "text", "text": "Two."}]
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    asked = [*USER, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    for shown, expected in ((first, "One.\nTwo."), (each, "One.;Two.;")):
+        said = "[{{ m.role }}]{% for c in m.tool_calls or [] %}{{ c | tojson }}{% endfor %}" + shown
+        chat = chatparsers.load("{{ tools | tojson }}{% for m in messages %}" + said + "{% endfor %}")
+        result = {"role": "tool", "tool_call_id": "a", "content": texts}
+        assert expected in chat.template().render([*asked, result], tools=[OTHER])
 
 
 def test_all_shapes_bind_alike() -> None:

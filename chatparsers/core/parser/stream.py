@@ -20,7 +20,7 @@ from copy import copy
 from functools import lru_cache
 from typing import Any
 
-from ...errors import OutputError, RequestError, check_reason, lacks_tokenizers
+from ...errors import OutputError, RequestError, lacks_tokenizers, read_reason
 from ...lazy import load_reference
 from ...public import made_by, public
 from ...schema.tools import Toolset
@@ -145,11 +145,12 @@ class Stream:
                 return events
         return self._feed(piece)
 
-    def finish(self, reason: FinishReason | None = None) -> list[Event]:
+    def finish(self, reason: FinishReason | str | None = None) -> list[Event]:
         """Ends the text and returns the events of the held text. Finishing again does nothing.
 
         ``reason``: ``"stop"`` if the model ended its turn; ``"length"`` if it was cut off, so that the message is not
-        complete; None if the engine gives no reason, which counts as an end.
+        complete; None if the engine gives no reason, which counts as an end. Other words of engines mean one of the
+        two: ``eos``, ``stop_sequence``, ``tool_calls``; ``max_tokens``, ``abort``. Raises `RequestError` for others.
 
         >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
         >>> stream.feed("Hi <tool_")
@@ -159,7 +160,7 @@ class Stream:
         >>> stream.message.complete
         False
         """
-        check_reason(reason)
+        reason = read_reason(reason)
         events: list[Event] = []
         if not self._finished:
             if self._ids is False:

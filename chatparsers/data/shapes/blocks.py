@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...templates.messages import FAILED
 from .talk import Call, Talk, Unreadable, json_text
 from .tools import openai_tools
 from .turns import content_of
@@ -74,7 +75,15 @@ def _asked(talk: Talk, blocks: Sequence[Any], role: str) -> None:
     rest = []
     for block in blocks:
         if isinstance(block, Mapping) and block.get("type") == "tool_result":
-            talk.result(content_of(block.get("content")), block.get("tool_use_id"))
+            content = content_of(block.get("content"))
+            if (
+                block.get("is_error") is True
+            ):  # no template has a place for that: the text says it, as at the gateway
+                failed = isinstance(content, list)
+                content = (
+                    [{"type": "text", "text": FAILED}, *content] if failed else f"{FAILED}{content or ''}"
+                )
+            talk.result(content, block.get("tool_use_id"))
             left = {key: block[key] for key in ("is_error",) if block.get(key)}
             talk.keep_of_message(left)
         else:

@@ -260,6 +260,18 @@ class Prober:
         on = self.thinking.switched(True)
         return self._shown([question(), message], self.full, tools=True, variables=on) is None
 
+    @cached
+    def joins_results(self) -> bool:
+        """Whether of several texts of a result the template shows the first alone."""
+        if self.plain.content_as == "text" and not self.reads_lists:
+            return False
+        texts = [{"type": "text", "text": text} for text in (FOUND, _MORE)]
+        messages = [question(), answer("", calls=1), {**_results(1)[0], "content": texts}]
+        content = "either" if self.plain.content_as == "text" else self.plain.content_as
+        found = self._shown(messages, replace(self.full, content_as=content), tools=True)
+        shown = set() if found is None else {span.part for span in found.of(2, "content")}
+        return shown == {0}
+
     def _ways(self) -> Iterator[Mapping[str, Any]]:
         """No variables, and those that switch thinking on."""
         yield {}
