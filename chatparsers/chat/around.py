@@ -92,6 +92,18 @@ class Around:
             return None if found is None else Lead(*found, opening(self._format, found[1]))
         return None
 
+    @cached
+    def silent(self) -> str:
+        """What comes between the header and the words of an answer without a thought: some templates write an empty
+        one."""
+        trace, asked = self._shown([question(), answer()]), self.asked("user")
+        if trace is None or asked is None:
+            return ""
+        first = next((span.start for span in trace.of(1, "content")), 0)
+        before = max((span.end for span in trace.of(0, "content") if span.end <= first), default=0)
+        gap = trace.text[before:first]
+        return gap.removeprefix(asked.header) if gap.startswith(asked.header) else ""
+
     @cached_method
     def opens_results(self, stop: str) -> bool:
         """Whether this text comes before each of several results, and not after the last."""

@@ -169,6 +169,7 @@ class Conversation:
     ) -> Grown:
         if generate is None:
             generate = bool(messages) and messages[-1].get("role") in ("user", "tool")
+        messages = list(self._request.read(messages))
         self._history[:] = messages
         asked = self._request.but(
             add_generation_prompt=self._request.options.get("add_generation_prompt", generate),

@@ -15,17 +15,20 @@ from typing import Any, Literal, TypeAlias
 
 from ..core.format import Turn
 from ..errors import RequestError
-from ..templates.messages import own
+from ..templates.messages import REASONING, own, reasoning_of
 from ..templates.probe.turns import common
 from ..templates.trace import Trace
 from .around import Around
+from .inline import beside_thoughts, marks_of
 from .marks import all_marks, answer_at, inside, marks_of_words, starting
 from .parts import in_ids, placeholders_in
 from .places import Place, Places, missing, places_in
 from .request import Request
 from .sample import Kind, Mark, Sample, Span
-from .shapes import shape_of
+from .shapes import region_after, shape_of
 
+THINKING_OFF = "thinking-off"
+"""Why `Sample.left_out` names an answer that counts without its thought."""
 TrainOn: TypeAlias = Literal["all", "last"] | Callable[[Mapping[str, Any], int], bool]
 """Which answers a loss counts: all, the last, or those for which a function of the message and its index is true."""
 
@@ -55,6 +58,8 @@ class _Shown:
     trace: Trace
     places: Places
     begun: bool
+    silent: frozenset[int] = frozenset()
+    """The answers whose thoughts are left out, as this request's prompts ask for none."""
 
 
 def encode(
@@ -62,7 +67,7 @@ def encode(
 ) -> Sample:
     """The sample of a conversation. ``only``: the messages of which answers may count. Raises the errors of
     `Chat.prepare`."""
-    shown = _shown(request, own(messages), how)
+    shown = _shown(request, request.read(own(messages)), how)
     counted, left_out = _counted(shown, how, only)
     return _sample(shown, counted, left_out, how.split)
 
@@ -73,7 +78,8 @@ def encode_turns(request: Request, messages: Sequence[Mapping[str, Any]], how: H
     found: list[Sample] = []
     for cycle in _cycles(messages):
         sample = encode(request, messages[: cycle.stop], how, cycle)
-        for index in [index for index in sample.left_out if index + 1 < cycle.stop]:
+        context = [index for index, why in sample.left_out.items() if why != THINKING_OFF]
+        for index in [index for index in context if index + 1 < cycle.stop]:
             alone = encode(request, messages[: index + 1], how, range(index, index + 1))
             if index not in alone.left_out:
                 del sample.left_out[index]
@@ -95,11 +101,27 @@ def _cycles(messages: Sequence[Mapping[str, Any]]) -> Iterator[range]:
 
 def _shown(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> _Shown:
     generate, begun = (request.options.get(at) for at in ("add_generation_prompt", "continue_final_message"))
+    messages, silent = without_thoughts(request, messages)
     turn, trace = shown = request.traced(messages)
     places = places_in(shown, messages, request.around(turn.polyfills), bool(begun))
     if how.final_stop and not generate and not begun and messages[-1].get("role") == "assistant":
         trace = _stopped(request.around(turn.polyfills), trace, messages, places)
-    return _Shown(request, messages, turn, trace, places, bool(begun))
+    return _Shown(request, messages, turn, trace, places, bool(begun), silent)
+
+
+def without_thoughts(
+    request: Request, messages: Sequence[Mapping[str, Any]]
+) -> tuple[Sequence[Mapping[str, Any]], frozenset[int]]:
+    """The messages as answers to prompts that ask for no thought, and the indices of those that had one. They stay as
+    they are if the request does not switch thoughts off, or if its prompts open one nevertheless."""
+    if request.wish is None or request.wish.on() is not False:
+        return messages, frozenset()
+    had = frozenset(index for index, message in enumerate(messages) if reasoning_of(message))
+    asked = request.around(()).asked("user") if had else None
+    if not had or (asked is not None and region_after(request.chat.format, asked.prefix) == "reasoning"):
+        return messages, frozenset()
+    plain = [{key: value for key, value in message.items() if key not in REASONING} for message in messages]
+    return [plain[index] if index in had else message for index, message in enumerate(messages)], had
 
 
 def _stopped(around: Around, trace: Trace, messages: Sequence[Mapping[str, Any]], places: Places) -> Trace:
@@ -129,26 +151,37 @@ def _counted(shown: _Shown, how: How, only: range | None) -> tuple[list[Span], d
         elif (lost := missing(message, index, shown.trace, turns)) and not how.rewritten:
             left_out[index] = lost
         else:
-            for place in turns:
-                whole = [(place.start, place.end)]
-                counted += whole if how.reasoning else _without_thoughts(shown, index, place)
+            if index in shown.silent:
+                left_out[index] = THINKING_OFF
+            for number, place in enumerate(turns):
+                counted += _spans(shown, index, place, how, first=not number)
     return counted, left_out
 
 
 def wanted(train_on: TrainOn, message: Mapping[str, Any], index: int, last: int) -> bool:
-    """Whether an answer is to count. ``last``: the index of the last one."""
+    """Whether an answer is to count. One of weight 0 never does. ``last``: the index of the last one."""
+    if message.get("weight") == 0:
+        return False
     if callable(train_on):
         return bool(train_on(message, index))
     return train_on == "all" or index == last
 
 
-def _without_thoughts(shown: _Shown, index: int, place: Place) -> Iterator[Span]:
-    """The parts of an answer that are no reasoning."""
-    at = place.start
-    for start, end, kind in answer_at(place, shown.turn, shown.trace.text, shown.messages[index]):
-        if kind == Kind.REASONING:
-            yield at, start
-            at = end
+_NAMES = {Kind.REASONING: "reasoning", Kind.ANSWER_MARKUP: "markup", Kind.CONTENT: "content"}
+
+
+def _spans(shown: _Shown, index: int, place: Place, how: How, *, first: bool) -> Iterator[Span]:
+    """What counts of an answer's turn: all but what the template writes for no thought, and if thoughts do not count,
+    them and their markers."""
+    message, marks = shown.messages[index], marks_of(shown.turn.format)
+    text, at = shown.trace.text[place.start : place.stop], place.start
+    thought = bool(reasoning_of(message))
+    if (thought and not how.reasoning) or (not thought and first and any(one.end in text for one in marks)):
+        runs = answer_at(place, shown.turn, shown.trace.text, message)
+        found = [(start - at, end - at, _NAMES.get(Kind(kind), "call")) for start, end, kind in runs]
+        for start, end in beside_thoughts(text, found, marks, thought=thought, reasoning=how.reasoning):
+            yield at, place.start + start
+            at = place.start + end
     yield at, place.end
 
 

@@ -11,8 +11,10 @@ Where the template rewrites what was given or sampled, a new segment begins, and
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.format import Turn
@@ -20,9 +22,10 @@ from ..core.message import Message
 from ..core.shown import Shown
 from ..errors import RequestError, lacks_tokenizers, warn_user
 from ..public import public
-from ..templates.messages import own
+from ..templates.messages import own, reasoning_of
 from .compare import Break, Difference
 from .ends import joined_message
+from .inline import beside_thoughts, marks_of
 from .line import Line, Policy
 from .parts import Completion, Given
 from .placeholders import Placeholder
@@ -30,7 +33,7 @@ from .request import Request, plain_messages
 from .same import answer_key, merged_answer, same_thought
 from .sample import Sample
 from .segment import sample_of
-from .spoken import Chunk, Spoken
+from .spoken import Chunk, Spoken, pieces
 from .written import written
 
 if TYPE_CHECKING:
@@ -67,7 +70,8 @@ class Rollout(Shown):
         self.history, self.count_stop = history, count_stop
         self._spoken: Spoken | None = None
         self._known: Mapping[str, Any] | None = None  # the answer as `said` got it
-        self._line = Line.of(request.fixed(), own(messages), Policy(history == "exact", count_stop, quiet))
+        given = request.read(own(messages))
+        self._line = Line.of(request.fixed(), given, Policy(history == "exact", count_stop, quiet))
 
     # what a user asks
 
@@ -174,12 +178,18 @@ class Rollout(Shown):
             raise RequestError("said: an answer is begun: append the next message first")
         if message.get("role", "assistant") != "assistant":
             raise RequestError(f"said: expected an assistant's message, found the role {message['role']!r}")
+        (message,) = self._line.request.read([{**message, "role": "assistant"}])
         turn = self._numbered()
         ids = written(self._line.request, turn, message)
         marks = [counted] * len(ids)
-        for region in () if reasoning else turn.parse(ids).regions:
-            if region.kind == "reasoning":
-                first, last = region.token_start or 0, region.token_end or 0
+        thought = bool(reasoning_of(message))
+        if not (thought and reasoning):
+            texts = pieces(turn.tokenizer, ids)
+            firsts, text = [*accumulate(map(len, texts), initial=0)], "".join(texts)
+            runs = [(region.start, region.end, region.kind) for region in turn.parse(ids).regions]
+            around = marks_of(turn.format)
+            for start, end in beside_thoughts(text, runs, around, thought=thought, reasoning=reasoning):
+                first, last = bisect_left(firsts, start), bisect_left(firsts, end)
                 marks[first:last] = [False] * (last - first)
         found = self.sampled(ids, counted=marks)
         self._known = own(message)
@@ -262,7 +272,7 @@ class Rollout(Shown):
         >>> len(rebased.messages), rebased.ids[: len(rollout.ids)] == rollout.ids
         (3, True)
         """
-        given = own(plain_messages(messages))
+        given = [*self._line.request.read(own(plain_messages(messages)))]
         found: dict[tuple[Any, ...], list[tuple[Mapping[str, Any], Completion]]] = {}
         for rollout in (self, *others):
             for message, said in rollout._answers():

@@ -92,13 +92,13 @@ class Training:
         its stop. An answer that the template does not show as the model wrote it is context: `Sample.left_out` names
         it, and ``rewritten=True`` counts it nevertheless.
 
-        ``train_on``: ``"all"`` answers, the ``"last"``, or a function of the message and its index.
-        ``reasoning=False`` does not count thoughts. ``split``: prompt and answers are encoded apart, as an engine has
-        them. ``split_turns``: a list with a sample for each question, so that every answer counts once. ``as_sampled``:
-        a list with the samples of a rollout in which the model wrote these answers, so that every answer counts once,
-        in the context in which it is sampled. ``final_stop``: a last answer that the template leaves open gets its
-        stop. ``request``: the keywords of `prepare`; no generation prompt is added unless they ask for it. Without a
-        tokenizer, the sample counts characters. Raises the errors of
+        ``train_on``: ``"all"`` answers, the ``"last"``, or a function of the message and its index. A message of
+        ``weight`` 0 never counts. ``reasoning=False`` does not count thoughts and their markers. ``split``: prompt and
+        answers are encoded apart, as an engine has them. ``split_turns``: a list with a sample for each question, so
+        that every answer counts once. ``as_sampled``: a list with the samples of a rollout in which the model wrote
+        these answers, so that every answer counts once, in the context in which it is sampled. ``final_stop``: a last
+        answer that the template leaves open gets its stop. ``request``: the keywords of `prepare`; no generation prompt
+        is added unless they ask for it. Without a tokenizer, the sample counts characters. Raises the errors of
         `prepare`.
 
         >>> answer = {"role": "assistant", "content": "Yes."}

@@ -8,8 +8,10 @@ from typing import Any
 from ..core.format import Turn
 from ..core.message import Message
 from ..errors import ChatParsersError, RequestError
+from ..templates.messages import reasoning_of
 from ..templates.probe.stand_ins import answer, question
 from ..tokens.pieces import as_text, encode_after
+from .inline import after_thought, marks_of
 from .places import in_one_text
 from .quoted import quoted_in_answer
 from .request import Request
@@ -23,9 +25,10 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> list[in
     message = in_one_text(message)
     calls = bool(message.get("tool_calls"))
     short = [question(), answer("", calls=1) if calls else answer()]
-    before, stop = request.around(request.polyfills(short)).ending(calls)
+    around = request.around(request.polyfills(short))
+    before, stop = around.ending(calls)
     closer = written_around(turn.format)[2]
-    for text in dict.fromkeys(_ways(request, turn, message)):
+    for text in dict.fromkeys(_ways(request, turn, message, around.silent)):
         if stop and closer and text.endswith(closer) and closer not in before:
             text = text.removesuffix(closer)  # gpt-oss ends a turn with another marker than a channel
         whole = text if stop and text.endswith(stop) else text + stop
@@ -48,10 +51,14 @@ def _says(read: Message, message: Mapping[str, Any]) -> bool:
     return read.complete and same_message(read.to_openai(), message)
 
 
-def _ways(request: Request, turn: Turn, message: Mapping[str, Any]) -> Iterator[str]:
-    """The texts that may be the answer: the prompt may have written its beginning, such as the opened thought."""
+def _ways(request: Request, turn: Turn, message: Mapping[str, Any], silent: str) -> Iterator[str]:
+    """The texts that may be the answer: the prompt may have written its beginning, such as the opened thought.
+    ``silent``: what the template writes before an answer without a thought."""
     tools = request.tools.raw
+    silent = silent[: after_thought(silent, marks_of(turn.format))]
     try:
+        if silent and silent.startswith(turn.prefix) and not reasoning_of(message):
+            yield silent[len(turn.prefix) :] + text_after(turn.format, silent, message, tools)
         yield text_after(turn.format, turn.prefix, message, tools)
         yield turn.format.render(message, tools)
     except ChatParsersError as error:

@@ -15,6 +15,7 @@ import anyio
 from starlette.requests import Request as HttpRequest
 
 from ..chat.chat import Chat
+from ..chat.request import Request as ChatRequest
 from ..core.format import Turn
 from ..grammar import Grammar
 from ..serving import ApiError, Image, ImageLimits, Request
@@ -267,6 +268,9 @@ class Preparing:
             request, asked = self._storing.read(owner, body, drop_unsupported=drops, images=images)
         else:
             request = api.read(body, drop_unsupported=drops, images=images)
+        messages = ChatRequest(self._chat, {}).read(request.messages)
+        if messages is not request.messages:
+            request = replace(request, messages=[dict(message) for message in messages])
         if api is COMPACT:
             if asked is not None:
                 items: list[Any] = [*asked.history, *asked.items]

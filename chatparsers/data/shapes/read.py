@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...chat.chat import Chat
+from ...chat.inline import USUAL, marks_of, with_thoughts
 from ...core.format import Format
 from ...core.parser.call import call_id
 from ...errors import ChatParsersError
@@ -36,7 +37,10 @@ def read_row(
     if detect and wire is None and found.wire() is None and talk.messages:
         format = decide_row(list(answers(talk)), talk.tools)
         if format is not None:
-            talk = _read(found, row, seed, format, roles)
+            talk, wire = _read(found, row, seed, format, roles), format
+    if (detect or wire is not None) and talk.messages:
+        marks = USUAL if wire is None else (*marks_of(wire), *USUAL)
+        talk.messages = [dict(message) for message in with_thoughts(talk.messages, marks)]
     return talk, found
 
 
