@@ -55,25 +55,30 @@ def marks_of(fmt: Format) -> tuple[Marks, ...]:
     return (own,) if own[:3] == _THINK[:3] else (own, _THINK)
 
 
-def may_think(messages: Iterable[Any]) -> bool:
-    """Whether some answer has a text: most requests are a question alone."""
-    return any(
-        isinstance(message, Mapping) and message.get("role") == "assistant" and message.get("content")
-        for message in messages
-    )
-
-
 def with_thoughts(
     messages: Sequence[Mapping[str, Any]], marks: Sequence[Marks]
 ) -> Sequence[Mapping[str, Any]]:
     """The messages, with the thought of each answer in a field of its own; the same list if there is nothing to do."""
     found: list[Mapping[str, Any]] | None = None
-    for index, message in enumerate(messages):
-        if isinstance(message, Mapping) and message.get("role") == "assistant":
-            split = with_thought(message, marks)
-            if split is not message:
-                found = list(messages) if found is None else found
-                found[index] = split
+    closers = [mark.closer for mark in marks]
+    for index, message in enumerate(messages if closers else ()):
+        # Each request repeats all messages, and most answers hold no closer.
+        if type(message) is dict:
+            if message.get("role") != "assistant":
+                continue
+            content = message.get("content")
+            if type(content) is str:
+                for closer in closers:
+                    if closer in content:
+                        break
+                else:
+                    continue
+        elif not isinstance(message, Mapping) or message.get("role") != "assistant":
+            continue
+        split = with_thought(message, marks)
+        if split is not message:
+            found = list(messages) if found is None else found
+            found[index] = split
     return messages if found is None else found
 
 

@@ -44,7 +44,7 @@ from ..tokens.vocabulary import Vocabulary
 from .around import Around, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
-from .inline import marks_of, may_think, with_thoughts
+from .inline import marks_of, with_thoughts
 from .options import PrepareOptions
 from .places import words_of
 from .wishes import Wish, wish_of
@@ -140,7 +140,7 @@ class Request:
 
     def turn(self, messages: Sequence[Mapping[str, Any] | Message]) -> Turn:
         """As `prepare`, in the caller's account."""
-        plain = self.read(plain_messages(messages))
+        plain = self._read(plain_messages(messages))
         turn = self._bound(*self._rendered(plain, self.tools.raw))
         return (
             turn if self.thoughts is None else turn._replace(thoughts=self._used(self.thoughts, plain, turn))
@@ -150,8 +150,8 @@ class Request:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
         that was cut off has no arguments: for a template that wants an object, an empty one."""
         request = self.but(**changes)
-        messages = request.read(messages)
         with request._account(messages):
+            messages = request._read(messages)
             try:
                 return request._traced(messages, since)
             except TemplateError:
@@ -161,14 +161,17 @@ class Request:
                 return request._traced(mended, since)
 
     def read(self, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """The messages, with the thought of each answer in a field of its own."""
-        if isinstance(messages, History) or not may_think(messages):  # what grows is read as it comes
-            return messages
+        """The messages, with the thought of each answer in a field of its own; the same list if none has to move."""
         with self._account(messages):
-            found = with_thoughts(messages, marks_of(self.chat.format))
-            if found is messages or self.chat._reasons(self.chat.format, self._renderer.template) is False:
-                return messages
-            return found
+            return self._read(messages)
+
+    def _read(self, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        if isinstance(messages, History):  # what grows is read as it comes
+            return messages
+        found = with_thoughts(messages, marks_of(self.chat.format))
+        if found is messages or self.chat._reasons(self.chat.format, self._renderer.template) is False:
+            return messages
+        return found
 
     def _account(self, messages: object) -> AbstractContextManager[None]:
         template = self.chat.template()

@@ -80,8 +80,7 @@ class Survey:
     @property
     def calls(self) -> bool:
         """Whether there are calls, or results."""
-        signs = "".join(self._signs)
-        return bool(self._own) or _CALLING.search(signs) is not None
+        return bool(self._own) or not _CALLING.isdisjoint(self._signs)
 
     @property
     def parts(self) -> bool:
@@ -162,7 +161,7 @@ _SIGNS: dict[tuple[object, ...], str] = {kind: sign for sign, kind in _KINDS.ite
 _ADDED = {ord(_SIGNS[kind._replace(added=False)]): sign for sign, kind in _KINDS.items() if kind.added}
 _SYSTEMS = "".join(_SIGNS[Kind(role, text)] for role in ("system", "developer") for text in _BOTH)
 _A, _T, _X, _U = (f"{chr(first)}-{chr(first + 0xFF)}" for first in _FIRST)
-_CALLING = re.compile(f"[{_T}{''.join(sign for sign, kind in _KINDS.items() if kind.calls)}]")
+_CALLING = frozenset(sign for sign, kind in _KINDS.items() if kind.calls or kind.role == "tool")
 _ROUND_GOES_ON = re.compile(f"[{_T}][{_U}]+")
 _RESULTS = re.compile(f"([{_T}]{{2}})[{_T}]+")
 _MORE_ADDED = re.compile(rf"([{_X}])\1{{2,}}")

@@ -86,18 +86,21 @@ def _usual(messages: Sequence[Message]) -> bool:
             if id != wanted and id and wanted:
                 return False
             at += 1
-            continue
-        if at != len(ids):
+        elif at != len(ids):
             return False
-        calls = message.get("tool_calls") if role == "assistant" else None
-        ids, at = _ids(calls) if calls else (), 0
+        elif role == "assistant" and message.get("tool_calls"):
+            ids, at = _ids(message["tool_calls"]), 0
+        else:
+            ids, at = (), 0
     return at in (0, len(ids))
 
 
 def _ids(calls: Any) -> list[Any]:
     """The ids of calls, None for a call without one."""
     listed = calls if isinstance(calls, (list, tuple)) else ()
-    return [call.get("id") or None if isinstance(call, Mapping) else None for call in listed]
+    return [
+        call.get("id") or None if type(call) is dict or isinstance(call, Mapping) else None for call in listed
+    ]
 
 
 class _Answer:
