@@ -18,6 +18,7 @@ from .format import format_found
 from .grammar import grammar
 from .history import append_only, arguments, loses, rounds, whitespace
 from .masks import bridge, masks
+from .otherwise import renderers
 from .prompt import prompt
 from .report import LEVELS, Fact, Finding, Report
 from .subject import Subject
@@ -39,6 +40,7 @@ CHECKS: Mapping[str, Check] = {
     "bridge": bridge,
     "grammar": grammar,
     "cost": cost,
+    "renderers": renderers,
 }
 
 

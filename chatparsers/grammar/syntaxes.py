@@ -12,7 +12,7 @@ from ..kept import kept
 from ..values.gemma import gemma_key
 from . import ir
 from .arrange import Member, arrange
-from .ir import EMPTY, NOTHING, Ir, charset, never, seq
+from .ir import EMPTY, NOTHING, Ir, alt, charset, never, seq
 
 quoted = json.JSONEncoder(ensure_ascii=False).encode
 """A text in JSON. `json.dumps` would make an encoder for each."""
@@ -71,15 +71,15 @@ class JsonSyntax:
         return node
 
     def literal(self, value: Any) -> Ir:
-        """Exactly this value."""
+        """Exactly this value. A whole number that the schema writes as a float is written with its point or without."""
         if value is None or isinstance(value, bool):
             return self.null if value is None else self.true if value else self.false
         if isinstance(value, str):
             return self.text(value)
+        if isinstance(value, float) and value.is_integer():  # templates print 1.0, readers of JSON see 1
+            return alt(ir.Text(json.dumps(int(value))), ir.Text(json.dumps(value)))
         if isinstance(value, (int, float)):
-            return ir.Text(
-                json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value)
-            )
+            return ir.Text(json.dumps(value))
         if isinstance(value, Mapping):
             members = [
                 Member(name, seq(self.key(name), self.literal(part)), True) for name, part in value.items()

@@ -20,8 +20,8 @@ from chatparsers.doctor import grammar, masks
 from chatparsers.doctor.check import CHECKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-OURS = {"mask-counts-context", "grammar-not-read", "engine-refuses-call"}
-"""Codes of faults of our own or of an engine's, which no edit of a template shows."""
+OURS = {"mask-counts-context", "grammar-not-read", "engine-refuses-call", "renders-otherwise"}
+"""Codes of faults of our own, an engine's or a renderer's, which no edit of a template shows."""
 
 
 @lru_cache(maxsize=32)

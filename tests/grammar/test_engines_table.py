@@ -1,0 +1,59 @@
+"""docs/tables/engines.md: the page is that of its data, and our columns are what our grammars do today."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jsonschema
+import pytest
+
+TABLES = Path(__file__).parents[2] / "docs" / "tables"
+
+
+def _script() -> ModuleType:
+    spec = spec_from_file_location("engines_table", TABLES / "_engines.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    path = list(sys.path)
+    spec.loader.exec_module(module)
+    sys.path[:] = path
+    return module
+
+
+TABLE = _script()
+CELLS: dict[str, list[list[str]]] = json.loads(TABLE.DATA.read_text("utf-8"))["cells"]
+
+
+def test_the_page_is_written_from_the_data() -> None:
+    assert TABLE.main(["--check"]) == 0, "run python docs/tables/_engines.py"
+
+
+@pytest.mark.parametrize("case", TABLE.SCHEMAS, ids=lambda case: case["name"])
+def test_the_values_are_judged_by_jsonschema(case: dict[str, Any]) -> None:
+    drafted = jsonschema.validators.validator_for(case["schema"], default=jsonschema.Draft202012Validator)
+    drafted.check_schema(case["schema"])
+    judge = drafted(case["schema"], format_checker=drafted.FORMAT_CHECKER)
+    wrong = [value for value in case["valid"] if not judge.is_valid(value)]
+    checked = case["schema"].get("format") in (None, "date", "email", "ipv4", "uuid")
+    wrong += [value for value in case["invalid"] if checked and judge.is_valid(value)]
+    assert not wrong
+
+
+@pytest.mark.parametrize("column", TABLE.OURS)
+def test_our_columns_are_true(column: str) -> None:
+    dialect = TABLE.OURS[column]
+    now = [TABLE.cell(case, lambda schema: TABLE.ours(dialect, schema)) for case in TABLE.SCHEMAS]
+    stale = [
+        f"{case['name']}: {was} is {cell}"
+        for case, was, cell in zip(TABLE.SCHEMAS, CELLS[column], now, strict=True)
+        if was != cell
+    ]
+    assert not stale, "run python docs/tables/_engines.py --ours\n" + "\n".join(stale)
+    assert not [
+        cell for cell in now if cell[0] in ("wrong", "refused") or (cell[0] == "ignored" and not cell[2])
+    ]
