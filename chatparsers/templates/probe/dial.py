@@ -26,8 +26,8 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """The words of effort, in order."""
 KINDS = ("enabled", "disabled", "adaptive")
 """The words of a switch, as the Messages API has them."""
-MOST = 7
-"""How many renderings a dial may cost; two more say whether a level moves another kind of prompt."""
+MOST = 9
+"""How many renderings a dial may cost. Two more say whether a level moves another kind of prompt."""
 
 _RANK = {word: float(rank) for rank, word in enumerate(EFFORTS)}
 _OFF = frozenset(
@@ -44,7 +44,7 @@ _OTHERS = ("high", "low", "max", "medium", "xhigh", "minimal")
 """Words to try where one that nobody knows does something, the likeliest first."""
 _ABOUT = re.compile(r"think|thought|reason|effort|deliberat|(?:^|_)cot(?:_|$)", re.I)
 _PAST = re.compile(r"histor|past|preserve|clear|keep|truncat|drop|content|prefix|prompt|lang", re.I)
-"""Names that are tried last: most are about old thoughts."""
+"""Names of variables that most often are about old thoughts."""
 _AGAINST = re.compile(r"(?:^|_)(?:skip|no|non|not|disable|without|hide|suppress)_", re.I)
 _NO_PLACE = re.compile(r"\A(?:tools|functions|messages|documents|add_generation_prompt|tool_choice)\Z")
 _SAID = re.compile(r"think|thought|reason|effort|deliberat|step.by.step|\bcot\b|budget", re.I)
@@ -160,12 +160,16 @@ class _Finder:
         if base is None:
             return Dial()
         plain = base
-        for past in (False, True):
-            names = [name for name in self.names if bool(_PAST.search(name)) is past]
+        for last in (False, True):
+            names = [name for name in self.names if _comes_last(name) is last]
             later = [name for name in names if not self._switches(name, base)]
             plain = self._seen(self.on) or base
+            if self.off:
+                self._seen(self.off)
+            for given in self.flags.values():
+                self._seen({**self.on, **given})
             for name in later:
-                self._steps(name, plain)
+                self._steps(name, plain, base)
         for word, given in self.flags.items():
             if (seen := self._seen({**self.on, **given})) is not None:
                 self.levels.append(Level(word, {**self.on, **given}, seen, _RANK.get(word, _ADAPTIVE)))
@@ -213,7 +217,7 @@ class _Finder:
         if ons and offs and _speaks(found[ons[0]], found[offs[0]]):
             self.on[name], self.off[name] = ons[0], offs[0]
         elif offs and _speaks(found[offs[0]], base):
-            self.off[name] = offs[0]
+            self.off = self.off or {name: offs[0]}
             return False
         return True
 
@@ -231,7 +235,7 @@ class _Finder:
             self.on[name], self.off[name] = yes, not yes
         return True
 
-    def _steps(self, name: str, plain: Seen) -> None:
+    def _steps(self, name: str, plain: Seen, base: Seen) -> None:
         """The words of a variable that is read while thoughts are on."""
         texts = sorted(
             (value for value in self.words[name] if isinstance(value, str)),
@@ -239,7 +243,8 @@ class _Finder:
         )
         found: dict[Any, Seen] = {}
         if not texts:
-            found = self._values(name, (True, False), self.on)
+            beside = self.on if plain.text != base.text else {}  # the same prompt was asked before
+            found = self._values(name, (True, False), beside)
             if not _moved(found, plain):
                 return
             if (
@@ -315,6 +320,11 @@ def _may_be(name: str, values: Iterable[Value]) -> bool:
         return False
     words = {str(value).lower() for value in values if isinstance(value, str)}
     return bool(_ABOUT.search(name)) or len(words & _RANK.keys()) > 1 or bool(words & _ON and words & _OFF)
+
+
+def _comes_last(name: str) -> bool:
+    """Whether a variable is likely about something else: then it is tried last."""
+    return not _ABOUT.search(name) or bool(_PAST.search(name))
 
 
 def _moved(found: Mapping[Any, Seen], plain: Seen) -> bool:
