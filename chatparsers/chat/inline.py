@@ -22,7 +22,7 @@ from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER
 from .shapes import region_after, written_around
 
-_QUOTES = "`'\"“”«»"
+_QUOTES = "`'\"“”«»()"
 
 
 class Marks(NamedTuple):
@@ -61,15 +61,16 @@ def with_thoughts(
     """The messages, with the thought of each answer in a field of its own; the same list if there is nothing to do."""
     found: list[Mapping[str, Any]] | None = None
     closers = [mark.closer for mark in marks]
+    firsts = {closer[0] for closer in closers}
     for index, message in enumerate(messages if closers else ()):
-        # Each request repeats all messages, and most answers hold no closer.
+        # Each request repeats all messages, and most answers hold no closer, nor a character with which one begins.
         if type(message) is dict:
             if message.get("role") != "assistant":
                 continue
             content = message.get("content")
             if type(content) is str:
-                for closer in closers:
-                    if closer in content:
+                for first in firsts:
+                    if first in content:
                         break
                 else:
                     continue
@@ -120,17 +121,18 @@ def _split(text: str, mark: Marks) -> tuple[str, str] | None:
         return None
     thought = before[len(opener or "") :].strip()
     rest = rest.lstrip()
-    return thought, rest.removesuffix(mark.after).rstrip() if mark.after and rest.endswith(
-        mark.after
-    ) else rest
+    if mark.after and rest.endswith(mark.after):
+        rest = rest.removesuffix(mark.after).rstrip()
+    return thought, rest
 
 
 def _alone(text: str, at: int, closer: str) -> bool:
-    """Whether a closer without an opener closes a thought: it comes once, and no quotation marks or fence of code are
-    around it."""
+    """Whether a closer without an opener closes a thought: it comes once, and no sentence, quotation marks or fence of
+    code have it as a word."""
     end = at + len(closer)
-    quoted = text[at - 1 : at] in tuple(_QUOTES) or text[end : end + 1] in tuple(_QUOTES)
-    return not quoted and text.find(closer, end) < 0 and text.count("```", 0, at) % 2 == 0
+    before, after = text[at - 1 : at], text[end : end + 1]
+    named = before in tuple(_QUOTES) or after in tuple(_QUOTES) or (before == " " and after not in ("", "\n"))
+    return not named and text.find(closer, end) < 0 and text.count("```", 0, at) % 2 == 0
 
 
 Runs = Iterable[tuple[int, int, str]]

@@ -108,6 +108,7 @@ def _conversation(chat: Chat, arguments: Namespace) -> dict[str, Any]:
     return {
         "format": turn.format.name,
         "polyfills": turn.polyfills,
+        "warnings": turn.warnings,
         "prompt characters": len(turn.prompt),
         "prompt ends": turn.prompt[-60:],
         "prefix": turn.prefix,

@@ -147,6 +147,7 @@ def _(thing: Turn) -> Picture:
         ("prefix", repr(thing.prefix) if thing.prefix else "none"),
         ("stops", ", ".join(map(repr, thing.stops)) or "none"),
         *((("written in another way", ", ".join(thing.polyfills)),) if thing.polyfills else ()),
+        *((("does not fit", "; ".join(thing.warnings)),) if thing.warnings else ()),
     ]
     return Card("a turn", tuple(rows), texts=(("prompt", thing.prompt),) if thing.prompt else ())
 

@@ -121,6 +121,16 @@ def test_what_does_not_count(chats: list[Chat]) -> None:
                     assert not any(one in text for one in ends), (chat.name, options, text)
 
 
+def test_a_rollout_has_the_empty_thought_of_the_template(chats: list[Chat]) -> None:
+    """What the template writes for an answer without a thought is in the conversation and in its rollout."""
+    for chat in chats:
+        end = marks_of(chat.format)[0].end
+        sample = chat.encode(PLAIN, id_seed="")
+        samples = chat.encode(PLAIN, id_seed="", as_sampled=True)
+        whole, turns = (text.rpartition(str(MORE["content"]))[2] for text in (sample.text, samples[-1].text))
+        assert whole.count(end) <= turns.count(end) <= 1, (chat.name, whole, turns)
+
+
 def test_thoughts_that_the_prompt_does_not_ask_for_are_named() -> None:
     chat = chat_of(FOLDER / "qwen3.jinja")
     sample = chat.encode(ROW, thinking=False)
@@ -147,6 +157,8 @@ SPLIT: dict[str, tuple[Any, Any, str]] = {
     "no words": ("<think>T</think>", "", "T"),
     "not closed": ("<think>T", "<think>T", ""),
     "quoted": ("Write `</think>` there.", "Write `</think>` there.", ""),
+    "mentioned": ("The tag </think> ends it.", "The tag </think> ends it.", ""),
+    "in brackets": ("It ends (</think>).", "It ends (</think>).", ""),
     "in a fence": ("```\nx</think>\n```", "```\nx</think>\n```", ""),
     "twice": ("a</think>b</think>c", "a</think>b</think>c", ""),
     "later": ("A <think>T</think>", "A <think>T</think>", ""),

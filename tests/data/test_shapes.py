@@ -122,3 +122,24 @@ def test_a_failed_result_is_the_same_words_as_at_the_gateway(content: Any) -> No
     served = read_messages({"messages": messages, "max_tokens": 1}).messages[-1]["content"]
     words = served if isinstance(served, str) else "".join(part["text"] for part in served)
     assert made == words and words.startswith("Error: ")
+
+
+def test_a_result_that_no_call_asked_for_is_a_loss() -> None:
+    call = {"id": "a", "function": {"name": "f", "arguments": "{}"}}
+    asked = [{"role": "user", "content": "U"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    result = {"role": "tool", "tool_call_id": "a", "content": "R"}
+    later = [*asked, {"role": "user", "content": "V"}, result]
+    rows = {"its own": [*asked, result], "later": later, "twice": [*asked, result, result]}
+    rows["of no call"] = [*asked, {**result, "tool_call_id": "z"}]
+    table = Normalize()(pa.table({"messages": [json.dumps(row) for row in rows.values()]}))
+    found = dict(zip(rows, table["losses"].to_pylist(), strict=True))
+    assert found == {"its own": [], "later": [], "twice": ["order"], "of no call": ["order"]}
+
+
+@pytest.mark.parametrize("text", ["<think>T</think>A", "<think>\nT\n</think>\n\nA", "T\n</think>\n\nA"])
+def test_a_thought_in_a_text_is_a_thought(text: str) -> None:
+    messages = [{"role": "user", "content": "U"}, {"role": "assistant", "content": text}]
+    table = pa.table({"messages": [messages]})
+    answer = Normalize()(table)["messages"].to_pylist()[0][1]
+    assert (answer["content"], answer["reasoning_content"]) == ("A", "T")
+    assert Normalize(wire="none")(table)["messages"].to_pylist()[0][1]["content"] == text

@@ -88,10 +88,15 @@ def _usual(messages: Sequence[Message]) -> bool:
             at += 1
         elif at != len(ids):
             return False
-        elif role == "assistant" and message.get("tool_calls"):
-            ids, at = _ids(message["tool_calls"]), 0
         else:
-            ids, at = (), 0
+            calls = message.get("tool_calls") if role == "assistant" else None
+            if not calls:
+                ids = ()
+            elif type(calls) is list and len(calls) == 1 and type(calls[0]) is dict:
+                ids = (calls[0].get("id"),)
+            else:
+                ids = _ids(calls)
+            at = 0
     return at in (0, len(ids))
 
 
