@@ -225,6 +225,7 @@ UNIONS: dict[str, tuple[Any, list[Any], list[Any]]] = {
     "boolean": ({"anyOf": [{"type": "boolean"}, {**STRING, "minLength": 2}]}, [True, False, "ab"], ["a"]),
     "three": ({"type": ["null", "integer", "string"], "maxLength": 3}, [None, 5, 123456, "abc"], ["abcd"]),
     "listed": ({"enum": [1, "ab", None]}, [1, "ab", None], [2, "a"]),
+    "floats": ({"enum": [1.0, 2.5]}, [1, 1.0, 2.5], [2, 2.0]),
 }
 """An argument of text with a constraint, or of another type; values that it admits, and others."""
 
