@@ -10,8 +10,7 @@
 # Seen:
 #   {"llama.cpp": "[-6101065172474983726, 1]", "Jinja2": "[12345678901234567890, 1.0]"}
 #
-# Who meets it: tools with identifiers of 64 bits without a sign (chats, snowflakes, hashes), served from a
-# .gguf file.
+# Who meets it: tools with identifiers of 64 bits without a sign, such as hashes, served from a .gguf file.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

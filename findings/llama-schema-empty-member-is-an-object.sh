@@ -9,7 +9,7 @@
 # Seen:
 #   {"{}": "object", "with a description": "value", "items {}": "object"}   (the rule of the member)
 #
-# Who meets it: tools with a member of any type; `value: Any` becomes `{}` in most generators.
+# Who meets it: tools with a member of any type whose schema is written as `{}`, as zod does for `z.any()`.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -2,9 +2,9 @@
 # llguidance 1.9.1: an integer whose minimum is the least of 64 bits is refused; the greatest, and even more, is
 # taken as a maximum.
 #
-# -9223372036854775808 is what generators write as the minimum of a long. The schema is an error, so the request
-# fails, also with the nearest numbers: all that a double rounds to -2**63. A minimum 1,024 above is compiled.
-# As a maximum 2**63 - 1, 2**63 and 2**64 are compiled.
+# -9223372036854775808 is the least value of a signed integer of 64 bits. As a minimum it is an error, so the request
+# fails, also with the nearest numbers: all that a double rounds to -2**63. A minimum 1,024 above is compiled. As a
+# maximum 2**63 - 1 and 2**64 are compiled.
 #
 # Seen:
 #   {"minimum -2**63": "Failed to generate regex for integer range",

@@ -8,7 +8,7 @@
 # Seen:
 #   {"null": true, "12": true, "{\"a\": true": true, "{\"a\": 12}": false, "{\"a\": null}": false}
 #
-# Who meets it: tools with a free-form member (`value: Any` in Python, `z.any()` in TypeScript).
+# Who meets it: tools with a member of any type whose schema is written as `{}`, as zod does for `z.any()`.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
