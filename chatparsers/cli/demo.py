@@ -1,4 +1,4 @@
-"""``chatparsers demo``: streams sample outputs to the terminal.
+"""``chatparsers demo``: one answer piece by piece, in a few lines; and with names, the sample outputs of formats.
 
 It shows each sample three times: as the model writes it, as the events of its stream, and as the grammar for it. Every
 region has a label, so the demo can be read without colours.
@@ -41,14 +41,61 @@ _STYLES = {
 }
 
 
+_PIECES = (
+    "Weather, then.\n</th",
+    "ink>\n\nLet me look.\n\n<tool_c",
+    "all>\n<function=get_weather>\n<para",
+    "meter=city>\nO",
+    "slo\n</parameter>\n</function>\n</tool_call>",
+)
+_TOOL = {
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+_NOW_YOURS = """
+now yours:    chatparsers parse answer.txt --template model/ --tools tools.json
+not read?     chatparsers explain answer.txt --model model/ --tools tools.json
+as a server:  chatparsers serve --gguf model.gguf   (OpenAI's and Anthropic's APIs)
+more to see:  chatparsers demo --all
+"""
+
+
 def run(arguments: Namespace) -> int:
-    """Streams the samples of these formats, or all samples."""
+    """Shows one answer in a few lines, or streams the samples of the formats that are named, or all of them."""
     from ..registry import get_format
 
+    if not arguments.formats and not arguments.all:
+        return _short()
     screen = _Screen(colour=_colour(arguments.plain), pause=_pause(arguments.speed))
     for sample in _chosen(arguments.formats):
         _show(screen, get_format(sample.format), sample)
     return 0
+
+
+def _short() -> int:
+    """What Qwen3-Coder writes, and what a program gets of each piece at once."""
+    from ..registry import get_format, list_formats
+
+    stream = get_format("qwen3-coder").bind(tools=[_TOOL], prefix="<think>\n").stream()
+    print(f"{'a piece of what Qwen3-Coder writes':48}what your program gets at once")
+    for piece in _PIECES:
+        print(f"{piece!r:48}{'  '.join(filter(None, map(_said, stream.feed(piece))))}".rstrip())
+    stream.finish()
+    (call,) = stream.message.tool_calls
+    print(
+        f"\n{call.name}({call.arguments}), the same however the text is cut. {len(list_formats())} formats."
+    )
+    print(_NOW_YOURS, end="")
+    return 0
+
+
+def _said(event: Event) -> str:
+    if isinstance(event, CallStart):
+        return f"call {event.name}"
+    if isinstance(event, CallEnd):
+        return "end of the call"
+    kinds = {Reasoning: "reasoning", Content: "content", CallArguments: "arguments"}
+    return f"{kinds[type(event)]} {event.text!r}"
 
 
 def _chosen(names: list[str]) -> list[Sample]:

@@ -40,13 +40,20 @@ def test_the_samples_differ_in_kind() -> None:
 
 @pytest.mark.nightly
 def test_without_a_terminal(spawn: Run) -> None:
-    ran = spawn("demo")
+    ran = spawn("demo", "--all")
     assert ran.status == 0 and ran.err == ""
     assert "\x1b" not in ran.out
     for sample in SAMPLES:
         assert f"({sample.format})" in ran.out and sample.output in ran.out
     assert ran.out.count("root ::=") >= len(SAMPLES) - 1
     assert re.search(r"GBNF, \d+ lines, once a call begins", ran.out)
+
+
+def test_the_short_one_fits_a_screen(run: Run) -> None:
+    ran = run("demo")
+    lines = ran.out.splitlines()
+    assert ran.status == 0 and len(lines) <= 13 and max(map(len, lines)) <= 110
+    assert 'get_weather({"city": "Oslo"})' in ran.out and "now yours:" in ran.out
 
 
 def test_chosen_formats(run: Run) -> None:

@@ -7,8 +7,11 @@ from .shared import Commands, Parser, add_command, add_format, add_request, at_l
 
 def add_demo(commands: Commands[Parser]) -> None:
     run = "chatparsers.cli.demo:run"
-    demo = add_command(commands, "demo", run, "stream sample outputs of several formats, piece by piece")
-    demo.add_argument("formats", nargs="*", metavar="FORMAT", help="only these formats")
+    demo = add_command(
+        commands, "demo", run, "show an answer piece by piece; with names, whole sample outputs"
+    )
+    demo.add_argument("formats", nargs="*", metavar="FORMAT", help="the sample outputs of these formats")
+    demo.add_argument("--all", action="store_true", help="those of all formats that have one")
     demo.add_argument(
         "--speed", type=number, metavar="N", help="pieces a second; 0: no delay (70 on a terminal)"
     )
