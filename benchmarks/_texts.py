@@ -17,7 +17,7 @@ from itertools import count, islice
 from typing import Any
 
 from chatparsers import Message, Turn, get_format
-from chatparsers.core.format import Format
+from chatparsers.answers.format import Format
 
 __all__ = ["KINDS", "TOOLS", "Wire", "argument_wire", "many_tools"]
 

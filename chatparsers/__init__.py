@@ -14,6 +14,9 @@ from .compiled import chosen_core
 from .lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .answers.features import Features
+    from .answers.format import Format, Turn
+    from .answers.wished import Thoughts
     from .chat.asking import CallResult, NoAnswer, RunResult
     from .chat.chat import Chat, clean_output
     from .chat.conversation import Conversation, Grown
@@ -23,13 +26,6 @@ if TYPE_CHECKING:
     from .chat.record import TemplateFormat
     from .chat.rollout import Rollout
     from .chat.sample import Kind, Sample
-    from .core.definition.features import Features
-    from .core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-    from .core.format import Format, Turn
-    from .core.message import Diagnostic, Message, Region, ToolCall
-    from .core.parser.state import StreamState
-    from .core.parser.stream import Stream
-    from .core.wished import Thoughts
     from .data.packing import Collator, Packed, pack
     from .data.rows import parse_many
     from .detection.detect import Detection, detect
@@ -54,6 +50,10 @@ if TYPE_CHECKING:
     from .guide import Guide, Guides, GuideState
     from .plugins import hookimpl
     from .registry import FormatInfo, get_format, list_formats, register, unregister
+    from .streams.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+    from .streams.message import Diagnostic, Message, Region, ToolCall
+    from .streams.state import StreamState
+    from .streams.stream import Stream
     from .templates.trace import Trace, TraceSpan
     from .tokens import SpecialTokens
     from .verify import verify
@@ -138,24 +138,24 @@ __all__ = [
 
 _HOME = {
     "AmbiguousFormat": "errors",
-    "CallArguments": "core.events",
-    "CallEnd": "core.events",
+    "CallArguments": "streams.events",
+    "CallEnd": "streams.events",
     "CallResult": "chat.asking",
-    "CallStart": "core.events",
+    "CallStart": "streams.events",
     "Cause": "explaining.causes",
     "Chat": "chat.chat",
     "ChatParsersError": "errors",
     "Collator": "data.packing",
-    "Content": "core.events",
+    "Content": "streams.events",
     "Conversation": "chat.conversation",
     "DefinitionError": "errors",
     "Detection": "detection.detect",
-    "Diagnostic": "core.message",
-    "Event": "core.events",
+    "Diagnostic": "streams.message",
+    "Event": "streams.events",
     "Explanation": "explaining.causes",
-    "Features": "core.definition.features",
+    "Features": "answers.features",
     "Finding": "doctor.report",
-    "Format": "core.format",
+    "Format": "answers.format",
     "FormatInfo": "registry",
     "FormatRef": "formats",
     "Grammar": "grammar",
@@ -166,15 +166,15 @@ _HOME = {
     "Kind": "chat.sample",
     "LoadError": "errors",
     "Mention": "explaining.causes",
-    "Message": "core.message",
+    "Message": "streams.message",
     "NoAnswer": "chat.asking",
     "OutputError": "errors",
     "Packed": "data.packing",
     "Placeholder": "chat.placeholders",
     "PromptMessage": "chat.read_back",
-    "Reasoning": "core.events",
+    "Reasoning": "streams.events",
     "Recovered": "explaining.recover",
-    "Region": "core.message",
+    "Region": "streams.message",
     "Report": "doctor.report",
     "RequestError": "errors",
     "Rollout": "chat.rollout",
@@ -182,16 +182,16 @@ _HOME = {
     "Sample": "chat.sample",
     "SchemaError": "errors",
     "SpecialTokens": "tokens",
-    "Stream": "core.parser.stream",
-    "StreamState": "core.parser.state",
+    "Stream": "streams.stream",
+    "StreamState": "streams.state",
     "TemplateError": "errors",
-    "Thoughts": "core.wished",
-    "ToolCall": "core.message",
+    "Thoughts": "answers.wished",
+    "ToolCall": "streams.message",
     "Trace": "templates.trace",
     "TraceSpan": "templates.trace",
     "Trigger": "grammar",
     "TemplateFormat": "chat.record",
-    "Turn": "core.format",
+    "Turn": "answers.format",
     "UnknownFormat": "errors",
     "Weakened": "grammar",
     "check": "doctor.check",

@@ -18,7 +18,7 @@ def chosen_core() -> str:
 
     They may not with ``CHATPARSERS_PURE=1``, and not where the GIL is off, as they rely on it.
     """
-    machine = os.path.join(os.path.dirname(__file__), "core", "parser", "machine")
+    machine = os.path.join(os.path.dirname(__file__), "core", "machine", "machine")
     if not any(os.path.exists(machine + suffix) for suffix in EXTENSION_SUFFIXES):
         return "pure"
     has_gil = getattr(sys, "_is_gil_enabled", lambda: True)

@@ -13,7 +13,7 @@ from .lazy import installed
 from .public import public
 
 if TYPE_CHECKING:
-    from .core.message import DiagnosticCode, Message
+    from .streams.message import DiagnosticCode, Message
 
 _MOST_TEXTS, _LONGEST_TEXT = 256, 1_000
 _warned: dict[str | tuple[str, type[Warning], int], int] = {}

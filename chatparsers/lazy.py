@@ -11,7 +11,7 @@ from typing import Any
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """A ``__getattr__`` for a package: each name is imported from its module in ``homes`` when it is first used.
 
-    The modules are given relative to the package, such as ``{"Turn": "core.format"}``. A name whose module has the same
+    The modules are given relative to the package, as ``{"Turn": "answers.format"}``. A name whose module has the same
     name is the module itself.
     """
 

@@ -29,7 +29,7 @@ from warnings import warn
 
 import pluggy
 
-from .core.definition.check import check_model
+from .answers.check import check_model
 from .errors import DefinitionError, did_you_mean
 from .formats import FormatRef
 from .kept import SharedLock

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from .core.definition.idioms import Options
-from .core.format import Format
+from .answers.format import Format
+from .answers.idioms import Options
 from .errors import AmbiguousFormat, ChatParsersError, DefinitionError, UnknownFormat, did_you_mean
 from .formats import FormatRef, chatparsers_register_formats
 from .kept import kept

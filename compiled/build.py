@@ -46,7 +46,7 @@ GCC = (
 LINK = "-Wl,-s -Wl,-z,noseparate-code -Wl,--hash-style=gnu -Wl,--build-id=none"
 """On Linux: no symbols, no padding between segments, and one table of names."""
 SMALL = {
-    *("core.format", "core.parser.ids", "core.parser.instructions", "core.parser.text"),
+    *("answers.format", "streams.ids", "core.machine.instructions", "streams.text"),
     *("kept", "schema.tools", "tokens.detokenizer"),
 }
 """Modules whose code runs once for a request, or for a few of its tokens: compiled for size."""

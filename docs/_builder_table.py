@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from chatparsers.core.definition.builder import Primitives
-from chatparsers.core.definition.idioms import NAME_CHARS, Builder
+from chatparsers.answers.idioms import NAME_CHARS, Builder
+from chatparsers.core.builder import Primitives
 
 PAGE = Path(__file__).resolve().parent / "formats.md"
 

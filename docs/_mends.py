@@ -15,15 +15,15 @@ from importlib import import_module
 from pathlib import Path
 
 from chatparsers import get_format
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.parser.compile import program
-from chatparsers.core.turn.mends import NAMES
+from chatparsers.answers.compile import program
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.mends import NAMES
 
 __all__ = ["main", "table"]
 
 PAGE = Path(__file__).resolve().parent / "contract.md"
 _FORMATS = ("qwen3", "qwen3-coder", "glm-4-5", "deepseek-v3-1", "llama-3-x", "minimax-m3")
-_PACKAGE = "chatparsers.core.turn.mends"
+_PACKAGE = "chatparsers.answers.mends"
 _BEGIN, _END = "<!-- mends -->\n", "<!-- end of mends -->\n"
 
 

@@ -31,16 +31,16 @@ from pathlib import Path
 from typing import Any
 
 from chatparsers import ChatParsersError, DefinitionError, Format, get_format
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.format import Turn
-from chatparsers.core.parser.compile import _Compiler, program
+from chatparsers.answers.compile import _Compiler, program
+from chatparsers.answers.format import Turn
+from chatparsers.answers.idioms import Options
+from chatparsers.core.machine.stops import StopFinder
 from chatparsers.schema.tools import Argument, Tool
 from chatparsers.testing.cases import bound, check_case, load_cases, update_golden
 from chatparsers.testing.drawn import Drawn
 from chatparsers.testing.splicing import CALLS, TOOLS, Search
 from chatparsers.testing.vectors import message_record, vector, vectors
 from chatparsers.testing.wild import fragments
-from chatparsers.values.stops import StopFinder
 
 CASES = Path(__file__).parent / "needle" / "cases"
 FORMATS = ("deepseek-v3-1", "kimi-k2", "gemma-4", "minimax-m3", "olmo-3", "functionary-v3-2")

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..core.events import Event
-from ..core.format import Turn
-from ..core.message import FinishReason, Message
+from ..answers.format import Turn
 from ..errors import RequestError
+from ..streams.events import Event
+from ..streams.message import FinishReason, Message
 from ..tokens import Detokenizer, Vocabulary
 
 __all__ = ["Answer", "end_ids"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..core.events import Event
 from ..serving import OpenAIChat
+from ..streams.events import Event
 
 __all__ = ["delta_of"]
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..core.format import Turn
+from ..answers.format import Turn
 from ..errors import RequestError
 from ..guide import Guide
 from ..tokens.growing import common_ids

@@ -20,12 +20,12 @@ from sglang.srt.parser.reasoning_parser import BaseReasoningFormatDetector
 from sglang.srt.parser.reasoning_parser import StreamingParseResult as ReasoningResult
 from xgrammar import StructuralTag
 
+from ..answers.idioms import Options
+from ..answers.nodes import Body, Node, Span, Think, Token
 from ..chat.chat import Chat
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Body, Node, Span, Think, Token
-from ..core.definition.tree import walk
-from ..core.events import CallArguments, CallStart, Content, Event, Reasoning
-from ..core.parser.stream import Stream
+from ..core.tree import walk
+from ..streams.events import CallArguments, CallStart, Content, Event, Reasoning
+from ..streams.stream import Stream
 from ._installed import XGRAMMAR
 from ._tokenizers import chat_of
 

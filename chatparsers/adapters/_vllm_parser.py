@@ -14,10 +14,10 @@ from vllm.reasoning.abs_reasoning_parsers import ReasoningParser
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.tool_parsers.abstract_tool_parser import ToolParser
 
-from ..core.format import Turn
-from ..core.message import Message
+from ..answers.format import Turn
 from ..errors import ChatParsersError, TemplateError
 from ..serving import ApiError, OpenAIChat, Usage, read_responses
+from ..streams.message import Message
 from ._answer import Answer
 from ._deltas import delta_of
 from ._installed import XGRAMMAR

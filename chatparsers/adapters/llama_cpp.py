@@ -25,9 +25,9 @@ from llama_cpp import Llama, LlamaGrammar, LogitsProcessorList
 from llama_cpp._internals import LlamaSampler
 from llama_cpp.llama_chat_format import LlamaChatCompletionHandlerRegistry
 
+from ..answers.format import Turn
 from ..chat.chat import Chat
 from ..chat.load import load
-from ..core.format import Turn
 from ..errors import RequestError
 from ..grammar import Grammar
 from ..guide import Guide

@@ -18,10 +18,10 @@ from typing import Any
 import mlx.core as mx
 from mlx_lm.generate import generate_step
 
-from ..core.events import Event
-from ..core.format import Turn
-from ..core.message import Message
+from ..answers.format import Turn
 from ..guide import Guide
+from ..streams.events import Event
+from ..streams.message import Message
 from ._answer import Answer
 from ._masks import Rows, Steered
 

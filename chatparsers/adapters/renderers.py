@@ -20,6 +20,7 @@ from renderers.base import (
     extract_message_tool_names,
 )
 
+from ..answers.format import Turn
 from ..chat.bridge import stand_in
 from ..chat.bridges import is_proved
 from ..chat.chat import Chat
@@ -29,7 +30,6 @@ from ..chat.sample import Kind
 from ..chat.segment import sample_of
 from ..chat.shapes import shape_of
 from ..chat.spoken import Chunk, Spoken, spelt
-from ..core.format import Turn
 from ..errors import RequestError
 
 __all__ = ["Renderer"]

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ..answers.format import Turn
 from ..chat.chat import Chat
-from ..core.format import Turn
 from ..errors import RequestError
 from ..guide import Guide
 

@@ -20,11 +20,11 @@ import torch
 from transformers import LogitsProcessor, StoppingCriteria
 from transformers.generation.streamers import BaseStreamer
 
-from ..core.events import Event
-from ..core.format import Turn
-from ..core.message import Message
+from ..answers.format import Turn
 from ..errors import RequestError
 from ..guide import Guide
+from ..streams.events import Event
+from ..streams.message import Message
 from ._answer import Answer
 from ._masks import Rows, Steered
 

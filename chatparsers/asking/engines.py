@@ -18,10 +18,10 @@ from functools import lru_cache
 from typing import Any
 
 from ..chat.chat import Chat
-from ..core.events import Content
 from ..errors import RequestError
 from ..lazy import load_reference
 from ..serving import WholeCalls
+from ..streams.events import Content
 from ..tokens.growing import GrowingIds
 from .loops import Answer, Generation
 

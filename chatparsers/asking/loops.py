@@ -11,11 +11,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
+from ..answers.format import Turn
 from ..chat.asking import CallResult, NoAnswer, RunResult
-from ..core.format import Turn
-from ..core.message import Message, ToolCall
 from ..errors import RequestError
 from ..schema.typed import WrongValue, arguments_of, schema_of, value_of
+from ..streams.message import Message, ToolCall
 
 _LONGEST = 100_000
 """How many characters of a result the model reads."""

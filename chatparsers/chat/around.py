@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ..core.format import Format, Turn
+from ..answers.format import Format, Turn
 from ..errors import ChatParsersError
 from ..kept import cached, cached_method
 from ..templates.probe.edges import end_marker, opening

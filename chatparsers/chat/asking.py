@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..core.message import Message, ToolCall
 from ..errors import ChatParsersError
 from ..lazy import load_reference
 from ..public import public
+from ..streams.message import Message, ToolCall
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -13,9 +13,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.definition.nodes import Literal
-from ..core.definition.tree import once
-from ..core.format import Format
+from ..answers.format import Format
+from ..answers.nodes import Literal
+from ..core.tree import once
 from ..errors import ChatParsersError, RequestError, TemplateError
 from ..schema.tools import Toolset
 from ..templates.messages import reasoning_of

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..core.format import Turn
+from ..answers.format import Turn
 from ..errors import ChatParsersError
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of

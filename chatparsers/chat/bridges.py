@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..core.format import Turn
-from ..core.message import Message, ToolCall
+from ..answers.format import Turn
 from ..errors import ChatParsersError
+from ..streams.message import Message, ToolCall
 from .bridge import lead_of, stand_in
 from .compare import Verdict, compare
 from .parts import Completion

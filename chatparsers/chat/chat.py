@@ -7,9 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..core.format import Format, ToolChoice, Turn
-from ..core.message import Message
-from ..core.shown import Shown
+from ..answers.format import Format, ToolChoice, Turn
 from ..detection.detect import Detection, analysed, by_name, detect_in
 from ..detection.limits import needed
 from ..detection.names import known
@@ -19,6 +17,8 @@ from ..kept import cached
 from ..public import made_by, public
 from ..registry import get_format, list_formats
 from ..schema.tools import Tools
+from ..shown import Shown
+from ..streams.message import Message
 from ..templates import Template
 from ..templates.jinja.limits import DEFAULT, Limits, limited
 from ..templates.probe.edges import opening

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..errors import ChatParsersError, TemplateError
 from ..templates import Template
 from ..templates.jinja.traced import untraced

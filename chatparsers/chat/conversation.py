@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..core.message import Message
 from ..errors import RequestError
 from ..public import made_by, public
+from ..streams.message import Message
 from ..templates.messages import own
 from ..templates.probe.turns import common
 from ..templates.rewrite.history import History
@@ -37,7 +37,7 @@ from .segment import Segment
 from .spoken import Chunk, Spoken, spelt
 
 if TYPE_CHECKING:
-    from ..core.format import Turn
+    from ..answers.format import Turn
     from .options import PrepareOptions
 
 

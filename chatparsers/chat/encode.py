@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from ..core.format import Turn
+from ..answers.format import Turn
 from ..errors import RequestError
 from ..templates.messages import REASONING, own, reasoning_of
 from ..templates.probe.turns import common

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..core.format import Format
-from ..core.message import Message
+from ..answers.format import Format
+from ..streams.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.trace import part_of
 from ..values.cut import cut_json

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER
 from .shapes import region_after, written_around

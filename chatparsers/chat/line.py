@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..core.format import Turn
+from ..answers.format import Turn
 from ..errors import warn_user
 from ..templates.rewrite.results import MISSING, ORDER, Settled, is_stand_in
 from ..tokens.growing import common_ids

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, get_args
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..detection.names import known
 from ..errors import LoadError, RequestError
 from ..public import public

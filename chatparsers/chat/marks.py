@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from ..core.format import Turn
-from ..core.message import Message, Region
+from ..answers.format import Turn
+from ..streams.message import Message, Region
 from ..templates.trace import Trace
 from .places import Place, Places
 from .sample import Kind, Mark, Run, Span

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from ..core.format import ToolChoice
+from ..answers.format import ToolChoice
 from ..schema.tools import Tools
 
 Thinking: TypeAlias = "bool | Literal['enabled', 'disabled', 'adaptive']"

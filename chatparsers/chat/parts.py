@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from ..core.format import Turn
+from ..answers.format import Turn
 from ..templates.trace import Trace
 from ..tokens.pieces import as_text, encoded
 from .around import Lead

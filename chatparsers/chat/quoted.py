@@ -13,8 +13,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..core.message import Message
 from ..kept import cached
+from ..streams.message import Message
 from ..templates.jinja.traced import carried
 from ..templates.trace import TOOLS, Marked, Trace, TraceSpan
 from ..tokens.pieces import as_text, encode_after

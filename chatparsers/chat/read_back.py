@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..errors import TemplateError
 from ..public import public
 from ..templates.probe.edges import opening

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Body, Node
-from ..core.definition.tree import first, walk
-from ..core.format import Format
+from ..answers.format import Format
+from ..answers.idioms import Options
+from ..answers.nodes import Body, Node
+from ..core.tree import first, walk
 from ..detection.detect import Detection
 from ..errors import DefinitionError
 from ..public import public

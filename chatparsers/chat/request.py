@@ -20,12 +20,12 @@ from os import urandom
 from types import NoneType
 from typing import Any, Protocol, TypeVar, cast
 
-from ..core.format import Format, Turn
-from ..core.message import Message
-from ..core.wished import Thoughts
+from ..answers.format import Format, Turn
+from ..answers.wished import Thoughts
 from ..errors import RequestError, TemplateError, did_you_mean
 from ..kept import cached
 from ..schema.tools import read_tools
+from ..streams.message import Message
 from ..templates import Template
 from ..templates.builtins import NAMED
 from ..templates.jinja.environment import Asked as Literals

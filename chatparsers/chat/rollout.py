@@ -17,11 +17,11 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.format import Turn
-from ..core.message import Message
-from ..core.shown import Shown
+from ..answers.format import Turn
 from ..errors import RequestError, lacks_tokenizers, warn_user
 from ..public import public
+from ..shown import Shown
+from ..streams.message import Message
 from ..templates.messages import own, reasoning_of
 from .compare import Break, Difference
 from .ends import joined_message

@@ -14,9 +14,9 @@ from enum import IntEnum
 from math import isnan, nan
 from typing import Any, Literal
 
-from ..core.shown import Shown
 from ..errors import RequestError
 from ..public import public
+from ..shown import Shown
 from .placeholders import Placeholder
 
 Span = tuple[int, int]

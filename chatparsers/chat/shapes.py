@@ -7,10 +7,10 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..core.format import Format, Turn
-from ..core.message import Message
+from ..answers.format import Format, Turn
 from ..errors import ChatParsersError
 from ..schema.tools import Tools
+from ..streams.message import Message
 from ..templates.messages import REASONING, reasoning_of
 
 _WORDS, _THOUGHT = "永Words", "永Thought"

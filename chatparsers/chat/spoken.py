@@ -14,10 +14,10 @@ from operator import index
 from os import urandom
 from typing import Any
 
-from ..core.format import Turn
-from ..core.message import Message
-from ..core.parser.stream import Stream
+from ..answers.format import Turn
 from ..errors import RequestError
+from ..streams.message import Message
+from ..streams.stream import Stream
 from ..tokens.detokenizer import Detokenizer
 from ..tokens.vocabulary import Vocabulary
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ..core.definition.idioms import Builder
-from ..core.definition.nodes import Body, Node, Sequence
-from ..core.definition.tree import walk
-from ..core.format import Format
+from ..answers.format import Format
+from ..answers.idioms import Builder
+from ..answers.nodes import Body, Node, Sequence
+from ..core.tree import walk
 
 
 def with_calls(own: Format, other: Format) -> Format:

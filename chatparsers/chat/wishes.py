@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ..core.wished import Thoughts
+from ..answers.wished import Thoughts
 from ..errors import RequestError
 from ..templates import Template
 from ..templates.probe.dial import KINDS, Dial

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..core.format import Turn
-from ..core.message import Message
+from ..answers.format import Turn
 from ..errors import ChatParsersError, RequestError
+from ..streams.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.probe.stand_ins import answer, question
 from ..tokens.pieces import as_text, encode_after

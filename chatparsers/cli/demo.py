@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..errors import UnknownFormat, did_you_mean
+from ..streams.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from .files import Refused
 
 if TYPE_CHECKING:
-    from ..core.format import Format, Turn
+    from ..answers.format import Format, Turn
     from .demos import Sample
 
 _SPEED = 70.0

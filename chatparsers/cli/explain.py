@@ -11,7 +11,7 @@ from .request import turn_of
 from .token_ids import read_ids, tokenizer_for_ids
 
 if TYPE_CHECKING:
-    from ..core.format import Turn
+    from ..answers.format import Turn
 
 
 def run(arguments: Namespace) -> int:

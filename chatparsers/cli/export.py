@@ -16,7 +16,7 @@ from ..plain import plain_lines
 from .files import Refused, existing, name_of, print_json, write_text
 
 if TYPE_CHECKING:
-    from ..core.format import Format
+    from ..answers.format import Format
 
 _VECTORS = "chatparsers.testing.vectors:vectors"
 
@@ -135,7 +135,7 @@ def _defined(source: str) -> Format:
     """The format of a name, a document, or a module: its ``FORMAT``."""
     if not source.endswith(".py"):
         return _named(source)
-    from ..core.format import Format
+    from ..answers.format import Format
 
     try:
         found = runpy.run_path(str(existing(source))).get("FORMAT")

@@ -14,8 +14,8 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from ..core import Builder
-from ..core.definition.idioms import Options
+from ..answers import Builder
+from ..answers.idioms import Options
 from ..detection.analysis.analyse import Found
 from ..detection.analysis.generate import Definition
 from ..detection.analysis.probes import Rendering
@@ -337,7 +337,7 @@ def module_source(found: Found, name: str, stops: Sequence[str] = ()) -> str:
     lines = [
         f'{raw}"""{docstring}"""',
         "",
-        f"from chatparsers.core import {', '.join(sorted(writer.imports))}",
+        f"from chatparsers.answers import {', '.join(sorted(writer.imports))}",
         "",
         "",
         "def build(p: Builder) -> Node:",

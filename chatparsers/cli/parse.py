@@ -19,10 +19,10 @@ from .request import turn_of
 from .token_ids import checked_ids, read_ids, tokenizer_for_ids
 
 if TYPE_CHECKING:
-    from ..core.events import Event
-    from ..core.format import Turn
-    from ..core.message import Message
-    from ..core.parser.stream import Stream
+    from ..answers.format import Turn
+    from ..streams.events import Event
+    from ..streams.message import Message
+    from ..streams.stream import Stream
 
 _READ = 65_536
 _word = re.compile(r"(?<=[a-z])(?=[A-Z])")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from .files import Refused, existing, items, name_of, read_json, read_template, read_text
 
 if TYPE_CHECKING:
+    from ..answers.format import Format, Turn
     from ..chat.chat import Chat
-    from ..core.format import Format, Turn
 
 _ANYTHING: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from .files import Refused, write_text
 
 if TYPE_CHECKING:
+    from ..answers.format import Turn
     from ..chat.chat import Chat
-    from ..core.format import Turn
-    from ..core.message import Message
+    from ..streams.message import Message
 
 _MOST = 200
 """How many outputs a page shows."""

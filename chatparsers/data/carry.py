@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..errors import RequestError
 
 _ANY: list[dict[str, Any]] = [{"name": "any"}]

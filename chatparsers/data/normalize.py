@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..errors import RequestError
 from .arrow import pyarrow as pa
 from .columns import MESSAGES, TEXTS, array, as_table, plain, seeds, unpadded

@@ -9,9 +9,9 @@ from os import PathLike
 from typing import Any
 
 from ..chat.options import Thinking
-from ..core.message import Message
 from ..errors import ChatParsersError, RequestError, UnknownFormat
 from ..registry import get_format
+from ..streams.message import Message
 from .arrow import pyarrow as pa
 from .columns import (
     CALLS,

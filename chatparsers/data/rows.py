@@ -17,14 +17,14 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..answers.format import Format, Turn
 from ..chat.chat import Chat
 from ..chat.load import load
 from ..chat.options import Thinking
-from ..core.format import Format, Turn
-from ..core.message import Message
 from ..errors import ChatParsersError, LoadError, RequestError, UnknownFormat, lacks_tokenizers
 from ..public import public
 from ..registry import get_format
+from ..streams.message import Message
 from ..tokens.loaders import is_template_text
 from .shapes.talk import read_json
 

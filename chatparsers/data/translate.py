@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from ..answers.format import Format
 from ..chat.options import Thinking
 from ..chat.sample import Sample
-from ..core.format import Format
 from ..errors import ChatParsersError
 from ..templates.trace import covered
 from .arrow import pyarrow as pa

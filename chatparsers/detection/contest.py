@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..core.format import Format
-from ..core.message import Message
+from ..answers.format import Format
 from ..errors import ChatParsersError
 from ..registry import FormatInfo, list_formats
+from ..streams.message import Message
 from ..templates.probe.edges import opening
 from ..templates.probe.stand_ins import ARGUMENTS, TOOLS
 from .shown import Probe

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..errors import ChatParsersError
 from ..templates import Template
 from ..templates.probe.differences import is_marker, units

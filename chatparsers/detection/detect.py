@@ -30,11 +30,11 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
-from ..core.format import Format
-from ..core.shown import Shown
+from ..answers.format import Format
 from ..errors import ChatParsersError, DefinitionError, LoadError
 from ..public import public
 from ..registry import get_format, list_formats
+from ..shown import Shown
 from ..templates import Template
 from ..templates.builtins import builtin_named
 from ..templates.jinja.limits import DEFAULT, Limits, account

@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..core.definition.features import reasoning_spans
-from ..core.definition.idioms import Options
-from ..core.definition.thoughts import THOUGHTS
-from ..core.definition.tree import first
-from ..core.format import Format
+from ..answers.features import reasoning_spans
+from ..answers.format import Format
+from ..answers.idioms import Options
+from ..answers.thoughts import THOUGHTS
+from ..core.tree import first
 from ..errors import TemplateError
 from ..registry import get_format
 from ..templates import Template

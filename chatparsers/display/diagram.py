@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..core.definition import nodes as n
-from ..core.definition.idioms import Options
-from ..core.format import Format
+from ..answers import nodes as n
+from ..answers.format import Format
+from ..answers.idioms import Options
 from ..public import public
 from .card import box
 from .looks import for_html, for_terminal

@@ -7,8 +7,8 @@ from html import escape
 
 from ..chat.marks import answer_runs
 from ..chat.sample import Kind
-from ..core.message import Message
 from ..guide.guide import Origin
+from ..streams.message import Message
 from .looks import LOOKS, ORIGINS, columns, for_terminal
 
 _COLUMN, _HIGH, _STEP, _PAD, _GAP = 7.3, 22, 28, 6, 30

@@ -8,14 +8,14 @@ from dataclasses import fields
 from functools import singledispatch
 from typing import Any, Protocol, runtime_checkable
 
+from ..answers.format import Format, Turn
 from ..chat.chat import Chat
 from ..chat.rollout import Rollout
 from ..chat.sample import Sample
-from ..core.format import Format, Turn
-from ..core.message import Message, ToolCall
 from ..detection.analysis.found import Analysis
 from ..detection.detect import Detection
 from ..grammar import Grammar
+from ..streams.message import Message, ToolCall
 from ..templates.probe.capabilities import Capabilities
 from .card import Card
 from .diagram import diagram

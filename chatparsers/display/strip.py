@@ -11,12 +11,12 @@ from itertools import groupby
 from operator import itemgetter, sub
 from typing import Any, cast
 
+from ..answers.format import Turn
 from ..chat.marks import answer_runs, token_runs
 from ..chat.sample import Kind, Sample
-from ..core.format import Turn
-from ..core.message import Message
 from ..guide.guide import Guide, Origin
 from ..public import public
+from ..streams.message import Message
 from .drawing import drawn_chips
 from .looks import LOOKS, MOST, ORIGINS, coloured, cut, for_html, for_terminal
 from .picture import Picture

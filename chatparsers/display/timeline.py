@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..answers.format import Turn
 from ..chat.sample import Kind
-from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-from ..core.format import Turn
-from ..core.message import Message
 from ..public import public
+from ..streams.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..streams.message import Message
 from .drawing import drawn_steps
 from .looks import LOOKS, coloured, columns, for_html, for_terminal
 from .picture import Picture

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.format import Turn
-from ..core.message import Message
+from ..answers.format import Turn
 from ..public import public
+from ..streams.message import Message
 from ..tokens.detokenizer import Detokenizer
 from ..tokens.vocabulary import Vocabulary
 

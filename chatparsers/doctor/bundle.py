@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import Any
 
 from ..chat.chat import Chat
-from ..core.message import Message
 from ..explaining.explain import explain
+from ..streams.message import Message
 
 _SECRET = re.compile(
     r"key|secret|password|passwd|authorization|credential|bearer|(?:access|api|auth)[-_]?token", re.I

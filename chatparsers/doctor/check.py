@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
+from ..answers.format import Format
 from ..chat.chat import Chat
 from ..chat.load import load
-from ..core.format import Format
 from ..errors import ChatParsersError, TemplateError
 from ..plugins import plugins
 from ..public import public

@@ -11,16 +11,16 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..answers import nodes as n
+from ..answers.format import Format, Turn
+from ..answers.idioms import Options
+from ..answers.nodes import Node, Tag
 from ..chat.chat import Chat
-from ..core.definition import nodes as n
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Node, Tag
-from ..core.definition.tree import begins, children, once, walk
-from ..core.format import Format, Turn
-from ..core.message import Message
+from ..core.tree import begins, children, once, walk
 from ..detection.contest import reads, writes
 from ..detection.shown import Probe, probes_of, several_calls, without_end
 from ..errors import ChatParsersError
+from ..streams.message import Message
 from ..templates.jinja.limits import account
 from .report import LEVELS, Fact, Finding, Report
 from .subject import quoted

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Literal
 
-from ..core.format import Turn
-from ..core.message import Message
+from ..answers.format import Turn
 from ..detection.analysis.accepted import accepts, accepts_ids, marked, reading_of, without_ends
 from ..errors import ChatParsersError, RequestError, SchemaError, TemplateError
 from ..grammar.ir import Text, TokenRef
 from ..grammar.regular.automaton import TooLarge
 from ..guide import Guide
 from ..guide.engines import EngineName
+from ..streams.message import Message
 from ..templates.probe.edges import opening
 from .draw import drawn
 from .report import Fact, Finding

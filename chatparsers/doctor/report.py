@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.shown import Shown
 from ..public import public
+from ..shown import Shown
 
 if TYPE_CHECKING:
     from ..display.card import Card

@@ -9,9 +9,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from ..answers.format import Format
 from ..chat.chat import Chat
 from ..chat.sample import Sample
-from ..core.format import Format
 from ..detection.shown import CONTENT_ONLY
 from ..errors import TemplateError
 from ..kept import cached

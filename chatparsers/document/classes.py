@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..core.definition.wrong import wrong
+from ..core.wrong import wrong
 from ..errors import did_you_mean
 from .refusals import refuse
 

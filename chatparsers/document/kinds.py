@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core.definition import nodes as n
-from ..core.definition.idioms import NAME_CHARS, escaped
-from ..core.definition.nodes import Literal, Node, Tag, of_every_kind
+from ..answers import nodes as n
+from ..answers.idioms import NAME_CHARS, escaped
+from ..answers.nodes import Literal, Node, Tag, of_every_kind
 from ..errors import DefinitionError
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL
 from .parts import (

@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ..core.definition.idioms import Builder
-from ..core.definition.nodes import Node, Span, Tag
+from ..answers.idioms import Builder
+from ..answers.nodes import Node, Span, Tag
 from ..errors import DefinitionError, did_you_mean
 from ..schema.tools import Argument, Tool
 from ..values import Elements, Gemma, Json, Python, Raw, Syntax, of_every_syntax

@@ -1,7 +1,7 @@
 """Reads the document of a format, which a stranger may have written.
 
 A document is measured before it is read, and read without recursion deeper than it is. What it means is checked as any
-definition is (`core/definition/check.py`). Each error says where it is, as a JSON path.
+definition is (`answers/check.py`). Each error says where it is, as a JSON path.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.definition import nodes as n
-from ..core.definition.check import check, check_model
-from ..core.definition.idioms import Builder, Options
-from ..core.definition.nodes import Node
-from ..core.definition.wrong import check_characters
+from ..answers import nodes as n
+from ..answers.check import check, check_model
+from ..answers.idioms import Builder, Options
+from ..answers.nodes import Node
+from ..core.wrong import check_characters
 from ..errors import DefinitionError, did_you_mean
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from .kinds import BY_KEY, USE

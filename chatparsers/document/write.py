@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from ..core.definition import nodes as n
-from ..core.definition.idioms import Builder, Options, escaped
-from ..core.definition.nodes import Node, Nodelike, Tag, as_node
-from ..core.definition.wrong import author_line, described, wrong
-from ..core.format import Format
+from ..answers import nodes as n
+from ..answers.format import Format
+from ..answers.idioms import Builder, Options, escaped
+from ..answers.nodes import Node, Nodelike, Tag, as_node
+from ..core.wrong import author_line, described, wrong
 from ..errors import DefinitionError
 from ..schema.tools import Argument, Tool
 from .kinds import IF_TOOLS, OPTIONAL, ROWS, IfTools

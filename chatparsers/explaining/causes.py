@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ..core.message import Message, RegionKind
 from ..plain import one_line
 from ..public import public
+from ..streams.message import Message, RegionKind
 
 CauseCode: TypeAlias = Literal[
     "unknown-tool",

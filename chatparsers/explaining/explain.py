@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from ..core.format import Format, Turn
-from ..core.message import Diagnostic
-from ..core.parser.ids import Piece
+from ..answers.format import Format, Turn
 from ..errors import ChatParsersError, RequestError
 from ..public import public
+from ..streams.ids import Piece
+from ..streams.message import Diagnostic
 from ..watch import tools_not_given
 from .altered import ALTERATIONS
 from .beside import beside

@@ -11,14 +11,14 @@ import json
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Body
-from ..core.definition.tree import first, head, once
-from ..core.format import Format, Turn
-from ..core.message import Message, ToolCall
+from ..answers.format import Format, Turn
+from ..answers.idioms import Options
+from ..answers.nodes import Body
+from ..core.tree import first, head, once
 from ..errors import ChatParsersError
 from ..registry import get_format, list_formats
 from ..schema.tools import Toolset
+from ..streams.message import Message, ToolCall
 from .spelling import Respelt, respelt
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..core.events import CallEnd
-from ..core.format import Turn
-from ..core.message import Message, ToolCall
+from ..answers.format import Turn
 from ..errors import RequestError
 from ..public import public
 from ..schema.tools import Tools, read_tools
+from ..streams.events import CallEnd
+from ..streams.message import Message, ToolCall
 from .readings import readings
 
 

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..core.format import Format
+from ..answers.format import Format
 
 _PARTS = re.compile(r"(?P<bars>[|｜]+)|(?P<blanks>[▁_ ]+)|(?P<end>(?<=\w)>\Z)|(?P<other>.)", re.DOTALL)
 _ATTRIBUTES = r"(?:\s+[\w-]+=(?:\"[^\"<>]*\"|'[^'<>]*'))*\s*>"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from ..core.format import Format, Turn
+from ..answers.format import Format, Turn
 from ..errors import ChatParsersError
 from ..schema.tools import Tool
 

@@ -1,6 +1,6 @@
 """The built-in formats, one module each, and the plugin that offers them.
 
-A format's module imports only ``chatparsers.core``. It defines ``FORMAT``, or ``FORMATS`` (a tuple) for several records
+A format's module imports only ``chatparsers.answers``. It defines ``FORMAT``, or ``FORMATS`` (a tuple) for several records
 over one build. ``python -m chatparsers.formats`` writes the catalog. With the catalog, a format is found without
 importing the others. `chatparsers.list_formats` lists them, with those of plugins.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..errors import DefinitionError
 from ..lazy import load_reference
 from ..public import public

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..document import MOST, loads
 from ..errors import DefinitionError, warn_user
 from ..plain import one_line

@@ -1,5 +1,5 @@
 """Generates texts from the format modules: the catalog beside them, the markers of reasoning that every format reads
-(core/definition/thoughts.py), and in docs/models.md the tables of formats and of the names that other servers have.
+(answers/thoughts.py), and in docs/models.md the tables of formats and of the names that other servers have.
 
 It imports every module here whose name does not begin with ``_``. A broken module does not stop the others: it is
 reported, and its entries in the catalog stay.
@@ -21,11 +21,11 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TypedDict
 
-from ..core.definition import nodes as n
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Node, Span, Tag
-from ..core.definition.tree import children, tokens, walk
-from ..core.format import Format
+from ..answers import nodes as n
+from ..answers.format import Format
+from ..answers.idioms import Options
+from ..answers.nodes import Node, Span, Tag
+from ..core.tree import children, tokens, walk
 from ..values import Json, Python
 from . import FormatRef
 
@@ -194,7 +194,7 @@ def _alone(marker: Node) -> list[tuple[str, ...]]:
 
 
 def thoughts_text(pairs: Iterable[tuple[str, str]]) -> str:
-    """The source of ``core/definition/thoughts.py``: one line for each pair."""
+    """The source of ``answers/thoughts.py``: one line for each pair."""
     return _THOUGHTS + "".join(f"    {_source(pair)},\n" for pair in pairs) + ")\n"
 
 
@@ -320,7 +320,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     wanted = {catalog: catalog_text(entries)}
     if not problems:
         pairs = thoughts(entry.load() for entry in entries)
-        wanted[_HERE.parent / "core" / "definition" / "thoughts.py"] = thoughts_text(pairs)
+        wanted[_HERE.parent / "answers" / "thoughts.py"] = thoughts_text(pairs)
     docs = _HERE.parent.parent / "docs"
     page, names = docs / "models.md", docs / "_host_names.json"
     if page.is_file() and not problems:

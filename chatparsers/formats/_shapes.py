@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from chatparsers.core import ANY_TOOL, Argument, Builder, Node, Python, Raw, Tag, Tool
+from chatparsers.answers import ANY_TOOL, Argument, Builder, Node, Python, Raw, Tag, Tool
 
 _ATTRIBUTE = r"""[^"'<>\n]"""
 

@@ -7,7 +7,7 @@ Quirks:
 - `<|tools_suffix|>` may be the token that stops the model; then it is missing.
 """
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.answers import Builder, Format, Node, Tool
 from chatparsers.formats._shapes import listed
 
 

@@ -13,7 +13,7 @@ Quirks:
 - The template writes ids only into past calls; models may repeat them.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import listed
 
 

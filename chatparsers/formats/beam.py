@@ -12,7 +12,7 @@ Quirks:
 - Facts: the response template in the gateway tests of smg-project/smg; its lookahead ends a value before the next opener.
 """
 
-from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
+from chatparsers.answers import Argument, Builder, Format, Node, Raw, Tool
 
 
 def build(p: Builder) -> Node:

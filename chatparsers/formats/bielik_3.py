@@ -15,7 +15,7 @@ Quirks:
 - Seen in the wild: several objects in one pair of tags, with a comma between them.
 """
 
-from chatparsers.core import Format
+from chatparsers.answers import Format
 from chatparsers.formats.qwen3 import build
 
 FORMAT = Format(

@@ -12,7 +12,7 @@ Quirks:
 - Citations in the answer, such as `<co>Sunny</co: 0:[0]>`, stay in the content.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import sections
 
 

@@ -11,7 +11,7 @@ Quirks:
 - If thinking is off, the prompt writes an empty thought.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import sections
 
 

@@ -17,7 +17,7 @@ Quirks:
   reasoning as text (`Plan: …`) before it.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

@@ -6,7 +6,7 @@ Quirks:
 - Everything that the model writes is content, also if the request has tools.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

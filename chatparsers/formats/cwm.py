@@ -14,7 +14,7 @@ Quirks:
 - Facts: the maker's prompting guide, and its server's `serve/tools.py` with its tests.
 """
 
-from chatparsers.core import ANY_TOOL, Argument, Builder, Format, Node, Raw, Tag, Tool
+from chatparsers.answers import ANY_TOOL, Argument, Builder, Format, Node, Raw, Tag, Tool
 
 
 def build(p: Builder) -> Node:

@@ -14,7 +14,7 @@ Quirks:
 - Seen in the wild, mostly from distilled models: the mistakes listed for `deepseek-v3`.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats.deepseek_v3 import build as deepseek_v3
 
 

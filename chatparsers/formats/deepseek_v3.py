@@ -11,7 +11,7 @@ Quirks:
   white space beside the markers.
 """
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.answers import Builder, Format, Node, Tool
 from chatparsers.formats._shapes import deepseek_section
 
 

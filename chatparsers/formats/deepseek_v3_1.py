@@ -7,7 +7,7 @@ Quirks:
 - Several calls are in one section, with nothing between them.
 """
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.answers import Builder, Format, Node, Tool
 from chatparsers.formats._shapes import deepseek_section
 
 

@@ -17,7 +17,7 @@ Quirks:
   one JSON object, also as the value of an `arguments` or `input` that the tool has not, a call inside open reasoning.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import marked_end, marked_section
 
 

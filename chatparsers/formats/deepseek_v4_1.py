@@ -13,7 +13,7 @@ Quirks:
 - The mistakes listed for `deepseek-v3-2` are read too.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import marked_end, marked_section
 
 

@@ -19,7 +19,7 @@ Quirks:
 - What is known comes from the parsers of vLLM and SGLang, and from turns that users report, because no template is public.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import again, invoke
 
 

@@ -18,7 +18,7 @@ Quirks:
 - Facts: vLLM's parsers `ernie45` of reasoning and calls, which the maker wrote, and the tests of them.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import tagged_call
 
 

@@ -13,7 +13,7 @@ Quirks:
 - Seen in the wild: the mistakes listed for `hermes-2-pro`.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import tagged_call
 
 

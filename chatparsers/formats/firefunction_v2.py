@@ -6,7 +6,7 @@ Quirks:
 - A space comes before the word, also if no text comes before it.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

@@ -7,7 +7,7 @@ Quirks:
 - The model stops at `<start_function_response>`, which the application answers.
 """
 
-from chatparsers.core import Builder, Format, Gemma, Node, Tool
+from chatparsers.answers import Builder, Format, Gemma, Node, Tool
 
 
 def build(p: Builder) -> Node:

@@ -9,7 +9,7 @@ Quirks:
   arguments as JSON instead. The model learned to call it even if the request has no such tool.
 """
 
-from chatparsers.core import ANY_TOOL, Builder, Format, Node, Tag, Tool
+from chatparsers.answers import ANY_TOOL, Builder, Format, Node, Tag, Tool
 from chatparsers.formats._shapes import again
 
 

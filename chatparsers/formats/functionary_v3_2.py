@@ -9,7 +9,7 @@ Quirks:
 - The tool `python` also takes code, up to the end of the turn.
 """
 
-from chatparsers.core import ANY_TOOL, Builder, Format, Node, Tag, Tool
+from chatparsers.answers import ANY_TOOL, Builder, Format, Node, Tag, Tool
 
 
 def build(p: Builder) -> Node:

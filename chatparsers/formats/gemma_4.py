@@ -12,7 +12,7 @@ Quirks:
   second `<|"|>`, a string without quotes or in single ones, `=` in place of the colon, parentheses around the arguments.
 """
 
-from chatparsers.core import Builder, Format, Gemma, Node, Tool
+from chatparsers.answers import Builder, Format, Gemma, Node, Tool
 from chatparsers.formats._shapes import again
 
 

@@ -9,7 +9,7 @@ Quirks:
 - Seen in the wild: a bare array `[{"name": …, "parameters": …}]`; text around it is content.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

@@ -12,7 +12,7 @@ Quirks:
 - Seen in the wild: no `<|message_sep|>` before the call, no `<|role_sep|>` after its role.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

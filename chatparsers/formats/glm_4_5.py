@@ -15,7 +15,7 @@ Quirks:
   `</arg_value>`.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import keyed_call
 
 

@@ -10,7 +10,7 @@ Quirks:
   or `</arg_value>`, no first `<arg_key>` or `<tool_call>` in its place, `</arg_key>` twice, `</arg_value>` after the name; calls as GLM-5.3-Flash writes them.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import headed_call, keyed_call
 
 

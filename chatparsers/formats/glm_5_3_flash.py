@@ -9,7 +9,7 @@ Quirks:
 - Facts: SGLang's `glm53_flash_detector.py` and its pull request 37925.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import headed_call, keyed_call
 
 

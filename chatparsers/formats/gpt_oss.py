@@ -13,7 +13,7 @@ Quirks:
   or the channel, dashes for its token, no channel (if the role is written). A header without `<|message|>` is reasoning.
 """
 
-from chatparsers.core import Builder, Format, Node, Tag, Tool
+from chatparsers.answers import Builder, Format, Node, Tag, Tool
 
 
 def build(p: Builder) -> Node:

@@ -9,7 +9,7 @@ Quirks:
   `get_weather(city="Oslo")` at the start of the turn, one call on each line (vLLM's pull request 43113).
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import listed, python_lines
 
 

@@ -9,7 +9,7 @@ Quirks:
 - Facts: vLLM's chat template for the model, its parser `granite-20b-fc` and the tests of it.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

@@ -10,7 +10,7 @@ Quirks:
 - Seen in the wild: `get_weather(city="Oslo")` at the start of the turn, one call on each line (vLLM's pull request 43113).
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import python_lines, tagged_call
 
 

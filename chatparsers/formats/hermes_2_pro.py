@@ -10,7 +10,7 @@ Quirks:
 - Seen in the wild: `arguments` before `name`, OpenAI's wrapper around the call.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import tagged_call
 
 

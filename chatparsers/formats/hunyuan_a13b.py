@@ -13,7 +13,7 @@ Quirks:
 - Facts: vLLM's chat template for the model, its parsers `hunyuan_a13b` and the tests of them.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import listed
 
 

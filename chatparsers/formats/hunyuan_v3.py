@@ -17,7 +17,7 @@ Quirks:
 
 from functools import partial
 
-from chatparsers.core import Argument, Builder, Format, Node
+from chatparsers.answers import Argument, Builder, Format, Node
 from chatparsers.formats._shapes import keyed_call, keyed_value
 
 

@@ -9,7 +9,7 @@ Quirks:
 - The mistakes listed for `hunyuan-v3` are read too.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats.hunyuan_v3 import turn
 
 

@@ -15,7 +15,7 @@ Quirks:
 - Seen in the model's own page: one call without the array, with `input` for `arguments`.
 """
 
-from chatparsers.core import Builder, Format, Node, Tag
+from chatparsers.answers import Builder, Format, Node, Tag
 from chatparsers.formats._shapes import listed
 
 

@@ -10,7 +10,7 @@ Quirks:
 - Seen in the wild: no name before a call, text without `<|content_text|>`, a call inside open reasoning.
 """
 
-from chatparsers.core import ANY_TOOL, Builder, Format, Node, Tool
+from chatparsers.answers import ANY_TOOL, Builder, Format, Node, Tool
 from chatparsers.formats._shapes import addressee
 
 

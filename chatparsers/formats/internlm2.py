@@ -13,7 +13,7 @@ Quirks:
 - Code for the interpreter, after `<|action_start|><|interpreter|>`, is content.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

@@ -9,7 +9,7 @@ Quirks:
 - Facts: the parsers `iquest_q1` of vLLM and SGLang, and their tests.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import keyed_call
 
 

@@ -10,7 +10,7 @@ Quirks:
 - Facts: vLLM's parser `jamba` and the tests of it.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import listed
 
 

@@ -21,7 +21,7 @@ Quirks:
 
 from dataclasses import replace
 
-from chatparsers.core import Argument, Builder, Format, Node
+from chatparsers.answers import Argument, Builder, Format, Node
 from chatparsers.formats._shapes import keyed_call, keyed_value
 
 

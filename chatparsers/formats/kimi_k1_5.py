@@ -7,7 +7,7 @@ Quirks:
 - The template shows no reasoning. Nothing in the prompt opens it.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

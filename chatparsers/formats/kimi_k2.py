@@ -9,7 +9,7 @@ Quirks:
   `functions.get_weather.3`, `get_weather:0`, `functionsexec5`; a brace too many; a word before the calls of a section.
 """
 
-from chatparsers.core import Builder, Format, Node, Tag, Tool
+from chatparsers.answers import Builder, Format, Node, Tag, Tool
 from chatparsers.formats._shapes import again
 
 

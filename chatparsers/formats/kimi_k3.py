@@ -13,7 +13,7 @@ Quirks:
 
 from dataclasses import replace
 
-from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
+from chatparsers.answers import Argument, Builder, Format, Node, Raw, Tool
 
 NAME = r'[^"<>\n]'
 ESCAPES = {"&": "&amp;", '"': "&quot;"}

@@ -10,7 +10,7 @@ Quirks:
 - Facts of XS.2 and M.1: the parsers `poolside_v1` of vLLM and SGLang, and Ollama's renderer.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import keyed_call
 from chatparsers.formats.glm_4_7 import build as compact
 

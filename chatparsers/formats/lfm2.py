@@ -8,7 +8,7 @@ Quirks:
   the list again after the section; an apostrophe in single quotes, `'it's'`.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import listed, python_call
 
 

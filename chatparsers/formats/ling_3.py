@@ -13,7 +13,7 @@ Quirks:
 - Seen in the wild: no line break after the name or between the tags, a call inside open reasoning.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import keyed_call
 
 

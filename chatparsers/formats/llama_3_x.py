@@ -12,7 +12,7 @@ Quirks:
 - Any other text after `<|python_tag|>` is code, if the request has a tool `code_interpreter`.
 """
 
-from chatparsers.core import ANY_TOOL, Argument, Builder, Format, Node, Python, Tag, Tool
+from chatparsers.answers import ANY_TOOL, Argument, Builder, Format, Node, Python, Tag, Tool
 
 
 def build(p: Builder) -> Node:

@@ -22,7 +22,7 @@ Quirks:
 - Both formats are read for both models.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import keyed_call, tagged_call
 
 

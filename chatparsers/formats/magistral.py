@@ -8,7 +8,7 @@ Quirks:
 - Seen in the wild: as in Ministral 3.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import bracket_calls, bracket_start, call_id
 
 

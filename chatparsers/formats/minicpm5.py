@@ -14,7 +14,7 @@ Quirks:
   before the next one.
 """
 
-from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
+from chatparsers.answers import Argument, Builder, Format, Node, Raw, Tool
 
 
 def build(p: Builder) -> Node:

@@ -15,7 +15,7 @@ Quirks:
 - Facts: vLLM's chat template for the model, its parser `minimax` and the tests of it.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

@@ -18,7 +18,7 @@ Quirks:
 - Seen in the wild: names in single quotes, or without quotes; a call inside open reasoning; no `</parameter>`.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import invoke
 
 

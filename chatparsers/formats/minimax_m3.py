@@ -10,7 +10,7 @@ Quirks:
 - Seen in the wild: line breaks between the tags, a call inside open reasoning, closers without the token, `<parameter name="…">` of M2 as an argument's tag.
 """
 
-from chatparsers.core import Argument, Builder, Elements, Format, Node, Raw, Tool
+from chatparsers.answers import Argument, Builder, Elements, Format, Node, Raw, Tool
 
 MARK = "]<]minimax[>["
 NAME = r"[^<>/\s]"

@@ -8,7 +8,7 @@ Quirks:
   Mistral Nemo, a turn that is `get_weather[TOOL_CALLS]{…}`.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import bracket_calls, bracket_start
 
 

@@ -8,7 +8,7 @@ Quirks:
 - Seen in the wild: one call without the array, `[TOOL_CALLS]` twice, a turn that is `get_weather[TOOL_CALLS]{…}`.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import again, bracket_start
 
 

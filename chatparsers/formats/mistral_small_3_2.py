@@ -9,7 +9,7 @@ Quirks:
 - Seen in the wild: no `[CALL_ID]`, and as in Ministral 3.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import bracket_calls, bracket_start, call_id
 
 

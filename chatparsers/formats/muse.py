@@ -15,7 +15,7 @@ Quirks:
   in one message, a call that is addressed to the user or to nobody or has no header, `<|message|>` in or after its name.
 """
 
-from chatparsers.core import Builder, Format, Node, Tag, Tool
+from chatparsers.answers import Builder, Format, Node, Tag, Tool
 from chatparsers.formats._shapes import addressee, invoke
 
 

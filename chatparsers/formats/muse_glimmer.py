@@ -11,7 +11,7 @@ Quirks:
 - Seen in the wild: the mistakes listed for `muse`.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats import muse
 
 

@@ -19,7 +19,7 @@ Quirks:
 - Seen in the wild: the mistakes listed for `qwen3-coder`.
 """
 
-from chatparsers.core import Format
+from chatparsers.answers import Format
 from chatparsers.formats.qwen3_coder import build
 
 FORMAT = Format(

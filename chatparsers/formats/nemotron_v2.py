@@ -12,7 +12,7 @@ Quirks:
 - A newline comes before the end of the turn.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import listed
 
 

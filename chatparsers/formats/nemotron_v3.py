@@ -18,7 +18,7 @@ Quirks:
 - Seen in the wild: the mistakes listed for `qwen3-coder`.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import function_call
 
 

@@ -9,7 +9,7 @@ Quirks:
 - Seen in the wild: line breaks beside the markers, the calls as a list in brackets.
 """
 
-from chatparsers.core import Argument, Builder, Format, Json, Node, Python, Tool
+from chatparsers.answers import Argument, Builder, Format, Json, Node, Python, Tool
 from chatparsers.formats._shapes import again
 
 

@@ -15,7 +15,7 @@ Quirks:
 
 from dataclasses import dataclass
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import listed
 
 

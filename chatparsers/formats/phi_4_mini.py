@@ -14,7 +14,7 @@ Quirks:
 - Facts: vLLM's chat template for the model and its parser `phi4_mini_json`; llama.cpp's and Ollama's templates.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import listed
 
 

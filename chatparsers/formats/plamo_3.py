@@ -9,7 +9,7 @@ Quirks:
 - Seen in the wild: no `<|plamo:constrain|>json`, a call inside open reasoning, no markers around the calls.
 """
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.answers import Builder, Format, Node, Tool
 
 
 def build(p: Builder) -> Node:

@@ -12,7 +12,7 @@ Quirks:
 - Facts: vLLM's chat templates and parsers `pythonic` and `llama4_pythonic`, and the tests of them.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import python_call, python_list
 
 

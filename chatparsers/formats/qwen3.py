@@ -16,7 +16,7 @@ Quirks:
 - Seen in the wild: `arguments` before `name`, OpenAI's wrapper around the call.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats.hermes_2_pro import build as hermes
 
 

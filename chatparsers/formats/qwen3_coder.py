@@ -16,7 +16,7 @@ Quirks:
   tags without `>`, a call inside open reasoning.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import function_call
 
 

@@ -13,7 +13,7 @@ Quirks:
 - The prompt opens `<think>`. Roles are words (`human:`, `assistant:`), and `<sep>` ends a turn.
 """
 
-from chatparsers.core import Format
+from chatparsers.answers import Format
 from chatparsers.formats.qwen3 import build
 
 FORMAT = Format(

@@ -13,7 +13,7 @@ Quirks:
 - Facts: vLLM's parsers `rwkv` (tools and reasoning), and the tests of them.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

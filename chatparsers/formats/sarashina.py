@@ -8,7 +8,7 @@ Quirks:
 - Facts: smg-project/smg, pull request 1937.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import dictionary_call
 
 

@@ -15,7 +15,7 @@ Quirks:
 - Several calls are several tag pairs, with a newline between them.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import function_call
 
 

@@ -17,7 +17,7 @@ Quirks:
 - Facts: aabbdev/state-model-interface, its README and its chat template.
 """
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.answers import Builder, Format, Node, Tool
 
 
 def build(p: Builder) -> Node:

@@ -14,7 +14,7 @@ Quirks:
 - With the template's `python_tools`, the model writes Python in `<code>` tags, which is content.
 """
 
-from chatparsers.core import Format
+from chatparsers.answers import Format
 from chatparsers.formats.qwen3 import build
 
 FORMAT = Format(

@@ -11,7 +11,7 @@ Quirks:
 - Seen in the wild: no `<|tool_calls|>` before the calls, an empty id, text without `<|content|>`.
 """
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.answers import Builder, Format, Node, Tool
 
 
 def build(p: Builder) -> Node:

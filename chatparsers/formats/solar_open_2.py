@@ -11,7 +11,7 @@ Quirks:
 - Facts: the parsers `solar_open2` of vLLM and of SGLang's forks, and their tests.
 """
 
-from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
+from chatparsers.answers import Argument, Builder, Format, Node, Raw, Tool
 
 
 def build(p: Builder) -> Node:

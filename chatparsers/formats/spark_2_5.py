@@ -8,7 +8,7 @@ Quirks:
 - Seen in the wild: a line break after the name and before `</tool_call>`, as the maker's own parser reads it.
 """
 
-from chatparsers.core import Format
+from chatparsers.answers import Format
 from chatparsers.formats.glm_4_7 import build
 
 FORMAT = Format(

@@ -12,7 +12,7 @@ Quirks:
 - Seen in the wild: no markers around the section, white space between the tags, the values of Python.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import invoke
 
 

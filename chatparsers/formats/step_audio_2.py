@@ -9,7 +9,7 @@ Quirks:
 - Facts: the parser `step_audio_2` of the maker's vLLM, and its tokenizer, which writes the prompt without a template.
 """
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.answers import Builder, Format, Node, Tool
 
 
 def build(p: Builder) -> Node:

@@ -14,7 +14,7 @@ Quirks:
 - Seen in the wild: a call inside open reasoning.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import tagged_call
 
 

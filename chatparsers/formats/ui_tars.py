@@ -15,7 +15,7 @@ Quirks:
 - Facts: bytedance/UI-TARS, codes/ui_tars (prompt and action parser); raullenchai/Rapid-MLX, pull request 812.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.formats._shapes import python_call
 
 _THOUGHTS = ("Thought:", "Reflection:", "Action_Summary:")

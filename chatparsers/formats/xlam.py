@@ -7,7 +7,7 @@ Quirks:
 - Seen in the wild: text before the array, which then is in a fence, in `<tool_call>` tags or after `[TOOL_CALLS]`.
 """
 
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

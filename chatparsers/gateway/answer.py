@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.events import Content, Event, Reasoning
-from ..core.format import Turn
-from ..core.message import FinishReason
+from ..answers.format import Turn
 from ..serving import ApiError, ContentStops, OpenAIChat, Request, Usage, WholeCalls, Writer, sse
+from ..streams.events import Content, Event, Reasoning
+from ..streams.message import FinishReason
 from ..templates import to_json
 from ..watch import tools_not_given
 from .engine import Batch, End, EngineError

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from ..core.format import Turn
+from ..answers.format import Turn
 from ..serving import (
     AnthropicMessages,
     ApiError,

@@ -16,11 +16,11 @@ from itertools import product
 
 from anyio.to_thread import run_sync
 
-from ..core.message import Message
 from ..errors import RequestError
 from ..grammar import Grammar
 from ..guide import counting
 from ..guide.closing import without_texts
+from ..streams.message import Message
 from .engine import Batch, End, Engine, Job
 
 _CLOSED = 32

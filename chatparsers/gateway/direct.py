@@ -7,8 +7,8 @@ from contextlib import aclosing
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..answers.format import Turn
 from ..chat.chat import Chat
-from ..core.format import Turn
 from ..errors import warn_user
 from ..grammar.budget import MAX_SIZE, MAX_WORK
 from .account import Account

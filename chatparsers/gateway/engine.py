@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
+from ..answers.format import Dialect, GrammarReader, Turn
 from ..chat.chat import Chat
-from ..core.format import Dialect, GrammarReader, Turn
-from ..core.message import FinishReason
 from ..grammar import Grammar, write
 from ..serving import ApiError
 from ..serving.logprobs import TokenLogprob
+from ..streams.message import FinishReason
 from .account import MAX_SIZE, MAX_WORK
 from .pictures import Picture
 

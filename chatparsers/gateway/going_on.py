@@ -6,8 +6,8 @@ model reads what it wrote, and the engine finds the whole conversation in its ca
 
 from __future__ import annotations
 
+from ..answers.format import Turn
 from ..chat.chat import Chat
-from ..core.format import Turn
 from ..errors import ChatParsersError
 from ..serving import Request
 from .digest import digest

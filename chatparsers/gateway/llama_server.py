@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from ..answers.format import Dialect
 from ..chat.chat import Chat
-from ..core.format import Dialect
 from .engine import Batch, End, Job
 from .http_engine import HttpEngine, Read, count_of, ids_of, text_of
 from .lost_ids import LostIds, Spelling

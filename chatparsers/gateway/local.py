@@ -17,8 +17,8 @@ import anyio.to_thread
 from llama_cpp import Llama
 
 from ..adapters.llama_cpp import generate, logprobs_of, to_llama_grammar
+from ..answers.format import Dialect
 from ..chat.chat import Chat
-from ..core.format import Dialect
 from ..tokens import Vocabulary
 from .account import Account
 from .engine import Batch, End, Engine, EngineError, Job

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..chat.chat import Chat
-from ..core.message import FinishReason
+from ..streams.message import FinishReason
 from .engine import Batch, End, EngineError, Job
 from .http_engine import HttpEngine, count_of, text_of
 from .lines import read_object

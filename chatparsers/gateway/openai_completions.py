@@ -6,18 +6,11 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, ClassVar
 
+from ..answers.format import Dialect
 from ..chat.chat import Chat
-from ..core.format import Dialect
 from ..tokens import Vocabulary
 from .engine import Batch, End, EngineError, Job
-from .generating import (
-    SGLANG_PATH,
-    VLLM_PATH,
-    sglang_body,
-    sglang_reading,
-    vllm_body,
-    vllm_reading,
-)
+from .generating import SGLANG_PATH, VLLM_PATH, sglang_body, sglang_reading, vllm_body, vllm_reading
 from .http_engine import HttpEngine, Read, count_of, ids_of, text_of
 from .probable import columns, placed
 

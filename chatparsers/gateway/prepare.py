@@ -14,9 +14,9 @@ from typing import Any
 import anyio
 from starlette.requests import Request as HttpRequest
 
+from ..answers.format import Turn
 from ..chat.chat import Chat
 from ..chat.request import Request as ChatRequest
-from ..core.format import Turn
 from ..grammar import Grammar
 from ..serving import ApiError, Image, ImageLimits, Request
 from ..serving.compaction import summarizing

@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ..core.message import RegionKind
-from ..core.parser.stream import Stream
 from ..serving.logprobs import TokenLogprob, TopLogprob, cut
+from ..streams.message import RegionKind
+from ..streams.stream import Stream
 from .engine import Batch, EngineError, Placed
 
 _UNLIKELY = -9999.0

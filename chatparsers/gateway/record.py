@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import Any, TextIO
 from uuid import uuid4
 
-from ..core.message import Diagnostic, Message
 from ..serving import ApiError, Usage
+from ..streams.message import Diagnostic, Message
 from .metrics import Metrics
 
 LEFT = 499

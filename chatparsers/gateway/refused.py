@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..core.format import Turn
+from ..answers.format import Turn
 from ..serving import ApiError, Request
 from ..serving.engine_fields import THINKING_BUDGETS
 from .account import CHOICES

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from sys import getsizeof
 from typing import Any
 
-from ..core.shown import Shown
 from ..errors import RequestError, SchemaError, check_limit, did_you_mean, warn_user
 from ..kept import Kept
 from ..public import public
+from ..shown import Shown
 from .budget import MAX_SIZE, MAX_WORK, Budget
 from .dialects.gbnf import write_gbnf
 from .dialects.lark import write_lark

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..core.events import Event
 from ..errors import RequestError
 from ..public import public
+from ..streams.events import Event
 from .bitmask import allow_all, row_of
 from .engines import Filler, Matcher
 from .guide import Guide, Ids

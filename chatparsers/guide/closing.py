@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from ..core.definition.features import Definition, reasoning_spans
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Body, Node, Span
-from ..core.definition.tree import begins, once
-from ..core.message import Message
+from ..answers.features import Definition, reasoning_spans
+from ..answers.idioms import Options
+from ..answers.nodes import Body, Node, Span
+from ..core.tree import begins, once
 from ..errors import RequestError
 from ..grammar.ir import literals
+from ..streams.message import Message
 from ..tokens import Vocabulary
 from ..writer.turn import fixed_text
 from .turn import Guided

@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias
 
-from ..core.events import Event
-from ..core.message import FinishReason, Message
-from ..core.parser.ids import read_ids
-from ..core.parser.state import StateKind
-from ..core.parser.stream import Stream
 from ..errors import RequestError
 from ..grammar import Grammar
 from ..public import made_by, public
+from ..streams.events import Event
+from ..streams.ids import read_ids
+from ..streams.message import FinishReason, Message
+from ..streams.state import StateKind
+from ..streams.stream import Stream
 from .bitmask import allow, allow_all, allow_none, row_of
 from .closing import content_is_open, endings
 from .engines import EngineName, Matcher

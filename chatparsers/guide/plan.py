@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..core.message import Message
-from ..core.parser.stream import Stream
 from ..errors import RequestError, check_limit, lacks_tokenizers
 from ..grammar import Grammar, write
 from ..grammar.reading.request import check_call_within
+from ..streams.message import Message
+from ..streams.stream import Stream
 from .closing import message_ids, sections, without_texts
 from .engines import Compiled, EngineName, Matcher, engine_for
 from .turn import Guided

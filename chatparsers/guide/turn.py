@@ -1,13 +1,13 @@
-"""What a guide asks of its turn (`chatparsers.core.format.Turn`)."""
+"""What a guide asks of its turn (`chatparsers.answers.format.Turn`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ..core.parser.start import StreamTurn
-from ..core.parser.stream import Stream
-from ..core.wished import Thoughts
+from ..answers.wished import Thoughts
+from ..streams.start import StreamTurn
+from ..streams.stream import Stream
 
 
 class Guided(StreamTurn, Protocol):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..core import Argument, Builder, Gemma, Json, Node, Python, Raw, Tool
-from ..core.definition.nodes import Space, Span
+from ..answers import Argument, Builder, Gemma, Json, Node, Python, Raw, Tool
+from ..answers.nodes import Space, Span
 from ..formats._shapes import listed, python_call
 from ..templates.probe.differences import is_marker, units
 from . import patterns

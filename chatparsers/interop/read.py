@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from ..core import Format
-from ..core.definition.idioms import Options
+from ..answers import Format
+from ..answers.idioms import Options
 from ..errors import DefinitionError
 from ..templates.probe.differences import is_marker, units
 from .definition import ROOT, CallsField, Definition, Lines, Openers, Tags, TextField, groups, name_class

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from ..core import Format
-from ..core.message import Message
+from ..answers import Format
 from ..errors import ChatParsersError, DefinitionError, RequestError
+from ..streams.message import Message
 from ..templates.probe.differences import shared_end, shared_start
 from .read import read_response_template
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypedDict, get_args
 
+from ..answers.format import Dialect, Format, Turn
 from ..chat.chat import Chat
 from ..chat.load import load
-from ..core.format import Dialect, Format, Turn
-from ..core.message import Message
 from ..display import Card, show, strip, timeline
 from ..display.card import box
 from ..display.looks import cut, for_html
@@ -25,6 +24,7 @@ from ..errors import ChatParsersError, RequestError
 from ..explaining.explain import explain
 from ..registry import get_format
 from ..serving import AnthropicMessages, OpenAIChat, OpenAIResponses, Writer
+from ..streams.message import Message
 
 SECTIONS = {
     "strip": "What the output says",

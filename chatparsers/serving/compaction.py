@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 from uuid import uuid4
 
-from ..core.message import FinishReason
+from ..streams.message import FinishReason
 from .errors import ApiError
 from .request import Request
 from .responses import OpenAIResponses

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from ..core.message import RegionKind
+from ..streams.message import RegionKind
 from .errors import ApiError
 from .fields import boolean, integer, sequence, string
 from .sealed import ASKED

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypedDict
 from uuid import uuid4
 
-from ..core.message import RegionKind
+from ..streams.message import RegionKind
 from .errors import ApiError
 from .logprobs import FIELDS, TokenLogprob
 from .parts import Part, PartKind

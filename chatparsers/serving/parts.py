@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ..core.events import CallArguments, Content, Event, Reasoning
+from ..streams.events import CallArguments, Content, Event, Reasoning
 from .logprobs import TokenLogprob
 
 PartKind = Literal["reasoning", "content", "call", "custom"]

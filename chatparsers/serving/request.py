@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.format import Turn
+from ..answers.format import Turn
 from ..templates.probe.dial import KINDS
 from ..values.cut import cut_json
 from .documents import document_text

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 from uuid import uuid4
 
-from ..core.message import RegionKind
+from ..streams.message import RegionKind
 from .errors import ApiError
 from .items import item_id
 from .logprobs import FIELDS, Logprobs, TokenLogprob

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from ..core.events import Content, Event
+from ..streams.events import Content, Event
 
 
 class ContentStops:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.message import Message
+from ..streams.message import Message
 
 
 @dataclass(frozen=True, slots=True)

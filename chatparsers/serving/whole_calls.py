@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..core.events import CallArguments, CallEnd, CallStart, Content, Event
+from ..streams.events import CallArguments, CallEnd, CallStart, Content, Event
 
 
 class WholeCalls:

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import uuid4
 
-from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-from ..core.message import FinishReason, Message, RegionKind
-from ..core.parser.call import call_id as id_of_call
 from ..errors import read_reason
+from ..streams.call import call_id as id_of_call
+from ..streams.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..streams.message import FinishReason, Message, RegionKind
 from ..templates import to_json
 from .errors import ApiError
 from .freeform import FreeText

@@ -17,11 +17,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Literal, cast
 
+from ..answers.format import Turn
 from ..chat.chat import Chat
 from ..chat.request import Model, Request
 from ..chat.rollout import Rollout
 from ..chat.same import answer_key, same_thought
-from ..core.format import Turn
 from ..serving import ApiError
 from ..templates.messages import reasoning_of
 from .paths import Key, Keys, Message, Place, call_ids, with_ids

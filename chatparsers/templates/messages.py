@@ -10,8 +10,8 @@ from functools import lru_cache
 from secrets import token_hex
 from typing import Any, Literal
 
-from ..core.message import Message
 from ..errors import TemplateError
+from ..streams.message import Message
 from .jinja.exact import from_json
 from .jinja.failure import place
 from .jinja.limits import current

@@ -9,25 +9,14 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..errors import TemplateError
 from ..kept import Kept, cached, cached_method
 from .code import Code
 from .jinja.compared import compared_of
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
-from .messages import (
-    MARK,
-    SHAPED,
-    TEXTS,
-    Wants,
-    is_message,
-    own,
-    own_tools,
-    reasoning_of,
-    shape,
-    with_texts,
-)
+from .messages import MARK, SHAPED, TEXTS, Wants, is_message, own, own_tools, reasoning_of, shape, with_texts
 from .probe.capabilities import Capabilities, Prober, channel_of
 from .probe.dial import Dial, Seen, find_dial
 from .probe.edges import end_marker, end_of

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..errors import TemplateError
 from .jinja.failure import place
 from .probe.stand_ins import ending_in

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.format import Format, Turn
-from ..core.message import Message
+from ..answers.format import Format, Turn
+from ..streams.message import Message
 from .check import check_prefixes, check_stream
 from .chunkings import characters, random_cuts
 from .rendering import exact

@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 
-from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-from ..core.format import ReasoningMode, Turn
-from ..core.message import Message
+from ..answers.format import ReasoningMode, Turn
+from ..streams.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..streams.message import Message
 from .conservation import check_conservation
 from .rendering import Case, exact
 

@@ -32,11 +32,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Args, EachArg, Header, Implied, JsonText, Name, Value
-from ..core.definition.tree import walk
-from ..core.format import Format, Turn
-from ..core.message import Message, ToolCall
+from ..answers.format import Format, Turn
+from ..answers.idioms import Options
+from ..answers.nodes import Args, EachArg, Header, Implied, JsonText, Name, Value
+from ..core.tree import walk
+from ..streams.message import Message, ToolCall
 from ..values import Elements, Gemma, Json, Raw
 
 

@@ -14,9 +14,9 @@ import string
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ..core.definition import nodes as n
-from ..core.definition.nodes import Node, Span, Tag
-from ..core.definition.tree import children, once
+from ..answers import nodes as n
+from ..answers.nodes import Node, Span, Tag
+from ..core.tree import children, once
 from ..writer.turn import value_text
 
 Call = tuple[str, str]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..errors import TemplateError
 from ..templates import Template
 

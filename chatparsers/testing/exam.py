@@ -17,12 +17,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from ..answers.format import Format, Turn
+from ..answers.idioms import Options
+from ..answers.nodes import Header, Name, Tag
 from ..chat.chat import Chat
 from ..chat.load import load
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Header, Name, Tag
-from ..core.definition.tree import walk
-from ..core.format import Format, Turn
+from ..core.tree import walk
 from ..doctor.check import examined
 from ..doctor.document import document_report, samples_of
 from ..errors import ChatParsersError, RequestError

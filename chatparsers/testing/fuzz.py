@@ -30,11 +30,11 @@ from types import FrameType
 from typing import Any
 
 from .. import get_format, list_formats
-from ..core.definition.nodes import Body
-from ..core.definition.tree import walk
-from ..core.format import Format, Turn
-from ..core.message import Message
+from ..answers.format import Format, Turn
+from ..answers.nodes import Body
+from ..core.tree import walk
 from ..errors import ChatParsersError, OutputError, RequestError, SchemaError
+from ..streams.message import Message
 from .check import check_cuts, check_message, check_prefixes, same
 from .chunkings import characters, random_cuts
 from .scenarios import TOOLS

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 from zlib import crc32
 
-from ..core.message import Message
+from ..streams.message import Message
 from .check import check_expected, check_prefixes, check_stream, longest_silence, smallest
 from .chunkings import characters, random_cuts, token_ends, token_pieces
 from .needles import prose

@@ -10,10 +10,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-from ..core.format import Turn
-from ..core.parser import instructions as m
-from ..core.parser.instructions import Instruction, Program
-from ..core.parser.machine import Machine
+from ..answers.format import Turn
+from ..core.machine import instructions as m
+from ..core.machine.instructions import Instruction, Program
+from ..core.machine.machine import Machine
 
 _DECIDES = {m.LIT, m.CHARS, m.VALUE, m.CAPTURE, m.SAME, m.NTH, m.DECLARED, m.LINE, m.END} | {
     *(m.SPAN, m.TEXT, m.FOLLOWS, m.UNLESS, m.IF)

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from ..core.format import Format
+from ..answers.format import Format
 from ..errors import UnknownFormat
 from ..registry import get_format
 from .entry import Entry

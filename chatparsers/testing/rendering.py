@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.format import Format, Turn
+from ..answers.format import Format, Turn
 from ..errors import TemplateError
 from ..templates import Template
 from ..templates.probe.edges import opening

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Args, Literal, Token, Value
-from ..core.definition.tree import once
-from ..core.format import Format
+from ..answers.format import Format
+from ..answers.idioms import Options
+from ..answers.nodes import Args, Literal, Token, Value
+from ..core.tree import once
 from ..values import Raw
 from .needles import ARGUMENT, CONTENT, REASONING, needle, prose
 

@@ -16,11 +16,11 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Any
 
-from ..core.definition.idioms import Options
-from ..core.definition.tree import once
-from ..core.format import Format, Turn
-from ..core.parser.start import start
+from ..answers.format import Format, Turn
+from ..answers.idioms import Options
+from ..core.tree import once
 from ..errors import ChatParsersError
+from ..streams.start import start
 from .drawn import Drawn, can_be_missed
 from .paths import Outcome, Paths
 from .wild import fragments

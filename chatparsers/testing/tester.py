@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
+from ..answers.format import Format, Turn
 from ..chat.chat import Chat
 from ..chat.load import load
-from ..core.format import Format, Turn
-from ..core.message import Message, ToolCall
 from ..registry import get_format
+from ..streams.message import Message, ToolCall
 from .check import check_cuts
 from .chunkings import characters, random_cuts
 from .rendering import exact

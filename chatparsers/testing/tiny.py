@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+from ..answers.format import Format
+from ..answers.idioms import Options
+from ..answers.nodes import Literal, Value
 from ..chat.chat import Chat
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Literal, Value
-from ..core.definition.tree import once
-from ..core.format import Format
+from ..core.tree import once
 from ..errors import ChatParsersError
 from ..kept import cached
 from ..registry import get_format

@@ -9,9 +9,9 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..core.events import CallArguments, CallStart, Content, Event, Reasoning, joined_events
-from ..core.format import Format, Turn
-from ..core.message import Message
+from ..answers.format import Format, Turn
+from ..streams.events import CallArguments, CallStart, Content, Event, Reasoning, joined_events
+from ..streams.message import Message
 from .splicing import TRIES, Search
 
 

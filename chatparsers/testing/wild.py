@@ -9,10 +9,10 @@ import sys
 import textwrap
 from collections.abc import Iterator
 
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Body, Literal, Token
-from ..core.definition.tree import first, once
-from ..core.format import Format
+from ..answers.format import Format
+from ..answers.idioms import Options
+from ..answers.nodes import Body, Literal, Token
+from ..core.tree import first, once
 from ..errors import DefinitionError
 
 _TREE = Options(tools=True)

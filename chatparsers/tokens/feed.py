@@ -1,7 +1,7 @@
 """Token ids on their way into a stream: special tokens become one character each, other ids their text.
 
 Strategy: if a marker of the format is one added token, it becomes the character that the program expects
-(core/parser/alphabet.py). Each other special token becomes a character of its own, from U+DC00 on. Text can spell
+(core/machine/alphabet.py). Each other special token becomes a character of its own, from U+DC00 on. Text can spell
 neither, so a marker in ordinary tokens never counts as a marker. The feed notes where each token begins, in the
 machine's characters. So regions can be counted in tokens.
 """
@@ -15,11 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, TypeAlias
 
-from ..core.parser.alphabet import FIRST_HIDDEN, LAST_HIDDEN, Alphabet
-from ..core.parser.start import Start, StreamTurn, start
-from ..core.parser.text import TokenTexts
-from ..core.parser.tokenizer import Named
+from ..core.machine.alphabet import FIRST_HIDDEN, LAST_HIDDEN, Alphabet
 from ..errors import RequestError
+from ..streams.start import Start, StreamTurn, start
+from ..streams.text import TokenTexts
+from ..streams.tokenizer import Named
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
 from .vocabulary import Pieces, Vocabulary, forgotten_with_tokenizers

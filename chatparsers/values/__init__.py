@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, cast
 
+from ..core.machine.stops import StopFinder
+from ..core.machine.value import Transcoder
 from ..errors import DefinitionError, did_you_mean
 from ..schema.keywords import ANYTHING, TYPES
 from ..schema.tools import Argument
-from .base import Transcoder
 from .closers import NAME, NOTHING, Closers, Look
 from .json import AnswerScanner, JsonScanner, NoObject, ObjectScanner, StringScanner
 from .raw import RawReader
-from .stops import StopFinder
 
 __all__ = [
     "AnswerScanner",

@@ -1,7 +1,7 @@
 """What tells a closing tag from a text that spells it: what may follow the tag.
 
 A value that is about markup may hold its own closing tag. So the tag closes the value only if what may follow it does,
-after any white space: the next argument, the end of the call, or the end of the turn. core/definition/follows.py reads
+after any white space: the next argument, the end of the call, or the end of the turn. answers/follows.py reads
 these texts off the definition. White space in them does not count.
 """
 
@@ -33,7 +33,7 @@ class AfterTag(NamedTuple):
 
 
 class Look(Protocol):
-    """Finds what may follow a closing tag (core/definition/follows.py)."""
+    """Finds what may follow a closing tag (answers/follows.py)."""
 
     def near(self, closer: str) -> tuple[str, ...]:
         """The texts, without white space, as far as they tell what follows; none if any text may."""

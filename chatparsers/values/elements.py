@@ -20,11 +20,12 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from ..core.machine.stops import StopFinder
+from ..core.machine.value import Transcoder
 from ..schema.document import Document
-from .base import Transcoder, white
+from .base import white
 from .closers import Closers, of_texts
 from .raw import raw_transcoder
-from .stops import StopFinder
 
 _WINDOW = 256
 _CONTAINERS = frozenset({"object", "array"})

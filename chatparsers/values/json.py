@@ -19,7 +19,8 @@ from __future__ import annotations
 import json
 import re
 
-from .base import WS, Match, Search, Spell, Transcoder, escape, white
+from ..core.machine.value import Search, Transcoder
+from .base import WS, Match, Spell, escape, white
 
 # Regular expressions for text that is JSON already.
 STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'

@@ -31,7 +31,8 @@ from __future__ import annotations
 
 import re
 
-from .base import WS, Match, Search, Spell, escape, white
+from ..core.machine.value import Search
+from .base import WS, Match, Spell, escape, white
 from .closers import NO_CLOSERS, Closers
 from .json import (
     COLON,

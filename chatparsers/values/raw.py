@@ -35,10 +35,11 @@ from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from .base import Search, Transcoder, escape
+from ..core.machine.stops import WHITE, StopFinder, longest_first
+from ..core.machine.value import Search, Transcoder
+from .base import escape
 from .closers import NO_CLOSERS, Closers, squeezed
 from .json import PYTHON_WORDS, SCALAR, JsonScanner
-from .stops import WHITE, StopFinder, longest_first
 
 if TYPE_CHECKING:
     from ..schema.tools import Argument, Toolset

@@ -16,8 +16,8 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
+from ..core.machine.stops import StopFinder, is_token
 from .json import BRACKETS, NUMBER
-from .stops import StopFinder, is_token
 
 HELD = 128
 MOST = 8

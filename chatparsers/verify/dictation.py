@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ..core.format import Turn
+from ..answers.format import Turn
 from ..testing.rendering import Inexpressible, render
 from ..testing.scenarios import Scenario, scenarios
 from .answer import Answer, AnswerCall, objects, text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.format import Turn
-from ..core.message import Message
+from ..answers.format import Turn
 from ..kept import cached
+from ..streams.message import Message
 from .answer import Answer
 from .apis import Api
 from .client import Response

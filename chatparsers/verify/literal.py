@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..core.format import Turn
-from ..core.message import Diagnostic, Message
+from ..answers.format import Turn
+from ..streams.message import Diagnostic, Message
 
 _FIRST = 0xE000
 """The first of the characters that no text has: one for each marker, as often as the marker has characters."""

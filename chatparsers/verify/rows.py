@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
-from ..core.message import Message
 from ..public import public
+from ..streams.message import Message
 
 Blame: TypeAlias = Literal["server", "likely", "model", "policy", "unknown"]
 BLAMES: tuple[Blame, ...] = ("server", "likely", "unknown", "policy", "model")

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from ..answers.format import Turn
 from ..chat.chat import Chat
-from ..core.format import Turn
-from ..core.message import Message
 from ..errors import ChatParsersError
 from ..kept import cached
 from ..serving import read_chat
+from ..streams.message import Message
 from .answer import data_of
 from .raw import Raw
 from .rows import first_difference

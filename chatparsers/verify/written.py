@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
-from ..core.format import Turn
-from ..core.message import Message
+from ..answers.format import Turn
 from ..errors import ChatParsersError
+from ..streams.message import Message
 
 _WORD = "\ue000"
 """Stands for a part that has no text, so that the writer writes the markers of that part."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ..core.definition.features import Definition
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import Body
-from ..core.definition.tree import begins, once
-from ..core.format import Turn
-from ..core.message import Diagnostic, Message
+from ..answers.features import Definition
+from ..answers.format import Turn
+from ..answers.idioms import Options
+from ..answers.nodes import Body
+from ..core.tree import begins, once
+from ..streams.message import Diagnostic, Message
 
 _SNIPPET = 40
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.definition.features import Definition
-from ..core.definition.idioms import Options
+from ..answers.features import Definition
+from ..answers.idioms import Options
 from ..schema.tools import Tools, read_tools
 from .readable import check_names, check_values
 from .turn import calls_of, write

@@ -13,14 +13,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..core.definition.features import Definition
-from ..core.definition.idioms import Options
-from ..core.definition.nodes import SameName
-from ..core.definition.tree import walk
-from ..core.parser.start import start
-from ..core.parser.stream import Stream, begun
+from ..answers.features import Definition
+from ..answers.idioms import Options
+from ..answers.nodes import SameName
+from ..core.tree import walk
 from ..errors import RequestError
 from ..schema.tools import Tool, Toolset, read_tools
+from ..streams.start import start
+from ..streams.stream import Stream, begun
 from .turn import Call, write
 
 _usual = re.compile(r"[A-Za-z0-9_-]{1,256}").fullmatch

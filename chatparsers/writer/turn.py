@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.definition import nodes as n
-from ..core.definition.features import Definition
-from ..core.definition.nodes import Node, Span, Tag, of_every_kind
-from ..core.definition.tree import walk
-from ..core.definition.wrong import described
+from ..answers import nodes as n
+from ..answers.features import Definition
+from ..answers.nodes import Node, Span, Tag, of_every_kind
+from ..core.tree import walk
+from ..core.wrong import described
 from ..errors import DefinitionError, RequestError
 from ..schema.document import is_of
 from ..schema.tools import Argument, Tool, Toolset

@@ -110,7 +110,7 @@ PAGES = (
             *("RequestError", "SchemaError", "DefinitionError", "OutputError"),
         ),
     ),
-    Page("core", "Write a format", "What the module of a format imports.", "chatparsers.core"),
+    Page("core", "Write a format", "What the module of a format imports.", "chatparsers.answers"),
     Page("display", "Pictures", "Readings as text for terminals and as HTML.", "chatparsers.display"),
     Page("data", "Tables", "Whole tables of rows through a model.", "chatparsers.data"),
     Page("serving", "Chat APIs", "OpenAI's and Anthropic's APIs, without any I/O.", "chatparsers.serving"),

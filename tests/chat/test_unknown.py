@@ -26,7 +26,7 @@ STRANGE = (
 )
 
 
-def called(message: chatparsers.core.message.Message) -> list[tuple[str, str]]:  # type: ignore[name-defined]
+def called(message: chatparsers.streams.message.Message) -> list[tuple[str, str]]:  # type: ignore[name-defined]
     return [(call.name, call.arguments) for call in message.tool_calls]
 
 

@@ -11,10 +11,10 @@ import pytest
 
 import chatparsers
 from chatparsers import Format, Message, RequestError
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Body
-from chatparsers.core.definition.tree import first, head, once
-from chatparsers.core.definition.without_opener import ending
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import Body
+from chatparsers.answers.without_opener import ending
+from chatparsers.core.tree import first, head, once
 from chatparsers.testing import check_conservation, check_cuts
 from chatparsers.testing.chunkings import random_cuts
 

@@ -142,7 +142,7 @@ def run_beside(tmp_path: Path, code: str, **environment: str) -> subprocess.Comp
     shutil.copytree(
         ROOT / "chatparsers", package, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
     )
-    (package / "core" / "parser" / f"machine{EXTENSION_SUFFIXES[0]}").touch()
+    (package / "core" / "machine" / f"machine{EXTENSION_SUFFIXES[0]}").touch()
     return subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "CHATPARSERS_PURE": "0", **environment},
@@ -224,10 +224,10 @@ def test_no_module_imports_what_the_types_hide() -> None:
 
 
 PLAIN = {
-    "core/parser/alphabet": "an id is one character, as a value with markers is read",
-    "core/parser/compile": "the names of a header: once for a call",
-    "core/parser/start": "what a stream begins from: once for a stream",
-    "core/parser/white": "white space before a marker",
+    "core/machine/alphabet": "an id is one character, as a value with markers is read",
+    "answers/compile": "the names of a header: once for a call",
+    "streams/start": "what a stream begins from: once for a stream",
+    "core/machine/white": "white space before a marker",
     "schema/document": "the types of an argument: once for a call",
     "values/__init__": "the syntax of a value: once for a value",
     "values/closers": "where a raw value ends: once for a value",
@@ -262,6 +262,6 @@ def test_what_runs_while_a_stream_reads_has_types_or_a_reason() -> None:
                     stream.feed(character)
             finally:
                 sys.setprofile(None)
-    assert "core/parser/machine" in found
+    assert "core/machine/machine" in found
     typed = {file.relative_to(TYPES).with_suffix("").as_posix() for file in types()}
     assert found - typed <= PLAIN.keys(), "write compiled/types/….pxd for it, or a reason into PLAIN"

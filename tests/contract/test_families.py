@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from chatparsers import OutputError, get_format, list_formats
-from chatparsers.core.format import Format
-from chatparsers.core.parser.instructions import MAX_HEADER
+from chatparsers.answers.format import Format
+from chatparsers.core.machine.instructions import MAX_HEADER
 from chatparsers.testing import TOOLS
 from chatparsers.testing.wild import fragments, samples
 from chatparsers.values.json import ObjectScanner

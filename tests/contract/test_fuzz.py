@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from chatparsers import get_format, list_formats
-from chatparsers.core.parser.instructions import CONTENT, MARKUP
-from chatparsers.core.parser.transcript import Transcript
+from chatparsers.core.machine.instructions import CONTENT, MARKUP
+from chatparsers.streams.transcript import Transcript
 from chatparsers.testing import fuzz
 
 NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]

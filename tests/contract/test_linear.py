@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from chatparsers import get_format
-from chatparsers.core.format import Format
-from chatparsers.core.parser.instructions import MAX_HEADER, Item
-from chatparsers.core.parser.machine import Machine
-from chatparsers.core.parser.so_far import Reader
+from chatparsers.answers.format import Format
+from chatparsers.core.machine.instructions import MAX_HEADER, Item
+from chatparsers.core.machine.machine import Machine
+from chatparsers.streams.so_far import Reader
 from chatparsers.testing import TOOLS
 from chatparsers.testing.wild import call_openers, fragments, sample
 from chatparsers.values import Transcoder

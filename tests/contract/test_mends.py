@@ -13,8 +13,8 @@ import pytest
 
 import chatparsers
 from chatparsers import DefinitionError, Message
-from chatparsers.core.format import Turn
-from chatparsers.core.turn.mends import NAMES
+from chatparsers.answers.format import Turn
+from chatparsers.answers.mends import NAMES
 from chatparsers.testing import load_cases
 from chatparsers.testing.cases import bound
 

@@ -12,10 +12,10 @@ from tokenizers import Tokenizer
 
 import chatparsers
 from chatparsers import CallEnd, CallStart, Format
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Args, Body, EachArg, Header, Name, Peek, Tag, Think
-from chatparsers.core.definition.thoughts import THOUGHTS
-from chatparsers.core.definition.tree import begins, walk
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import Args, Body, EachArg, Header, Name, Peek, Tag, Think
+from chatparsers.answers.thoughts import THOUGHTS
+from chatparsers.core.tree import begins, walk
 from chatparsers.testing import check_conservation, check_cuts
 from chatparsers.testing.wild import broken
 

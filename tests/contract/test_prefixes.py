@@ -16,10 +16,10 @@ import pytest
 from making import bytewise
 
 from chatparsers import CallArguments, CallStart, Message, Turn, get_format
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Implied
-from chatparsers.core.definition.tree import walk
-from chatparsers.core.format import Format
+from chatparsers.answers.format import Format
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import Implied
+from chatparsers.core.tree import walk
 from chatparsers.testing import TOOLS, load_cases
 from chatparsers.testing.cases import bound
 

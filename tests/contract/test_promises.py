@@ -11,18 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Body, Implied
-from chatparsers.core.definition.tree import first, walk
-from chatparsers.core.format import Format, Turn
+from chatparsers.answers.format import Format, Turn
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import Body, Implied
+from chatparsers.core.tree import first, walk
 from chatparsers.errors import OutputError
-from chatparsers.testing import (
-    TOOLS,
-    check_conservation,
-    check_cuts,
-    check_prefixes,
-    chunkings,
-)
+from chatparsers.testing import TOOLS, check_conservation, check_cuts, check_prefixes, chunkings
 from chatparsers.testing.check import same
 from chatparsers.testing.wild import broken, call_openers, fragments, sample, samples
 

@@ -14,7 +14,7 @@ import pytest
 from making import bytewise
 
 from chatparsers import Event, Message, RequestError, Stream, Turn, get_format
-from chatparsers.core.format import Format
+from chatparsers.answers.format import Format
 from chatparsers.testing import load_cases
 from chatparsers.testing.cases import bound
 

@@ -13,12 +13,12 @@ import pytest
 
 import chatparsers
 from chatparsers import Format, Message
-from chatparsers.core import Builder, Json, Tool
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Body, Node
-from chatparsers.core.definition.tree import first, head, tokens, walk
-from chatparsers.core.definition.without_opener import ending
-from chatparsers.core.turn.roles import roles
+from chatparsers.answers import Builder, Json, Tool
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import Body, Node
+from chatparsers.answers.roles import roles
+from chatparsers.answers.without_opener import ending
+from chatparsers.core.tree import first, head, tokens, walk
 from chatparsers.errors import DefinitionError
 from chatparsers.testing.wild import broken, fragments
 from chatparsers.watch import tools_not_given

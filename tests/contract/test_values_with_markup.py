@@ -17,10 +17,10 @@ import pytest
 from making import bytewise, tool
 
 from chatparsers import Message, RequestError, Turn
-from chatparsers.core.definition import nodes as n
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.tree import once
-from chatparsers.core.format import Format
+from chatparsers.answers import nodes as n
+from chatparsers.answers.format import Format
+from chatparsers.answers.idioms import Options
+from chatparsers.core.tree import once
 from chatparsers.testing import check_cuts, check_prefixes
 from chatparsers.testing.chunkings import characters, random_cuts
 from chatparsers.values import Raw

@@ -10,7 +10,7 @@ from typing import Any
 from making import tool
 
 from chatparsers import CallArguments, CallEnd, CallStart, Content, Event, Message, Reasoning, Turn
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.grammar import ir
 from chatparsers.grammar.reading.place import At
 from chatparsers.grammar.reading.read import Reader, Request, read

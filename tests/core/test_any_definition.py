@@ -19,7 +19,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chatparsers.core import (
+from chatparsers.answers import (
     ANY_ARGUMENT,
     ANY_TOOL,
     Argument,
@@ -34,8 +34,8 @@ from chatparsers.core import (
     Tag,
     Tool,
 )
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import (
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import (
     AnyChar,
     Args,
     Chars,
@@ -54,7 +54,7 @@ from chatparsers.core.definition.nodes import (
     Until,
     Value,
 )
-from chatparsers.core.definition.tree import children, walk
+from chatparsers.core.tree import children, walk
 from chatparsers.errors import DefinitionError, RequestError, SchemaError
 
 Make = Callable[[Builder, Tool, Argument], Any]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from chatparsers.core import (
+from chatparsers.answers import (
     ANY_ARGUMENT,
     ANY_TOOL,
     Argument,
@@ -26,7 +26,7 @@ from chatparsers.core import (
     Tag,
     Tool,
 )
-from chatparsers.core.definition.idioms import Options
+from chatparsers.answers.idioms import Options
 from chatparsers.errors import DefinitionError, SchemaError
 
 Build = Callable[[Builder], Any]
@@ -305,7 +305,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "a value syntax by its name",
             tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, "json") + "</>"),
             "p.value: expected a value syntax as syntax, found 'json'; import Json, Raw, Python or "
-            "Gemma from chatparsers.core",
+            "Gemma from chatparsers.answers",
         ),
         (
             "a misspelt key of p.json_call",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from definitions import Row, format_of, generated, rules, stream, turn_of
 
-from chatparsers.core import (
+from chatparsers.answers import (
     ANY_TOOL,
     Argument,
     Builder,

@@ -13,13 +13,13 @@ import pytest
 from making import tool
 
 from chatparsers import Format, Message, RequestError, get_format, list_formats
-from chatparsers.core import Builder, Node
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.format import Turn
-from chatparsers.core.parser import instructions as m
-from chatparsers.core.parser.compile import program
-from chatparsers.core.parser.instructions import Program
-from chatparsers.core.parser.machine import Machine
+from chatparsers.answers import Builder, Node
+from chatparsers.answers.compile import program
+from chatparsers.answers.format import Turn
+from chatparsers.answers.idioms import Options
+from chatparsers.core.machine import instructions as m
+from chatparsers.core.machine.instructions import Program
+from chatparsers.core.machine.machine import Machine
 from chatparsers.schema.tools import Toolset, read_tools
 
 

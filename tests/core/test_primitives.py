@@ -11,9 +11,9 @@ import pytest
 from definitions import Row, format_of, generated, rules, stream, turn_of
 
 from chatparsers import DefinitionError
-from chatparsers.core import ANY_TOOL, Builder, Json, Node, Tag, Tool
-from chatparsers.core.definition.builder import Primitives
-from chatparsers.core.definition.idioms import Options
+from chatparsers.answers import ANY_TOOL, Builder, Json, Node, Tag, Tool
+from chatparsers.answers.idioms import Options
+from chatparsers.core.builder import Primitives
 
 pytestmark = pytest.mark.one_in(1)
 

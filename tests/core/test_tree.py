@@ -13,18 +13,18 @@ import pytest
 from definitions import random_text
 
 import chatparsers
-from chatparsers import DefinitionError, core, values
-from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Elements, Gemma, Node, Raw
-from chatparsers.core.definition import nodes as n
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes.node import ALWAYS, Leaf
-from chatparsers.core.definition.tree import first, head, nullable, opens, walk
-from chatparsers.core.definition.wrong import described
-from chatparsers.core.parser import compile as compiler
-from chatparsers.core.parser import instructions as m
-from chatparsers.core.parser.alphabet import Alphabet
-from chatparsers.core.parser.code import BrokenEnds, Code, Place
-from chatparsers.core.parser.machine import Machine
+from chatparsers import DefinitionError, answers, values
+from chatparsers.answers import ANY_ARGUMENT, ANY_TOOL, Builder, Elements, Gemma, Node, Raw
+from chatparsers.answers import compile as compiler
+from chatparsers.answers import nodes as n
+from chatparsers.answers.idioms import Options
+from chatparsers.core.machine import instructions as m
+from chatparsers.core.machine.alphabet import Alphabet
+from chatparsers.core.machine.code import BrokenEnds, Code, Place
+from chatparsers.core.machine.machine import Machine
+from chatparsers.core.nodes.node import ALWAYS, Leaf
+from chatparsers.core.tree import first, head, nullable, opens, walk
+from chatparsers.core.wrong import described
 from chatparsers.grammar.reading import read
 from chatparsers.grammar.syntaxes import _WRITERS
 from chatparsers.schema.tools import Toolset
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.one_in(1)
 
 KINDS = n.kinds()
 READERS = {
-    "core/parser/compile.py": compiler._COMPILERS,
+    "answers/compile.py": compiler._COMPILERS,
     "writer/turn.py": turn._WRITTEN,
     "grammar/reading/read.py": read._READ,
 }
@@ -182,13 +182,13 @@ def kinds(module: object, base: type) -> list[type]:
 
 
 def test_who_writes_values_has_a_row_for_each_syntax() -> None:
-    """A module with such a table cannot be imported without one of its rows; `core/__init__.py` exports the records."""
+    """A module with such a table cannot be imported without one of its rows; `answers` exports the records."""
     syntaxes = set(kinds(values, Syntax))
-    assert syntaxes == set(kinds(core, Syntax)) == set(turn._VALUES) == {*_WRITERS, Raw}
+    assert syntaxes == set(kinds(answers, Syntax)) == set(turn._VALUES) == {*_WRITERS, Raw}
     with pytest.raises(
         DefinitionError, match="here: expected a row for each value syntax, and that of Elements is"
     ):
-        values.of_every_syntax("here", dict.fromkeys(syntaxes - {Raw, core.Elements}), Raw)
+        values.of_every_syntax("here", dict.fromkeys(syntaxes - {Raw, answers.Elements}), Raw)
 
 
 def test_a_raw_value_has_an_end() -> None:

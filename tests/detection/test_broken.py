@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import chatparsers
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.errors import DefinitionError
 from chatparsers.formats import FormatRef
 from chatparsers.registry import get_format, register, unregister

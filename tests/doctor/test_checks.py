@@ -15,9 +15,9 @@ from faults import DETECTED, FAULTS, FINE, FOLDERS, Fault, Folder, files, format
 
 import chatparsers
 import chatparsers.doctor.check
-from chatparsers.core.message import Message
 from chatparsers.doctor import grammar, masks
 from chatparsers.doctor.check import CHECKS
+from chatparsers.streams.message import Message
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 OURS = {"mask-counts-context", "grammar-not-read", "engine-refuses-call", "renders-otherwise"}

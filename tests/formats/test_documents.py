@@ -21,8 +21,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from chatparsers import Format, RequestError, SchemaError, get_format, list_formats
-from chatparsers.core.definition import nodes as n
-from chatparsers.core.definition.idioms import Options
+from chatparsers.answers import nodes as n
+from chatparsers.answers.idioms import Options
 from chatparsers.detection.analysis import analyse
 from chatparsers.document import classes, dumps, loads, schema
 from chatparsers.document.kinds import BY_KEY, USE

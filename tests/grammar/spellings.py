@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chatparsers.core.definition.nodes import (
+from chatparsers.answers.nodes import (
     Args,
     Choice,
     EachArg,
@@ -30,8 +30,8 @@ from chatparsers.core.definition.nodes import (
     Token,
     Value,
 )
-from chatparsers.core.definition.nodes import Chars as CharsNode
-from chatparsers.core.definition.tree import through
+from chatparsers.answers.nodes import Chars as CharsNode
+from chatparsers.core.tree import through
 from chatparsers.values import Gemma, Json, Python
 
 _NAMES = ("get_weather", "get_weather", "get-time", "nobody")

@@ -9,7 +9,7 @@ from engines import FULL, compile_for, engines_of
 from samples import tool
 from test_matrix import DIALECTS
 
-from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
+from chatparsers.answers import Argument, Builder, Format, Node, Raw, Tool
 
 ESCAPES = (("&", "&amp;"), ("<", "&lt;"))
 

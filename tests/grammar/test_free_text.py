@@ -21,9 +21,9 @@ from test_sampler import end_of, mask_of
 from toy import toy_tokenizer
 
 import chatparsers
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Body, Think
-from chatparsers.core.definition.tree import first, tokens, walk
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import Body, Think
+from chatparsers.core.tree import first, tokens, walk
 from chatparsers.errors import DefinitionError
 
 TOOLS = [

@@ -17,9 +17,9 @@ from samples import MANY, TOOLS, Walk, closers, tool, walk_bytes
 from test_generated import byte_vocabulary, hash_of, names
 
 import chatparsers
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Lenient, Literal, Node, Sequence, Tagged, Think, Token
-from chatparsers.core.definition.tree import walk
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import Lenient, Literal, Node, Sequence, Tagged, Think, Token
+from chatparsers.core.tree import walk
 
 DIALECTS = ("gbnf", "lark", "structural_tag")
 SCHEMA = {

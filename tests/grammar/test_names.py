@@ -18,9 +18,9 @@ from toy import toy_tokenizer
 
 import chatparsers
 from chatparsers import Format, RequestError, SchemaError, get_format, list_formats
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import EachTool
-from chatparsers.core.definition.tree import walk
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import EachTool
+from chatparsers.core.tree import walk
 from chatparsers.detection.analysis.accepted import accepts
 from chatparsers.schema.tools import Tool
 from chatparsers.writer.readable import unreadable

@@ -12,10 +12,10 @@ import pytest
 from engines import FULL, PREFIX, compile_for, engines_of
 from test_matrix import DIALECTS
 
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Value
-from chatparsers.core.definition.tree import once
-from chatparsers.core.format import Format
+from chatparsers.answers.format import Format
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import Value
+from chatparsers.core.tree import once
 from chatparsers.testing import Entry
 from chatparsers.testing.rendering import Inexpressible, render
 from chatparsers.testing.scenarios import Scenario, scenarios

@@ -17,8 +17,8 @@ from test_sampler import end_of
 from toy import LlguidanceMask, XgrammarMask, toy_tokenizer
 
 import chatparsers
-from chatparsers.core.definition.nodes import Body, Think
-from chatparsers.core.definition.tree import walk
+from chatparsers.answers.nodes import Body, Think
+from chatparsers.core.tree import walk
 
 WEATHER = tool("get_weather", {"city": {"type": "string"}}, ["city"])
 SCHEMA = WEATHER["function"]["parameters"]

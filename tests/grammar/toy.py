@@ -20,10 +20,10 @@ import numpy as np
 from engines import llguidance, xgrammar
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Body, Literal, Token, Value
-from chatparsers.core.definition.tree import walk
-from chatparsers.core.format import Format
+from chatparsers.answers.format import Format
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import Body, Literal, Token, Value
+from chatparsers.core.tree import walk
 from chatparsers.tokens import Vocabulary
 from chatparsers.values import Elements, Raw, Syntax
 

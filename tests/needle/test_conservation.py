@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from chatparsers import Message, Turn, get_format
-from chatparsers.core.message import Region
+from chatparsers.streams.message import Region
 from chatparsers.testing import check_conservation, load_cases
 from chatparsers.testing.cases import bound
 

@@ -14,8 +14,8 @@ import pytest
 
 import chatparsers
 from chatparsers import get_format
-from chatparsers.core.events import CallArguments, CallEnd, CallStart, Content, Event
-from chatparsers.core.message import Message, Region, ToolCall
+from chatparsers.streams.events import CallArguments, CallEnd, CallStart, Content, Event
+from chatparsers.streams.message import Message, Region, ToolCall
 from chatparsers.templates import Template
 from chatparsers.testing import (
     TOOLS,

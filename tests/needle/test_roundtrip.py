@@ -13,10 +13,10 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Literal, Token
-from chatparsers.core.definition.tree import walk
-from chatparsers.core.format import Format
+from chatparsers.answers.format import Format
+from chatparsers.answers.idioms import Options
+from chatparsers.answers.nodes import Literal, Token
+from chatparsers.core.tree import walk
 from chatparsers.testing import (
     TOOLS,
     Call,

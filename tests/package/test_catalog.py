@@ -13,7 +13,7 @@ from chatparsers.formats import FormatRef, _generate
 from chatparsers.formats._generate import catalog_text, collect, main
 
 HEADER = """\
-from chatparsers.core.format import Format
+from chatparsers.answers.format import Format
 
 def build(p):
     return p.body()
@@ -108,7 +108,7 @@ def test_checking_says_what_is_stale_and_writing_mends_it(
     (here / "hermes_2_pro.py").touch()  # its name alone is read here; the module is the package's
     page = tmp_path / "docs" / "models.md"
     page.parent.mkdir()
-    thoughts = tmp_path / "chatparsers" / "core" / "definition" / "thoughts.py"
+    thoughts = tmp_path / "chatparsers" / "answers" / "thoughts.py"
     thoughts.parent.mkdir(parents=True)
     page.write_text("<!-- formats: begin -->\n<!-- formats: end -->\n", encoding="utf-8")
     monkeypatch.setattr(_generate, "_HERE", here)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import chatparsers
-from chatparsers import core
+from chatparsers import answers
 
 ROOT = Path(chatparsers.__file__).parents[1]
 HEAVY = {"jinja2", "pluggy", "tokenizers", "importlib.metadata", "rich", "gguf", "numpy"}
@@ -70,10 +70,10 @@ def test_a_known_template_needs_neither_the_analysis_nor_a_grammar() -> None:
         pytest.skip("no templates: not a checkout")
     code = f"""
 import chatparsers
-from chatparsers.core.definition import check
+from chatparsers.answers import check
 checked = []
 inner = check.check
-from chatparsers.core.definition import features
+from chatparsers.answers import features
 features.check = lambda tree: (checked.append(tree), inner(tree))[1]
 found = chatparsers.load({str(template)!r})
 names = [found.detection.name, found.format.name]
@@ -143,7 +143,7 @@ for use in (
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [(module, name) for module in (chatparsers, core) for name in module.__all__]
+    ("module", "name"), [(module, name) for module in (chatparsers, answers) for name in module.__all__]
 )
 def test_every_public_name_is_there_and_says_where_from(module: ModuleType, name: str) -> None:
     shown = getattr(module, name)

@@ -22,10 +22,12 @@ PACKAGE = Path(chatparsers.__file__).parent
 # Top to bottom: the parts of the package ("" is its __init__), and the other packages that each line may import.
 # The engine: what a model writes, and what it may write.
 ENGINE: list[tuple[set[str], set[str]]] = [
-    ({"compiled", "errors", "kept", "lazy", "plain", "public"}, set()),
+    ({"compiled", "errors", "kept", "lazy", "plain", "public", "shown"}, set()),
+    ({"core"}, set()),
     ({"schema"}, set()),
     ({"values"}, set()),
-    ({"core"}, set()),
+    ({"answers"}, set()),
+    ({"streams"}, set()),
     ({"watch"}, set()),
     ({"writer"}, set()),
     ({"document"}, set()),
@@ -86,13 +88,16 @@ HOSTS = {
 
 # The calls that go up a layer: services of a lower line, loaded at first use by ``load_reference("module:attribute")``.
 UP = {
-    ("errors", "core"),
-    ("core", "display"),
-    ("core", "document"),
-    ("core", "grammar"),
-    ("core", "guide"),
-    ("core", "tokens"),
-    ("core", "writer"),
+    ("errors", "streams"),
+    ("shown", "display"),
+    ("answers", "document"),
+    ("answers", "grammar"),
+    ("answers", "guide"),
+    ("answers", "streams"),
+    ("answers", "tokens"),
+    ("answers", "writer"),
+    ("streams", "grammar"),
+    ("streams", "tokens"),
     ("formats", "registry"),
     ("cli", "gateway"),
     ("cli", "testing"),
@@ -226,7 +231,7 @@ def test_every_part_has_its_line() -> None:
     assert not unknown, f"say in LINES which line of the layout {sorted(unknown)} belong to"
 
 
-OF_FORMATS = ("core", "document", "errors", "formats", "lazy", "plain", "public", "values")
+OF_FORMATS = ("answers", "core", "document", "errors", "formats", "lazy", "plain", "public", "values")
 BY_NAME = {"chatparsers.compiled", "chatparsers.lazy", "chatparsers.formats._generate", "chatparsers.plugins"}
 """The modules about importing."""
 
@@ -286,7 +291,7 @@ def test_no_module_of_the_engine_knows_a_use() -> None:
         (part(m), part(text.partition(":")[0]), f"{m}, line {line}, {text}") for m, text, line in references()
     ]
     known = {(one, other): said for one, other, said in pairs if one in engine and other in uses}
-    assert known.keys() == {("core", "display"), ("chat", "asking")}, "\n".join(known.values())
+    assert known.keys() == {("shown", "display"), ("chat", "asking")}, "\n".join(known.values())
 
 
 def test_modules_import_one_another_in_no_circle() -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import chatparsers
-from chatparsers.core import Format, Node
+from chatparsers.answers import Format, Node
 from chatparsers.formats import FormatRef
 from chatparsers.plugins import BUILTIN, Plugins, PluginWarning, Selection, hookimpl
 

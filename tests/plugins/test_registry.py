@@ -9,7 +9,7 @@ import pytest
 
 import chatparsers
 from chatparsers import registry
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.detection.names import known
 from chatparsers.formats import FormatRef
 from chatparsers.plugins import Plugins

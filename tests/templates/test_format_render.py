@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import chatparsers
-from chatparsers.core import Builder, Format, Node
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.errors import DefinitionError, RequestError
 from chatparsers.registry import get_format, list_formats
 from chatparsers.templates.probe.stand_ins import NAME, THOUGHT, TOOLS, VALUE, answer, question

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from chatparsers import Format, get_format, list_formats
+from chatparsers.answers import Argument, Builder, Node, Raw, Tool
 from chatparsers.cli.main import main
-from chatparsers.core import Argument, Builder, Node, Raw, Tool
 from chatparsers.errors import RequestError
 from chatparsers.testing import exam
 

@@ -10,8 +10,8 @@ import pytest
 
 from chatparsers import Format, get_format, list_formats
 from chatparsers.cli.main import main
-from chatparsers.core.parser.machine import Machine
-from chatparsers.core.parser.start import start
+from chatparsers.core.machine.machine import Machine
+from chatparsers.streams.start import start
 from chatparsers.testing import vectors
 from chatparsers.testing.chunkings import characters
 from chatparsers.testing.paths import Paths

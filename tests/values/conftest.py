@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from chatparsers.values.base import Transcoder
+from chatparsers.core.machine.value import Transcoder
 
 
 @dataclass

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatparsers.core.machine.stops import StopFinder
+from chatparsers.core.machine.value import Transcoder
 from chatparsers.schema.document import Document
-from chatparsers.values.base import Transcoder
 from chatparsers.values.closers import of_texts
 from chatparsers.values.elements import ElementScanner
 from chatparsers.values.gemma import GemmaScanner
 from chatparsers.values.json import JsonScanner, ObjectScanner, StringScanner
 from chatparsers.values.python import PythonScanner
 from chatparsers.values.raw import raw_transcoder
-from chatparsers.values.stops import StopFinder
 from chatparsers.values.unquoted import NEAR
 
 Read = Callable[..., Any]

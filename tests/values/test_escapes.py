@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatparsers.core.machine.stops import StopFinder
 from chatparsers.values.raw import raw_transcoder
-from chatparsers.values.stops import StopFinder
 
 Read = Callable[..., Any]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatparsers.values.base import Transcoder
+from chatparsers.core.machine.value import Transcoder
 from chatparsers.values.gemma import GemmaScanner
 from chatparsers.values.json import JsonScanner
 from chatparsers.values.python import PythonScanner

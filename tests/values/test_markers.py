@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import chatparsers
+from chatparsers.core.machine.stops import StopFinder
 from chatparsers.values.raw import raw_transcoder
-from chatparsers.values.stops import StopFinder
 
 _STRING, _UNION, _OBJECT = frozenset({"string"}), frozenset({"string", "number"}), frozenset({"object"})
 _TOKEN = "\ud800"

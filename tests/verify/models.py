@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from chatparsers.answers.format import Turn
 from chatparsers.chat.chat import Chat
-from chatparsers.core.format import Turn
 from chatparsers.errors import RequestError
 from chatparsers.gateway import Batch, End, Engine, Job
 from chatparsers.testing.tiny import TinyModel, tiny_model

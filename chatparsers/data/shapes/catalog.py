@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...core.format import Format
+from ...answers.format import Format
 from ...registry import get_format
 from .blocks import has_blocks, read_anthropic, read_gemini
 from .pairs import read_alpaca, read_bfcl, read_glaive, read_old_swift, read_prompt, read_query, read_xlam

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...answers.format import Format
 from ...chat.chat import Chat
 from ...chat.inline import USUAL, marks_of, with_thoughts
-from ...core.format import Format
-from ...core.parser.call import call_id
 from ...errors import ChatParsersError
+from ...streams.call import call_id
 from .catalog import Shape, shape_of
 from .talk import Talk, Unreadable, json_text
 from .wire import decide_row

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...core.parser.call import call_id
+from ...streams.call import call_id
 
 LOSSES = (
     "ids",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.format import Format
+from ...answers.format import Format
 from .talk import Call, Talk, Unreadable, json_text, read_json
 from .tools import openai_tools, tools_in_text
 from .wire import read_answer

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ...core.format import Format
-from ...core.message import Message
+from ...answers.format import Format
 from ...errors import ChatParsersError
 from ...registry import get_format, list_formats
+from ...streams.message import Message
 from .talk import Talk
 from .wires import DATASET_WIRES
 

@@ -7,7 +7,7 @@ open-thoughts   <|begin_of_thought|>â€¦<|end_of_thought|> <|begin_of_solution|>â
 
 from __future__ import annotations
 
-from ...core import Argument, Builder, Format, Node, Python, Tool
+from ...answers import Argument, Builder, Format, Node, Python, Tool
 
 
 def _glaive(p: Builder) -> Node:

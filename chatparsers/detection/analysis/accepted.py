@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
-from ...core.format import Turn
+from ...answers.format import Turn
 from ...errors import RequestError
 from ...grammar import ir
 from ...grammar.ir import Ir

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ...core.format import Format
+from ...answers.format import Format
 from ...errors import ChatParsersError
 from ...kept import Kept
 from ...templates import Template

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...core import Elements, Gemma, Json, Python, Raw
+from ...answers import Elements, Gemma, Json, Python, Raw
 from ...templates.probe.differences import shared_end, shared_start, units
 from ...values import Syntax
 from .around import minus

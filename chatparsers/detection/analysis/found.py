@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
-from ...core import Json
-from ...core.shown import Shown
+from ...answers import Json
+from ...shown import Shown
 from ...values import Syntax
 from ..limits import Limit
 from .probes import ADDRESSEE, ASKED, CLOSED

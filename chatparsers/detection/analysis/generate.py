@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...core import Builder, Format, Node
-from ...core.definition.nodes import Nodelike, Span
+from ...answers import Builder, Format, Node
+from ...answers.nodes import Nodelike, Span
 from ...templates.probe.differences import is_marker
 from .found import Analysis, CallMarkers, ContentMarkers, ReasoningMarkers
 from .generate_calls import section_of

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from ...core import Argument, Elements, Json, Node, Python, Raw, Tool
-from ...core.definition.idioms import NAME_CHARS
+from ...answers import Argument, Elements, Json, Node, Python, Raw, Tool
+from ...answers.idioms import NAME_CHARS
 from ...templates.probe.differences import is_marker, units
 from .found import Arguments, CallMarkers, Kind
 from .markup import Markup

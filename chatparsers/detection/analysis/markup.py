@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...core import Builder, Node
+from ...answers import Builder, Node
 from ...templates.probe.differences import is_marker, units
 
 

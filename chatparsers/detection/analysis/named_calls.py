@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ...core import Elements, Gemma
+from ...answers import Elements, Gemma
 from ...templates.probe.differences import shared_start
 from .arguments import Separate, separate
 from .around import divide

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ...core import Raw
-from ...core.format import Format
+from ...answers import Raw
+from ...answers.format import Format
 from ...templates.probe.edges import opening
 from ..limits import Limit
 from .accepted import accepts

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...core.definition import nodes as n
-from ...core.definition.nodes import Node, Tag
-from ...core.definition.tree import walk
+from ...answers import nodes as n
+from ...answers.nodes import Node, Tag
+from ...core.tree import walk
 from ...errors import DefinitionError, SchemaError
 from ...schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from ...writer.readable import unreadable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...core.definition.nodes import Node
+from ...answers.nodes import Node
 from ...schema.tools import Tool
 from ..ir import EMPTY, Chars, Ir, Lang, Part, Rep, Seq, Text, charset, seq, without
 from ..regular.regex import read_regex

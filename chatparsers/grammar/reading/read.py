@@ -18,10 +18,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ...core.definition import nodes as n
-from ...core.definition.features import reasoning_spans
-from ...core.definition.nodes import Node, of_every_kind
-from ...core.definition.tree import children, first, nullable, once, walk
+from ...answers import nodes as n
+from ...answers.features import reasoning_spans
+from ...answers.nodes import Node, of_every_kind
+from ...core.tree import children, first, nullable, once, walk
 from ...errors import DefinitionError, RequestError
 from .. import ir
 from ..ir import ANY, EMPTY, GAP, Ir, alt, literals, never, opt, seq
@@ -32,13 +32,7 @@ from .narrow import without
 from .place import At
 from .request import Reading, Request
 from .residual import residual, rest_of_call
-from .triggers import (
-    NO_TEXT,
-    Trigger,
-    beginning,
-    stretches,
-    words,
-)
+from .triggers import NO_TEXT, Trigger, beginning, stretches, words
 from .turn import THOUGHT, TurnReader, has_calls, start_of
 
 __all__ = ["Reading", "Request", "Trigger", "read"]

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.definition.features import reasoning_spans
-from ...core.definition.idioms import Options
-from ...core.definition.nodes import Body, Node, Token
-from ...core.definition.tree import once, tokens, walk
+from ...answers.features import reasoning_spans
+from ...answers.idioms import Options
+from ...answers.nodes import Body, Node, Token
+from ...core.tree import once, tokens, walk
 from ...errors import RequestError, check_limit
 from ...schema.tools import Tool, Toolset
 from ..ir import Ir

@@ -1,6 +1,6 @@
 """How calls begin: the triggers of a lazy grammar, and the texts that tell a call from prose.
 
-Strategy: a call begins with literals and special tokens. `opens` (core/definition/nodes/first.py) tells them of the
+Strategy: a call begins with literals and special tokens. `opens` (core/nodes/first.py) tells them of the
 tree, `literal_heads` of the grammar made of it. A trigger is the shortest beginning that no reasoning and no content of
 the format shares. Calls that begin the turn with ordinary text, such as a bare JSON object, get a regular expression
 instead.
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from itertools import product, takewhile
 from typing import Any
 
-from ...core.definition import nodes as n
-from ...core.definition.nodes import Node
-from ...core.definition.nodes.control import Look
-from ...core.definition.nodes.first import Paths
-from ...core.definition.tree import nullable, opens, through, tokens, walk
+from ...answers import nodes as n
+from ...answers.nodes import Node
+from ...core.nodes.control import Look
+from ...core.nodes.first import Paths
+from ...core.tree import nullable, opens, through, tokens, walk
 from ...public import public
 from .. import ir
 from ..ir import ANY, ANYTHING, BLANKS, EMPTY, SPACES, Ir, alt, seq

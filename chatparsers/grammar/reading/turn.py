@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from ...core.definition import nodes as n
-from ...core.definition.nodes import Node, Span
-from ...core.definition.tree import first, head, through, tokens, walk
+from ...answers import nodes as n
+from ...answers.nodes import Node, Span
+from ...core.tree import first, head, through, tokens, walk
 from ...errors import DefinitionError, RequestError, SchemaError
 from .. import ir
 from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, literals, never, nullable, opt, seq

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from ...core.definition.nodes import Node, Value
+from ...answers.nodes import Node, Value
 from ...schema.document import Document
 from ...values import Json, Raw, Syntax
 from ..ir import Ir

@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Any
 
 from ... import values
+from ...core.machine.stops import StopFinder
 from ...schema.document import is_of
 from ...values.raw import raw_transcoder
-from ...values.stops import StopFinder
 from .. import ir
 from ..ir import Alt, Ir, Part, alt, texts
 from ..regular import numbers as n

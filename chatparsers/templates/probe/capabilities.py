@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Literal
 
-from ...core.shown import Shown
 from ...errors import TemplateError
 from ...kept import cached
+from ...shown import Shown
 from ..messages import CallIds, ReasoningAs, Wants
 from ..probed import NO_VARIABLES, Probed
 from ..trace import Trace, covered
@@ -36,9 +36,7 @@ from .stand_ins import (
     answer,
     question,
 )
-from .stand_ins import (
-    results as _results,
-)
+from .stand_ins import results as _results
 from .thinking import Thinking
 from .turns import MARKER
 

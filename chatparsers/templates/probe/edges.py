@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
-from ...core.definition.idioms import Options
-from ...core.definition.nodes import Body, Span, Think
-from ...core.definition.thoughts import THOUGHTS
-from ...core.definition.tree import first, tokens, walk
-from ...core.format import Format
+from ...answers.format import Format
+from ...answers.idioms import Options
+from ...answers.nodes import Body, Span, Think
+from ...answers.thoughts import THOUGHTS
+from ...core.tree import first, tokens, walk
 from .turns import MARKER, WHOLE
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.format import Format
+from ...answers.format import Format
 from ...errors import TemplateError
 from ..trace import Trace
 from .edges import opening

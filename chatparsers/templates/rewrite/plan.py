@@ -24,7 +24,7 @@ from itertools import islice, pairwise, product
 from operator import lt
 from typing import Any, NamedTuple
 
-from ...core.format import Format
+from ...answers.format import Format
 from ...errors import ChatParsersError
 from ...kept import Kept, cached, cached_method
 from ..probe.capabilities import PRINTED, shows, shows_call

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ...core.format import Format
+from ...answers.format import Format
 from ...kept import cached_method
 from ..jinja.exact import from_json
 from ..jinja.limits import current

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...core.message import Message
+from ...streams.message import Message
 from ..answer import NOT_JSON
 from ..exchange import Exchange
 from ..forced import begins_at

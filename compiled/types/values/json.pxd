@@ -1,5 +1,6 @@
 cimport cython
-from .base cimport Transcoder, escape
+from ..core.machine.value cimport Transcoder
+from .base cimport escape
 cdef object _run, _odd, _number, _number_run, _word_run, _escape_begun, _members, _items, _flat, _escape
 cdef dict _MENDED, _EXPECTED, _RESPELT, _AFTER_COMMA
 @cython.locals(size=Py_ssize_t)

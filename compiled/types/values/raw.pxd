@@ -1,7 +1,8 @@
 cimport cython
-from .base cimport Transcoder, escape
+from ..core.machine.value cimport Transcoder
+from .base cimport escape
 from .json cimport JsonScanner
-from .stops cimport StopFinder
+from ..core.machine.stops cimport StopFinder
 cdef object _ONLY_STRING
 cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*, closers=*)
 @cython.final

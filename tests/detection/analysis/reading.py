@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatparsers.core.format import Format
+from chatparsers.answers.format import Format
 from chatparsers.templates import Template
 from chatparsers.testing import check_stream
 from chatparsers.testing.check import check_expected

@@ -16,9 +16,9 @@ import pytest
 from making import tool
 
 from chatparsers import get_format
+from chatparsers.answers import Format
 from chatparsers.cli.main import main
 from chatparsers.cli.module_source import module_source, sample_of
-from chatparsers.core import Format
 from chatparsers.detection.analysis import Found, analyse
 from chatparsers.templates import Template
 from chatparsers.testing import check_cuts

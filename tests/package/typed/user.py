@@ -7,7 +7,7 @@ from pathlib import Path
 
 import chatparsers
 import chatparsers.formats.qwen3 as qwen3
-from chatparsers.core import Builder, Format, Json, Node, Nodelike, Tool
+from chatparsers.answers import Builder, Format, Json, Node, Nodelike, Tool
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 MESSAGES = [{"role": "user", "content": "Hello"}]

@@ -5,7 +5,7 @@ Text.[acme:get_weather]{"city": "Oslo"}[/acme]
 
 from __future__ import annotations
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.answers import Builder, Format, Node, Tool
 from chatparsers.formats import FormatRef
 from chatparsers.plugins import hookimpl
 

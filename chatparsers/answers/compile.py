@@ -1,0 +1,357 @@
+"""Compiles a format's tree to the machine's program: the parser's reading of the nodes.
+
+Strategy: every node becomes a run of instructions. The place of a node in the tree decides the region of the
+characters that it reads (`Place`). A tokenizer may have a marker text as a single token; the program then matches the
+one character that stands for the token in the machine's text (core/machine/alphabet.py). So a program belongs to a
+format, its options and a set of such tokens, and is compiled once for them. It does not depend on the tools.
+
+This module has the nodes; lower.py has the loop of the turn, and recovery.py what goes on after a broken call.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Hashable, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from ..core.machine import instructions as m
+from ..core.machine.alphabet import Alphabet, AlphabetKey
+from ..core.machine.code import WHITE, BrokenEnds, Code, Label, Place, stop_finder
+from ..core.machine.compile import REGIONS, Compiler
+from ..core.machine.compile import ROWS as PLAIN
+from ..core.machine.instructions import Item, Program
+from ..core.machine.names import JSON_INSIDE, Names, Parts
+from ..core.machine.white import white_space
+from ..core.nodes.first import Beginnings
+from ..core.tree import begins, once, tokens
+from ..errors import DefinitionError
+from ..schema.tools import UNKNOWN
+from ..values import Json, NoObject, StringScanner, Syntax
+from . import nodes as n
+from .arguments import ArgumentValue, declared_arguments
+from .features import Definition
+from .idioms import Options, escaped
+from .lower import lower
+from .mends.closing_tag import closing_tag
+from .mends.odd_names import odd_names
+from .mends.whole_object import may_be_whole, whole_object
+from .nodes import Node
+from .recovery import calls
+from .rows import ROWS, Flow
+from .whole_answer import whole_answer_calls
+
+
+@lru_cache(maxsize=1024)
+def program(
+    format: Definition,
+    options: Options,
+    inline: bool = False,
+    alphabet: AlphabetKey = ((), False, ()),
+) -> Program:
+    """The program of a format for these options; compiled once.
+
+    ``inline``: reasoning is content, its markers included. ``alphabet``: an `Alphabet.key`. Raises `DefinitionError`
+    for a tree that cannot be compiled.
+    """
+    tree = format.tree(options)
+    loose = whole_answer_calls(options)
+    code = Code(Alphabet(*alphabet))
+    special = code.alphabet.unspellable
+    turn = lower(tree, format.stops, options.schema is not None, inline, format.mends, loose, special)
+    fallback = code.here()
+    code.text(m.CONTENT, ())
+    code.emit(m.AFTER)
+    start = code.here()
+    compiler = _Compiler(format.name, code, tree, format.stops, inline, loose, format.mends)
+    compiler.node(turn, Place(m.MARKUP, m.MARKUP, BrokenEnds()))
+    code.emit(m.JUMP, fallback)
+    recipe = (program, (format, options, inline, alphabet))
+    linked = code.linked()
+    return Program(linked, start.at, fallback.at, format.late_ids, options.mode == "none", recipe)
+
+
+class _Compiler(Compiler):
+    """The nodes of calls and of the turn."""
+
+    def __init__(
+        self,
+        name: str,
+        code: Code,
+        tree: Node,
+        stops: tuple[str, ...],
+        inline: bool,
+        loose: Node | None,
+        mends: Collection[str],
+    ) -> None:
+        super().__init__(name, code, (tree,) if loose is None else (tree, loose))
+        self.mends = mends
+        self.inline = inline
+        self.stops = code.spellings(stops)
+        self.kinds: dict[tuple[Hashable, ...], object] = {}
+        """The kinds of names, of which each spells names in one way."""
+        sections = [node.calls for node in once(tree) if isinstance(node, n.Body) and node.calls is not None]
+        spelt = code.spellings(text for part in sections for text in (*tokens(part), *_headers(part)))
+        self.markers = tuple(dict.fromkeys([*code.alphabet.chars.values(), *spelt]))
+        """The markers of calls as the machine's text spells them, and every special token."""
+        self.flow = Flow(self)
+        self.rows = {**_COMPILERS, **ROWS}
+
+    def tagged(self, node: n.Tagged, at: Place) -> None:
+        if node.tag is n.Tag.THOUGHT:
+            if self.inline:
+                at = Place(m.CONTENT, m.CONTENT, at.ends)
+            self.node(node.node, at)
+        elif node.tag is n.Tag.CALL:
+            self.emit(m.MARK, m.CALL_BEGIN, None)
+            self.node(node.node, at)
+            self.emit(m.MARK, m.CALL_END, None)
+        elif node.tag in _NOTED:
+            self.emit(m.NOTED, *_NOTED[node.tag])
+            self.node(node.node, at)
+        else:
+            self.node(node.node, at._replace(region=REGIONS[node.tag]))
+
+    def implied(self, node: n.Implied, at: Place) -> None:
+        self.emit(m.MARK, _ITEMS[node.tag], node.value)
+
+    def declared(self, node: n.Declared, at: Place) -> None:
+        self.emit(m.DECLARED, node.lacks)
+
+    def name(self, node: n.Name, at: Place) -> None:
+        item = _ITEMS[node.tag]
+        parts = partial(_alone, item, dict(node.escapes))
+        self.captured(node.chars, parts, node.tag, partial(escaped, escapes=node.escapes), at, node.escapes)
+
+    def same_name(self, node: n.SameName, at: Place) -> None:
+        self.emit(m.SAME, at.region, "the argument's name", partial(self._written, str))
+
+    def json_name(self, node: n.JsonName, at: Place) -> None:
+        self.captured(JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag, _inside, at)
+
+    def header(self, node: n.Header, at: Place) -> None:
+        ways = tuple(re.compile(pattern, re.DOTALL).fullmatch for pattern in node.patterns)
+        parts = partial(_in_header, ways, frozenset(node.unless), node.id, self.code.alphabet.decode)
+        self.captured(node.chars, parts, n.Tag.NAME, str, None)
+
+    def captured(
+        self,
+        chars: str,
+        parts: Parts,
+        tag: n.Tag,
+        spell: Callable[[str], str],
+        at: Place | None,
+        spelling: Hashable = None,
+    ) -> None:
+        """Reads a part of a call's header as a run of ``chars``, and a declared name whatever it holds.
+
+        ``spell``: how a name is written; ``spelling`` is equal where it is. ``at``: where a name alone is; None:
+        the run holds more.
+        """
+        what = "an argument's name" if tag is n.Tag.ARG_NAME else f"the {tag.value} of a call"
+        declared = "odd_names" in self.mends and odd_names(tag, chars, bool(self.code.alphabet.chars))
+        written = partial(self._written, spell) if declared else None
+        follows = self.code.spellings(begins(*at.after)) if declared and at is not None else []
+        key = self.kinds.setdefault((tag, chars, spelling), object())
+        plain = at is not None and not spelling
+        no_token = self.code.alphabet.no_token
+        names = Names(tag, _ITEMS[tag], chars, no_token, parts, plain, written, follows, at is None, key)
+        self.emit(m.CAPTURE, names, what)
+        if names.alone and at and not any(text[0] in WHITE for text in _begun(at.after, blank=True)):
+            self.emit(m.SPAN, m.MARKUP, white_space)
+
+    def _written(self, spell: Callable[[str], str], name: str) -> tuple[str, ...]:
+        """How the machine's text may write a name: by characters, and by special tokens where it holds some."""
+        written = spell(name)
+        return tuple(dict.fromkeys((written, self.code.alphabet.encode(written))))
+
+    def each_arg(self, node: n.EachArg, at: Place) -> None:
+        code = self.code
+        separated = node.any if node.separator is None else n.Sequence.of(node.separator, node.any)
+        one = partial(self._argument, node, at._replace(after=(n.Many(separated), *at.after)))
+
+        def one_by_one() -> None:
+            if node.most is not None:
+                code.up_to(node.most, one)
+            elif node.separator is None:
+                code.any_number(one)
+            else:
+                more = partial(code.sequence_of, [partial(self.node, node.separator, at), one])
+                code.up_to(1, partial(code.sequence_of, [one, partial(code.any_number, more)]))
+
+        self.emit(m.CUT)
+        self.emit(m.MARK, m.ARGS_BEGIN, None)
+        if "whole_object" in self.mends and may_be_whole(node):
+            whole_object(code, one_by_one, at)
+        else:
+            one_by_one()
+
+    def _argument(self, node: n.EachArg, at: Place) -> None:
+        """Reads an argument with its name, or one without a name."""
+        by_name = partial(self.node, node.any, at)
+        self.code.choice_of(
+            [by_name] if node.positional is None else [by_name, partial(self._nth, node.positional)]
+        )
+
+    def _nth(self, syntax: Syntax) -> None:
+        """Reads an argument without a name: its place tells it."""
+        self.emit(m.NTH, stop_finder(*_LITERALS))
+        self.emit(m.CUT)
+        self._value(syntax, False, ())
+
+    def args(self, node: n.Args, at: Place) -> None:
+        code = self.code
+        absent, over = Label(), Label()
+        if node.commit:
+            self.emit(m.CUT)
+        ends = [text for text in _begun(at.after) if text[0] not in '{"n']
+        if ends:
+            code.follows(absent, ends)
+        self.emit(m.SPAN, at.region, white_space)  # no part of the arguments, whatever is before them
+        read = node.syntax.object(code.alphabet.spellings)
+        self.emit(
+            m.VALUE,
+            m.ARGUMENT,
+            lambda machine: read(partial(declared_arguments, machine.tools, machine.tool)),
+            True,
+        )
+        if ends:
+            self.emit(m.JUMP, over)
+            code.place(absent)
+            self.emit(m.VALUE, m.ARGUMENT, lambda machine: NoObject(), True)
+            code.place(over)
+
+    def value(self, node: n.Value, at: Place) -> None:
+        self.emit(m.CUT)
+        self._value(node.syntax, True, at.after)
+
+    def _value(self, syntax: Syntax, named: bool, after: tuple[Node, ...]) -> None:
+        follows = closing_tag("closing_tag" in self.mends, after, self.code.spellings, self.stops)
+        read = syntax.value(self.code.alphabet.spellings, self.markers, follows)
+        self.emit(m.VALUE, m.ARGUMENT, ArgumentValue(read, named), True)
+
+    def json_value(self, node: n.JsonValue, at: Place) -> None:
+        read = Json().value(self.code.alphabet.spellings)
+        self.emit(m.VALUE, at.region, lambda machine: read(UNKNOWN, ""), False)
+
+    def json_text(self, node: n.JsonText, at: Place) -> None:
+        quoted, done = Label(), Label()
+        self.code.attempt(partial(self.emit, m.LIT, m.CONTENT, '"', "a JSON value"), quoted, m.BACK)
+        self.json_value(n.JsonValue(), at._replace(region=m.CONTENT))
+        self.emit(m.JUMP, done)
+        self.code.place(quoted)
+        self.emit(m.VALUE, m.CONTENT, lambda machine: StringScanner(), True)
+        self.code.place(done)
+
+    def calls(self, node: n.Calls, at: Place) -> None:
+        calls(self.code, node, at, "next_call" in self.mends)
+
+    def lowered(self, node: Node, at: Place) -> None:
+        raise DefinitionError(f"{self.format_name}: {type(node).__name__} is lowered before")
+
+
+_LITERALS = [*"\"'[({+-.0123456789", "True", "False", "None", "true", "false", "null"]
+"""How a value without a name begins."""
+
+_lone = re.compile("[\ud800-\udfff]")
+_NOTED = {
+    n.Tag.STRAY: ("stray-marker", 0, ""),
+    n.Tag.UNREAD: ("unread-member", 0, "no other member of the call"),
+}
+_ITEMS = {n.Tag.NAME: m.NAME, n.Tag.ARG_NAME: m.ARG_NAME, n.Tag.ID: m.ID}
+
+
+def _headers(calls: Node) -> list[str]:
+    """The tags that hold the name of a tool, as far as they begin with text."""
+    named = (
+        node
+        for node in once(calls)
+        if isinstance(node, n.Sequence)
+        and any(
+            isinstance(item, n.Header) or (isinstance(item, n.Name) and item.tag is n.Tag.NAME)
+            for item in node.items
+        )
+    )
+    return [text for node in named for text in begins(node) if text.startswith("<")]
+
+
+def _inside(name: str) -> str:
+    """A name as the inside of a JSON string."""
+    return json.dumps(name, ensure_ascii=False)[1:-1]
+
+
+def _begun(nodes: tuple[Node, ...], blank: bool = False) -> tuple[str, ...]:
+    """The texts that may come after a node, as far as the nodes after it tell; `Space` in front is left out.
+    ``blank``: also those of which only white space is known."""
+    found: set[str] = set()
+    prefixes = [""]
+    for node in nodes:
+        beginnings = Beginnings()
+        try:
+            prefixes = beginnings.after(node, prefixes)
+        except DefinitionError:
+            break
+        found |= beginnings.done
+    if blank:
+        found |= {*prefixes} - {""}
+    return tuple(sorted(found))
+
+
+def _unescaped(item: int, run: str) -> list[Item] | None:
+    """The inside of a JSON string as a trail item; None if ``run`` is not the inside of a JSON string."""
+    try:
+        return [(item, run, _lone.sub("\ufffd", json.loads(f'"{run}"')) if "\\" in run else run)]
+    except ValueError:
+        return None
+
+
+def _alone(item: int, escapes: dict[str, str], run: str) -> list[Item] | None:
+    """A name as a trail item, with its characters in place of their spellings; None if white space is around it."""
+    if run[0] in WHITE or run[-1] in WHITE:
+        return None
+    if not escapes:
+        return [(item, run, run)]
+    chars = {spelling: char for char, spelling in escapes.items()}
+    name = re.sub("|".join(map(re.escape, chars)), lambda found: chars[found[0]], run)
+    return [(item, run, name)]
+
+
+def _in_header(
+    ways: tuple[Callable[[str], re.Match[str] | None], ...],
+    unless: frozenset[str],
+    id: bool,
+    decode: Callable[[str], str],
+    run: str,
+) -> list[Item] | None:
+    """What a header says, as trail items; None if it is no header."""
+    match = None if run in unless else next(filter(None, (way(run) for way in ways)), None)
+    if match is None:
+        return None
+    named = [(m.ID, "", decode(run))] if id else []
+    return [(m.CALL, run, None), *named, (m.NAME, "", decode(match["name"]))]
+
+
+_COMPILERS: Mapping[type[Node], Callable[[Any, Any, Place], None]] = n.of_every_kind(
+    "answers/compile.py",
+    {
+        **PLAIN,
+        n.Inner: Compiler.inner,
+        n.Tagged: _Compiler.tagged,
+        n.Name: _Compiler.name,
+        n.SameName: _Compiler.same_name,
+        n.JsonName: _Compiler.json_name,
+        n.Header: _Compiler.header,
+        n.Implied: _Compiler.implied,
+        n.Declared: _Compiler.declared,
+        n.EachArg: _Compiler.each_arg,
+        n.Args: _Compiler.args,
+        n.Value: _Compiler.value,
+        n.JsonValue: _Compiler.json_value,
+        n.JsonText: _Compiler.json_text,
+        n.Calls: _Compiler.calls,
+        n.Think: _Compiler.lowered,
+        n.Body: _Compiler.lowered,
+    },
+)
+"""How each kind of node is compiled."""

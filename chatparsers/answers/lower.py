@@ -1,0 +1,280 @@
+"""`Body` and `Think`, what authors write of a turn, as rules of plain nodes.
+
+    turn     <- opener thinking / entry
+    entry    <- opener thinking / start again / top
+    top      <- over / end over / section again / what mends add / text
+    text     <- unopened? any plain
+    plain    <- run top
+    again    <- gap resume
+    resume   <- opener thinking / top
+    thinking <- run (closer entry / end top / any thinking)
+
+`strict` gathers what the format writes; each mend adds its options (`mended.py`); `written` makes the rules.
+
+An opener of reasoning counts at the start and after a thought or a call. Elsewhere it is text, unless it is a special
+token that no text can spell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from ..core import flow as f
+from ..core.machine import instructions as m
+from ..core.nodes.node import ALWAYS
+from ..core.tree import children, first, head, once, tokens
+from . import nodes as n
+from .mended import REWRITES
+from .nodes import Node, Span
+from .outline import Turn, section
+from .roles import roles
+
+
+def lower(
+    tree: Node,
+    stops: tuple[str, ...],
+    answers: bool,
+    inline: bool,
+    mends: Collection[str],
+    loose: Node | None = None,
+    special: frozenset[str] = frozenset(),
+) -> Node:
+    """The rules of the parser's reading. ``answers``: the content is JSON; ``inline``: reasoning is content;
+    ``mends``: the names of the leniencies; ``loose``: calls that may be the whole answer; ``special``: the tokens that
+    no text can spell. A tree that does not end in a body is read as it is."""
+    body = tree.items[-1] if isinstance(tree, n.Sequence) and tree.items else tree
+    if not isinstance(body, n.Body):
+        return tree
+    turn = strict(tree, body, stops, answers, inline, loose)
+    for name, rewrite in REWRITES.items():
+        if name in mends:
+            rewrite(turn)
+    return written(turn, special)
+
+
+def strict(
+    tree: Node, body: n.Body, stops: tuple[str, ...], answers: bool, inline: bool, loose: Node | None
+) -> Turn:
+    """The turn as the format writes it."""
+    items = tree.items if isinstance(tree, n.Sequence) else (tree,)
+    thought = next((node for node in once(tree) if isinstance(node, n.Think)), None)
+    table = roles(tree, stops)
+    closing = tuple(text for text, role in table.items() if role == "closer")
+    inner = tuple(text for text, role in table.items() if role == "inner")
+    declared, bare = thought is not None, isinstance(tree, n.Body)
+    turn = Turn(body, bare, stops, inner, closing, thought, declared, inline, answers, loose)
+    turn.before = list(items[:-1])
+    if body.unclosed:
+        reasoning, content = (span and _led(body.lead, span) for span in (body.reasoning, body.content))
+        turn.body = body = replace(body, reasoning=reasoning, content=content)
+    lead = part_of(body.lead)
+    turn.exits = [] if body.calls is None else [head(n.Sequence.of(lead, body.calls))]
+    turn.exits += [parted(head(span.open))[0] for span in body.spans]
+    turn.starts = tuple(
+        dict.fromkeys([*(t for part in turn.exits for t in first(part)), *turn.opens_thought])
+    )
+    turn.ends = [n.Literal(stop) for stop in stops]
+    turn.found = dict.fromkeys((*turn.starts, *stops))
+    if body.start is not None:
+        turn.begin.append(section(body.start))
+    if body.calls is not None:
+        turn.sections.append(n.Sequence((lead, f.Shared(body.calls))))
+    exits = [*turn.exits, *turn.ends]
+    if body.reasoning is not None:
+        region = m.CONTENT if inline else m.REASONING
+        turn.sections.append(marked(turn, body.reasoning, region, exits, inline))
+    if body.content is not None:
+        turn.sections.append(marked(turn, body.content, m.CONTENT, exits, False))
+    if body.marks is not None:
+        turn.marks.append(body.marks)
+        turn.markup.append(body.marks)
+        turn.looks_for(body.marks)
+    return turn
+
+
+def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
+    """The turn as rules."""
+    body, texts = turn.body, turn.texts
+    every = (*texts, *turn.answer_begins)
+    blank = f.Blank()
+    thought = turn.thought
+    rules: dict[str, list[Node]] = {}
+    around: list[Node] = []
+    if thought is not None:
+        around = [_opener(turn, thought)]
+    rules["entry"] = [*around, n.Sequence((*turn.lead, f.Go("first")))]
+    rules["first"] = [*turn.begin, f.Go("top")]
+    rules["top"] = [n.Sequence((f.Over(), f.Go("over"))), n.Sequence((f.Absent(every), f.Go("plain")))]
+    rules["top"] += [n.Sequence((f.Markup(end), f.Go("over"))) for end in turn.ends]
+    if thought is not None and turn.declared and _unmistakable(tokens(thought.span.open), special):
+        rules["top"] += around
+    sections = [*turn.sections, *(f.Markup(mark) for mark in turn.marks)]
+    if sections:
+        rules["top"].append(section(n.Sequence((blank, _one(sections)))))
+    rules["top"] += turn.strays
+    if turn.closers or turn.inner:
+        rules["top"] += [n.Sequence((f.If(m.OPENER_IS_TEXT), f.Go("text"))), *turn.closers]
+    rules["top"].append(f.Go("text"))
+    marked = tuple(t for mark in turn.marks for t in first(mark) if t in tokens(mark))
+    rules["text"] = [n.Sequence((f.Unopened((*turn.starts, *marked), "top"), f.Go("inner")))]
+    rules["inner"] = [
+        n.Sequence((f.If(m.OPENER_IS_TEXT), f.Go("any"))),
+        n.Sequence((f.Unopened(turn.inner, "top"), f.Go("any"))),
+    ]
+    rules["any"] = _json(m.CONTENT, turn.answer_begins, "top")
+    rules["any"].append(n.Sequence((f.One(m.CONTENT), f.Go("plain"))))
+    rules["plain"] = [n.Sequence((f.Run(m.CONTENT, every), f.Go("top")))]
+    ends = turn.broken_ends(_tokens_of_arguments(body))
+    rules["broken"] = [n.Sequence((f.Mark(m.BROKEN_BEGIN), f.Go("scan")))]
+    look = f.Markup(f.Shared(ends.begun))
+    rules["scan"] = [
+        n.Sequence(
+            (
+                f.Run(m.CALL, ends.unclosed),
+                n.Choice(
+                    (
+                        n.Sequence((f.Follows(ends.broken), f.Go("lost"))),
+                        n.Sequence((n.Peek(look), f.Go("lost"))),
+                        n.Sequence((f.One(m.CALL), f.Go("scan"))),
+                    )
+                ),
+            )
+        )
+    ]
+    rules["lost"] = [n.Sequence((f.Mark(m.BROKEN_END), f.Go("again")))]
+    rules["again"] = [n.Sequence((f.Unset(m.OPENER_IS_TEXT), f.Gap(True), f.Go("resume")))]
+    rules["closed"] = [n.Sequence((f.Gap(False), f.Go("resume")))]
+    rules["resume"] = [*turn.after, *(around if turn.declared else []), f.Go("top")]
+    if thought is not None:
+        rules["thinking"] = [_thinking(turn, thought)]
+    rules["over"] = [f.Emit(m.AFTER)]
+    begin = _before(turn)
+    linked = tuple((name, _one(options)) for name, options in (begin | rules).items())
+    return f.Turn(f.Rules(linked), texts, turn.stops, ends)
+
+
+def _before(turn: Turn) -> dict[str, list[Node]]:
+    """What stands before the body: other parts, and the reasoning at the start."""
+    found: dict[str, list[Node]] = {}
+    items = list(turn.before)
+    for index, item in enumerate([*items, None]):
+        name, next = f"begin{index}", f"begin{index + 1}"
+        if item is None:
+            found[name] = [n.Sequence((f.Gap(False), f.Go("entry")))]
+        elif (think := _think(item)) is not None:
+            found[name] = [f.Go("thinking")] if think.always else [_opener(turn, think), f.Go(next)]
+        else:
+            found[name] = [n.Sequence((item, f.Go(next)))]
+    return found
+
+
+def _think(node: Node) -> n.Think | None:
+    while isinstance(node, n.Inner):
+        if isinstance(node, n.Lenient):
+            return None
+        node = node.inner(False)
+    return node if isinstance(node, n.Think) else None
+
+
+def _one(options: list[Node]) -> Node:
+    return options[0] if len(options) == 1 else n.Choice(tuple(options))
+
+
+def _opener(turn: Turn, think: n.Think) -> Node:
+    texts = first(think.span.open)
+    opener: Node = n.Sequence.of(n.Space(""), think.span.open)
+    opener = _marker(opener, turn.inline)
+    return n.Sequence((f.Here(texts, texts if turn.declared else ()), opener, f.Go("thinking")))
+
+
+def _thinking(turn: Turn, think: n.Think) -> Node:
+    span, inline = think.span, turn.inline
+    region = m.CONTENT if inline else m.REASONING
+    begins = first(turn.body.calls) if turn.body.calls is not None else ()
+    opens = n.Many(span.open)
+    after: tuple[Node, ...] = () if inline else (f.Gap(False),)
+    scan = up_to(span, region, begins, turn.ends, turn.thinking, inline, "top", (*after, f.Go("entry")))
+    lead = _marker(opens, inline)
+    return n.Sequence((f.Emit(m.CUT), f.Region(region), lead, scan))
+
+
+def marked(turn: Turn, span: Span, region: int, exits: list[Node], inline: bool) -> Node:
+    """Reasoning or content between markers."""
+    opened, rest = parted(span.open)
+    begins = turn.answer_begins if region == m.CONTENT else ()
+    other = _json(region, begins, "text")
+    scan = up_to(span, region, begins, exits, other, inline, "done", (f.Go("done"),))
+    markers = (_marker(opened, inline), f.Emit(m.CUT), f.Region(region), _marker(rest, inline))
+    return n.Sequence((*markers, scan))
+
+
+def _marker(node: Node, inline: bool) -> Node:
+    """A marker of reasoning; ``inline``: it is content, as the reasoning is."""
+    return n.Tagged(n.Tag.CONTENT, node) if inline else f.Markup(node)
+
+
+def up_to(
+    span: Span,
+    region: int,
+    begins: Iterable[str],
+    exits: list[Node],
+    other: list[Node],
+    inline: bool,
+    over: str,
+    then: tuple[Node, ...],
+) -> Node:
+    """The text of a span and its closer: ``text <- run (closer then / &exit over / other / any text)``."""
+    closers = first(span.close) if span.close is not None else ()
+    stops = tuple([*closers, *begins, *(t for node in exits for t in first(node))])
+    missing = "" if span.optional else " or ".join(map(repr, closers))
+    ways = [] if span.close is None else [parted(one) for one in _options(span.close)]
+    options: list[Node] = [
+        n.Sequence((_marker(end, inline), f.Go(f"closed{place}"))) for place, (end, _) in enumerate(ways)
+    ]
+    out = [n.Sequence((n.Peek(_marker(node, inline)), f.Go(over))) for node in exits]
+    options += [*out, *other, n.Sequence((f.One(region), f.Go("text")))]
+    rules = {"text": n.Sequence((f.Run(region, stops, over, missing), _one(options)))}
+    for place, (_, rest) in enumerate(ways):
+        rules[f"closed{place}"] = n.Sequence((f.Region(m.CONTENT), _marker(rest, inline), *then))
+    return f.Rules(tuple(rules.items()), "done")
+
+
+def _json(region: int, begins: tuple[str, ...], loop: str) -> list[Node]:
+    return [n.Sequence((f.Follows(begins), f.Answer(region), f.Go(loop)))] if begins else []
+
+
+def _unmistakable(openers: tuple[str, ...], special: frozenset[str]) -> bool:
+    """Whether an opener of reasoning counts anywhere: no text spells it, or it has the bar of a special token."""
+    return bool(special.intersection(openers)) or any("|" in text for text in openers)
+
+
+def part_of(lead: str) -> Node:
+    return n.Choice.of(*(n.Literal(lead[start:]) for start in range(len(lead) + 1)))
+
+
+def _led(lead: str, span: Span) -> Span:
+    return replace(span, open=n.Sequence.of(part_of(lead), span.open))
+
+
+def parted(marker: Node) -> tuple[Node, Node]:
+    items = marker.items if isinstance(marker, n.Sequence) else (marker,)
+    last = next((at for at in range(len(items), 0, -1) if items[at - 1].empty(()) < ALWAYS), len(items))
+    return n.Sequence.of(*items[:last]), n.Sequence.of(*items[last:])
+
+
+def _options(closer: Node) -> tuple[Node, ...]:
+    if isinstance(closer, n.Lenient):
+        closer = closer.inner(False)
+    return closer.options if isinstance(closer, n.Choice) else (closer,)
+
+
+def _tokens_of_arguments(tree: Node) -> set[str]:
+    arguments = (n.EachArg, n.Args, n.Value)
+
+    def below(node: Node) -> tuple[Node, ...]:
+        return () if isinstance(node, (*arguments, n.Peek, n.Not)) else children(node)
+
+    nodes = list(once(tree, below))
+    inside = {text for node in nodes if isinstance(node, arguments) for text in tokens(node)}
+    return inside.difference(*(node.names for node in nodes if isinstance(node, n.Token)))

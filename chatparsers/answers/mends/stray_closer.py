@@ -1,0 +1,22 @@
+"""``Hello!</tool_call>``: a closer that closes nothing is markup, unless its opener was read as text before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...core import flow as f
+from .. import nodes as n
+from ..nodes import Node
+from ..outline import Turn
+
+
+def strays(closers: Iterable[str]) -> Node:
+    return n.Choice.of(*(n.Tagged(n.Tag.STRAY, n.Token(text)) for text in closers))
+
+
+def stray_closer(turn: Turn) -> None:
+    turn.found.update(dict.fromkeys((*turn.closing, *turn.inner)))
+    if turn.closing:
+        here = f.Here(turn.closing, turn.closing)
+        stray = n.Sequence((here, f.Blank(), f.Markup(strays(turn.closing)), f.Go("closed")))
+        turn.closers.append(stray)

@@ -1,0 +1,88 @@
+"""A turn while it is lowered: what may come where, before it is written as rules. Mends add to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..core import flow as f
+from ..core.machine.code import BrokenEnds
+from ..core.tree import first, head
+from . import nodes as n
+from .nodes import Node
+
+
+@dataclass
+class Turn:
+    """Each list holds options of a place of the turn, in the order in which they are tried."""
+
+    body: n.Body
+    bare: bool
+    """Whether the body is all of the turn's tree."""
+    stops: tuple[str, ...]
+    """The texts that end the turn."""
+    inner: tuple[str, ...]
+    """Special tokens that are only within something: text in running text."""
+    closing: tuple[str, ...]
+    """Special tokens with which something ends and nothing begins."""
+    thought: n.Think | None
+    declared: bool
+    inline: bool
+    answers: bool
+    """The content is JSON."""
+    loose: Node | None
+    """Calls as JSON that may be the whole answer, if the request wants them read."""
+    before: list[Node] = field(default_factory=list)
+    """What stands before the reasoning."""
+    lead: list[Node] = field(default_factory=list)
+    """Before what begins."""
+    begin: list[Node] = field(default_factory=list)
+    """At the start of the turn and after a thought."""
+    sections: list[Node] = field(default_factory=list)
+    marks: list[Node] = field(default_factory=list)
+    strays: list[Node] = field(default_factory=list)
+    """What is tried after the sections: options that go on by themselves."""
+    closers: list[Node] = field(default_factory=list)
+    """The same, where no opener was read as text."""
+    after: list[Node] = field(default_factory=list)
+    """Right after a section."""
+    thinking: list[Node] = field(default_factory=list)
+    """Where a call begins in open reasoning."""
+    exits: list[Node] = field(default_factory=list)
+    ends: list[Node] = field(default_factory=list)
+    starts: tuple[str, ...] = ()
+    found: dict[str, None] = field(default_factory=dict)
+    """The texts at which something may begin in running text."""
+    markup: list[Node] = field(default_factory=list)
+    """Other markup of running text; it ends what is left of a broken call."""
+
+    def looks_for(self, *nodes: Node) -> None:
+        """Running text ends where one of these begins."""
+        self.found.update((text, None) for node in nodes for text in first(node))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(self.found)
+
+    @property
+    def answer_begins(self) -> tuple[str, ...]:
+        return ("{", "[") if self.answers else ()
+
+    @property
+    def opens_thought(self) -> tuple[str, ...]:
+        return first(self.thought.span.open) if self.declared and self.thought is not None else ()
+
+    def broken_ends(self, inside: set[str]) -> BrokenEnds:
+        """What ends the text after a call of this body that went wrong. ``inside``: tokens only of arguments."""
+        within = {text for text in self.found for one in self.starts if one != text and one.endswith(text)}
+        unclosed = tuple(t for t in self.found if t not in self.opens_thought and t not in within)
+        marks = self.markup
+        begun = {text for mark in marks for text in first(mark)} | {*self.starts} | inside
+        broken = tuple(text for text in unclosed if text not in begun)
+        if self.exits or marks:
+            return BrokenEnds(unclosed, broken, n.Choice.of(*self.exits, *map(head, marks)))
+        return BrokenEnds(unclosed, broken)
+
+
+def section(node: Node) -> Node:
+    """A part that recovers: after a failure in a call the rest of the call is read over."""
+    return n.Sequence((f.Guarded(node, "broken", "again"), f.Go("again")))

@@ -1,1 +1,0 @@
-"""The language of definitions: nodes, builder, idioms, checks, the writer of a turn."""

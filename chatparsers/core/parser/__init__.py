@@ -1,1 +1,0 @@
-"""The parser: the compiler, its machine, streams, turns."""

@@ -1,0 +1,102 @@
+"""The error of a definition: it names the node in the words of the builder, says what is wrong and what to write."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from typing import NoReturn, Protocol
+
+from ..errors import DefinitionError
+
+_SHOWN = 60
+"""The most characters of a node that an error shows."""
+
+
+class _Shown(Protocol):
+    def shown(self) -> str: ...
+
+
+def wrong(node: _Shown | str, what: str, mend: str) -> NoReturn:
+    """Raises `DefinitionError`. ``what`` says what is wrong with ``node``, ``mend`` what to do about it."""
+    error = DefinitionError(f"{node if isinstance(node, str) else described(node)}: {what}; {mend}")
+    error.node = node
+    raise error
+
+
+def author_line(error: BaseException) -> str:
+    """Where in the module of the author's function, which the caller called, ``error`` came from. Empty if the call
+    itself failed."""
+    at = error.__traceback__ and error.__traceback__.tb_next  # the first frame is the caller's
+    module = at and at.tb_frame.f_code.co_filename
+    line = 0
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == module:
+            line = at.tb_lineno
+        at = at.tb_next
+    return f" ({os.path.basename(module)}, line {line})" if module else ""
+
+
+_CLASS = r"\[\^?\]?(?:[^\]\\]|\\.)*\]|\\.|[^\\]"
+"""A regular expression for one character."""
+
+
+def described(node: _Shown) -> str:
+    """The builder's calls that make ``node``, shortened."""
+    text = node.shown()
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def check_characters(node: _Shown | str, *texts: str) -> None:
+    """Raises `DefinitionError` for a lone surrogate: in the parser's text, it stands for a special token."""
+    for text in texts:
+        if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+            wrong(node, "a lone surrogate is no character", "write the character that it is a half of")
+
+
+def check_texts(what: str, given: object) -> None:
+    """Raises `DefinitionError` if ``given`` is not a tuple of texts, or holds an empty text."""
+    if isinstance(given, str):
+        wrong(what, f"expected a tuple of texts, found the text {given!r}", f"write ({given!r},)")
+    if not isinstance(given, tuple) or not all(isinstance(text, str) and text for text in given):
+        wrong(what, f"expected a tuple of texts that are not empty, found {given!r}", 'write ("…",)')
+
+
+def check_regex(node: _Shown, pattern: str) -> re.Pattern[str]:
+    """``pattern``, compiled. Raises `DefinitionError` if it is no regular expression."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return re.compile(pattern)
+        except (re.error, Warning, TypeError, RecursionError, OverflowError) as error:
+            wrong(
+                node,
+                f"{pattern!r} is no regular expression: {error}",
+                "write one that Python's re reads, with a backslash before what is meant as text",
+            )
+
+
+def check_run(node: _Shown, chars: str) -> None:
+    """Checks that ``chars`` is a regular expression for one character of a name."""
+    one = check_regex(node, chars)
+    if one.fullmatch(""):
+        wrong(
+            node,
+            f"chars={chars!r} also matches no character",
+            "leave out what repeats it: the parser does that",
+        )
+    if not matches_any(one):
+        wrong(
+            node,
+            f"chars={chars!r} matches no single character",
+            f"write a class in brackets: chars={f'[{chars}]'!r}",
+        )
+    if not re.fullmatch(_CLASS, chars, re.DOTALL):
+        what = f"chars={chars!r} is more than a class of characters"
+        wrong(node, what, "write one class in brackets, such as chars='[^<>]'")
+
+
+def matches_any(one: re.Pattern[str]) -> bool:
+    """Whether ``one`` matches a character."""
+    return any(map(one.fullmatch, map(chr, range(sys.maxunicode + 1))))

@@ -1,0 +1,644 @@
+"""A stream takes pieces, gives events, and has the message at any time.
+
+Strategy: the machine hands out trail items that are final. The transcript turns them into events and the message's
+parts. When the machine waits in the middle of text, `_settle` leaves a shortcut: a search for the first character that
+may need the machine. Most pieces have no such character; they are passed on unchanged.
+
+A stream begins at its first piece, because only that tells whether text or ids come. Until then it holds only what was
+asked of it (``_asked``), and ``_ids`` is False. Whatever looks at it before lets it begin with text.
+
+Invariants: ``_fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
+character). While a shortcut is set, the machine has read everything but does not know how much that was; ``_held`` is
+the end of the text, which an open value has left. `_catch_up` gives the machine both before it runs again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import lru_cache
+from typing import Any
+
+from ..core.machine import instructions as m
+from ..core.machine.value import Transcoder
+from ..errors import OutputError, RequestError, lacks_tokenizers, read_reason
+from ..lazy import load_reference
+from ..public import made_by, public
+from ..schema.tools import Toolset
+from .call import Call
+from .events import Content, Event, joined_events
+from .ids import Piece, read_ids
+from .message import FinishReason, Message, RegionKind
+from .start import Asked, Start, start
+from .state import StateKind, StreamState, state_of
+from .transcript import KINDS, STRICT, Transcript
+
+_no_shortcut: Callable[[str], object] = len
+"""In place of a search: it finds something in every piece."""
+
+
+@public
+class Stream:
+    """Reads one turn of the model as it is written. Made by `Turn.stream`."""
+
+    __slots__ = (
+        "_asked", "_early", "_ended", "_fed", "_finished", "_first", "_held", "_ids", "_kind", "_machine", "_make",
+        "_most", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_undo", "_value",
+    )  # fmt: skip
+
+    _asked: Asked | None
+    _strict: bool
+    _ids: Any
+    _finished: str
+    _ended: bool
+    _most: int
+    """How many ids can be taken back; 0: none."""
+    _undo: deque[tuple[int, Stream]]
+    """Copies of the stream, each with the number of ids before it: one before each of the last ids that did more than
+    add to running text. Forks share them."""
+    _first: int
+    """How many of the first ids cannot be taken back any more."""
+
+    def __init__(self) -> None:
+        made_by("a stream", "Turn.stream()")
+
+    # how it begins
+
+    def _begin_with_text(self) -> None:
+        """Begins to read text. If the turn has a tokenizer, ids may still come in its place."""
+        assert self._asked is not None
+        turn, inline, *_ = self._asked
+        self._begin(start(turn.format, turn.options, turn.prefix, turn.tools, inline), None, turn.tools)
+        if turn.tokenizer is None:
+            self._asked = None
+
+    def _begin_with_ids(self) -> None:
+        """Begins to read ids, with a program in which markers are single tokens."""
+        if self._ids is None and self._fed > self._transcript.origin:
+            raise RequestError("feed: text was fed before, and ids cannot be mixed with it: feed text alone")
+        if self._asked is None or self._asked[0].tokenizer is None:
+            raise RequestError(
+                "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
+                + lacks_tokenizers()
+            )
+        begin, ids = _loaded(_ID_START)(*self._asked[:4])
+        self._begin(begin, ids, self._asked[0].tools)
+        self._asked = None
+
+    def _begin(self, begin: Start, ids: Any, tools: Toolset) -> None:
+        """``ids``: the feed of ids, None if text is fed."""
+        shared, origin, read, call = begin
+        self._machine = machine = shared.copy()
+        machine.tools = tools
+        self._ids = ids
+        self._fed = origin
+        turn, _, _, _, seed, check = self._asked or _NOT_ASKED
+        seed = turn if seed is None else seed
+        spelling = ids.spelling if ids is not None else None
+        self._transcript = Transcript(tools, machine.program, seed, origin, read, spelling)
+        if check:
+            self._transcript.judge_by(load_reference(_CHECKS)(turn))
+        self._pieces = self._transcript.pieces
+        self._early: list[Event] = []
+        """The events of the call that the prefix leaves open. They come with the first piece."""
+        # The shortcut: a search for the first character that needs the machine, and what a piece without one becomes.
+        self._plain: Callable[[str], object] = _no_shortcut
+        self._make: Callable[[str], Event] = Content
+        self._parts: list[str] = self._pieces
+        self._kind = m.CONTENT
+        self._value: Transcoder | None = None
+        self._held = ""
+        if call:
+            self._transcript.apply(call, self._early)
+        self._settle()
+
+    # what a user calls
+
+    def feed(self, piece: Piece) -> list[Event]:
+        """Reads ``piece`` (more text, a token id, or several ids as a list or an array) and returns its events.
+
+        Never raises for what the model wrote, unless the stream is strict (`OutputError`). Raises `RequestError` for a
+        piece of another type, if text and ids are mixed, if ids come without a tokenizer, and after `finish`.
+
+        >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+        >>> stream.feed("Hi <tool_")
+        [Content(text='Hi ')]
+        >>> stream.feed("box>")
+        [Content(text='<tool_box>')]
+        """
+        if type(piece) is str and piece and self._ids is None:
+            if self._plain(piece) is None:
+                self._pieces.append(piece)
+                self._parts.append(piece)
+                self._fed += len(piece)
+                return [self._make(piece)]
+            if self._value is not None:
+                return self._feed_value(self._value, piece)
+            if not self._early and self._machine.hold(piece):
+                self._pieces.append(piece)
+                self._fed += len(piece)
+                return []
+            if not (self._finished or self._strict):
+                events: list[Event] = []
+                self._run(piece, events)
+                return events
+        return self._feed(piece)
+
+    def finish(self, reason: FinishReason | str | None = None) -> list[Event]:
+        """Ends the text and returns the events of the held text. Finishing again does nothing.
+
+        ``reason``: ``"stop"`` if the model ended its turn; ``"length"`` if it was cut off, so that the message is not
+        complete; None if the engine gives no reason, which counts as an end. Other words of engines mean one of the
+        two: ``eos``, ``stop_sequence``, ``tool_calls``; ``max_tokens``, ``abort``. Raises `RequestError` for others.
+
+        >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+        >>> stream.feed("Hi <tool_")
+        [Content(text='Hi ')]
+        >>> stream.finish("length")
+        [Content(text='<tool_')]
+        >>> stream.message.complete
+        False
+        """
+        reason = read_reason(reason)
+        events: list[Event] = []
+        if not self._finished:
+            if self._ids is False:
+                self._begin_with_text()
+            self._finished = reason or "stop"
+            if self._ids is not None:
+                self._run(self._ids.flush(), events)
+            if not self._ended:
+                self._end(events, reason == "length")
+            if reason == "length" and not any(note[0] == "truncated" for note in self._transcript.notes):
+                self._transcript.note("truncated", self._fed, "the rest of the turn")
+            if self._strict:
+                self._check()
+        return events
+
+    @property
+    def ended(self) -> bool:
+        """Whether the turn is over: an id ended it, or it was finished."""
+        return self._ended
+
+    @property
+    def region(self) -> RegionKind:
+        """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
+        self._record()
+        return "markup" if self._ended else KINDS[self._machine.region]
+
+    @property
+    def _inside_character(self) -> bool:
+        """Whether the last id is only a part of a character."""
+        return bool(self._ids) and self._ids.pending > 0
+
+    @property
+    def state(self) -> StreamState:
+        """What the model is writing now. It changes with the piece that closes a part, not with the text after it.
+
+        >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+        >>> events = stream.feed("<think>Hm</think>")
+        >>> stream.state.kind
+        'between'
+        >>> events = stream.feed('<tool_call>\\n{"name": "get_weather", "arguments": {"city": "Os')
+        >>> stream.state
+        StreamState(kind='call', call=0, tool='get_weather', path=('city',))
+        """
+        record, (kind, tool) = self._record(), self._stands()
+        call = record.call
+        if kind != "call":
+            return StreamState(kind)
+        if call is not None and call.name is not None:
+            return StreamState(kind, call.index, call.name, call.read().path)
+        return StreamState(kind, record.count - (call is not None), tool)
+
+    def _stands(self) -> tuple[StateKind, str]:
+        """The kind of what the model is writing, and the tool of a call that is held."""
+        if self._ended:
+            return "ended", ""
+        call = self._transcript.call
+        if call is not None and call.name is not None:
+            return "call", ""
+        if self._plain is not _no_shortcut:
+            return ("reasoning" if self._kind == m.REASONING else "content"), ""
+        return state_of(self._machine, self._transcript.kind == m.CONTENT)
+
+    def so_far(self, index: int) -> dict[str, Any]:
+        """The arguments of the call at ``index`` as Python values, as far as they were read.
+
+        A string has the text that has come, a list or an object the items, and a number or a word is left out until it
+        is whole. At the end they are the call's `ToolCall.parsed_arguments`. The object is the stream's own, which
+        grows with the next pieces, so asking takes the time of what is new: copy what you keep or change. Raises
+        `RequestError` if there is no such call.
+
+        >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+        >>> events = stream.feed('<tool_call>\\n{"name": "get_weather", "arguments": {"city": "Os')
+        >>> stream.so_far(0)
+        {'city': 'Os'}
+        """
+        found: dict[str, Any] = self._call(index, "so_far").read().value
+        return found
+
+    @property
+    def message(self) -> Message:
+        """The message so far; whole after `finish`. It is cheap enough to ask for after each piece."""
+        return self._message(True)
+
+    def _message(self, regions: bool) -> Message:
+        """The message so far, with or without its regions."""
+        return self._record().message(self._finished == "stop", self._ids, regions, bool(self._finished))
+
+    def _named_calls(self) -> list[tuple[int, str]]:
+        """Where each call begins whose name is known, and its name."""
+        return self._record().named_calls(self._ids)
+
+    def call_text(self, index: int) -> str:
+        """What the model wrote of the call at ``index``, as far as it is decided, after the marker that opens it.
+
+        Raises `RequestError` if there is no such call.
+
+        >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+        >>> events = stream.feed('<tool_call>\\n{"name": "get_weather", "arguments": {"city": "Os')
+        >>> stream.call_text(0)
+        '{"name": "get_weather", "arguments": {"city": "Os'
+        """
+        return self._transcript.call_text(self._call(index, "call_text"), self._ids)
+
+    def _call(self, index: int, asked: str) -> Call:
+        """The call at ``index``; ``asked``: the method that wants it."""
+        record = self._record()
+        if type(index) is not int or not 0 <= index < record.count:
+            raise RequestError(
+                f"{asked}: expected the index of a call, found {index!r} of {record.count} calls"
+            )
+        return record.called(index)
+
+    def _record(self) -> Transcript:
+        """The transcript, which says of all that was read in which region it is."""
+        if self._ids is False:
+            self._begin_with_text()
+        if self._plain is not _no_shortcut or self._value is not None:
+            self._note_region()
+        return self._transcript
+
+    def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
+        """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.
+
+        Each token has one region: the first of its characters' regions that is no markup, else ``markup``. So what an
+        engine says of each token (its log probability) can be given to the part of the message that it belongs to,
+        and nothing is lost or doubled.
+
+            >>> from chatparsers import get_format
+            >>> stream = get_format("qwen3").bind().stream()
+            >>> events = stream.feed("<think>\\nHm")
+            >>> stream.token_regions(starts=[0, 7, 8])
+            ['markup', 'markup', 'reasoning']
+
+        ``starts``: the character of the fed text at which each token begins; None if ids were fed. Raises
+        `RequestError` if text was fed and ``starts`` is None, and the other way round.
+        """
+        record = self._record()
+        fed_ids = self._ids is not None and self._ids.fed
+        if (starts is None) != (bool(fed_ids) or self._fed == record.origin):
+            expected = "no starts, as ids were fed" if fed_ids else "starts, as text was fed"
+            raise RequestError(f"token_regions: expected {expected}")
+        if starts is not None:
+            starts = [record.origin + start for start in starts]
+        elif fed_ids:
+            starts = self._ids.offsets
+        return record.token_regions(starts or (), first, self._fed, bool(self._finished))
+
+    def fork(self) -> Stream:
+        """An independent copy at this point: for beams, and for tokens that may yet be rejected.
+
+        >>> stream = chatparsers.get_format("qwen3").bind().stream()
+        >>> events = stream.feed("He")
+        >>> fork = stream.fork()
+        >>> events = fork.feed("llo") + fork.finish()
+        >>> fork.message.content, stream.message.content
+        ('Hello', 'He')
+        """
+        self._record()
+        other = opened(self._asked, self._strict)
+        self._copy_to(other)
+        other._settle()
+        if self._most:
+            other._most, other._first, other._undo = self._most, self._first, self._undo.copy()
+        return other
+
+    def rollback(self, n: int) -> None:
+        """Takes the last ``n`` ids back: the stream is as if it had never read them. Its events went out before.
+
+        Takes the time of ``n`` ids, whatever the length of the answer. ``turn.stream(rollback=…)`` says how many of the
+        last ids can be taken back. Raises `RequestError` for more, for text that was fed as such, and after `finish`.
+
+        >>> turn = chatparsers.get_format("qwen3").bind(tokenizer=tokenizer)
+        >>> stream = turn.stream(rollback=8)
+        >>> events = stream.feed(tokenizer.encode("Hello").ids)
+        >>> events = stream.feed(tokenizer.encode(" Wor").ids)
+        >>> stream.rollback(len(tokenizer.encode(" Wor").ids))
+        >>> stream.message.content
+        'Hello'
+        """
+        if self._finished:
+            raise RequestError("rollback: the stream is finished; make a new one with turn.stream()")
+        fed = self._ids.fed if self._ids else 0
+        kept = min(self._most, fed - self._first) if self._most else 0
+        if type(n) is not int or not 0 <= n <= kept:
+            more = "" if self._most else ": make the stream with turn.stream(rollback=…)"
+            raise RequestError(f"rollback: expected a number of ids from 0 to {kept}, found {n!r}{more}")
+        if n:
+            self._go_back(fed - n)
+
+    def _go_back(self, count: int) -> None:
+        """Keeps the first ``count`` ids. Goes back to the copy before the first later id that did more than add to
+        running text. The ids between are taken off that text."""
+        found = None
+        while self._undo and self._undo[-1][0] >= count:
+            found = self._undo.pop()[1]
+        if found is not None:
+            found._copy_to(self)
+            self._settle()
+        begin = self._ids.keep(count)
+        if begin >= 0:
+            self._transcript.shorten(begin, self._fed - begin, self._kind)
+            self._fed = begin
+
+    def _keep(self, id: int) -> None:
+        """Keeps a copy to go back to, if ``id`` will do more than add to running text, or somebody reads it so far."""
+        ids, undo, call = self._ids, self._undo, self._transcript.call
+        text = ids.ordinary(id)
+        if text and self._plain(text) is None and (call is None or call.reader is None):
+            return
+        if ids.unknown:
+            self._transcript.note_unknown(self._ids.take_unknown())
+        self._first = max(self._first, ids.fed - self._most)
+        while undo and undo[0][0] < self._first:
+            undo.popleft()
+        found = opened(None, self._strict)
+        self._copy_to(found)
+        undo.append((ids.fed, found))
+
+    def _copy_to(self, other: Stream) -> None:
+        """Gives another stream what this one has read."""
+        other._strict, other._finished, other._ended = self._strict, self._finished, self._ended
+        other._fed, other._held, other._early = self._fed, self._held, self._early
+        other._machine = self._machine.copy()
+        other._ids = self._ids.copy() if self._ids is not None else None
+        other._transcript = transcript = self._transcript.copy()
+        other._pieces = transcript.pieces
+
+    def __repr__(self) -> str:
+        record = self._record()
+        state = "finished" if self._finished else f"in {self.region}"
+        return f"<Stream: {state}, {self._fed - record.origin} characters read, {record.count} calls>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the shortcut, which `__setstate__` finds again, and what `rollback` needs."""
+        record = self._record()
+        record.settled_seed()  # in place of the turn
+        return {name: getattr(self, name) for name in Stream.__slots__ if name not in _NOT_PICKLED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._pieces = self._transcript.pieces
+        self._undo = deque()
+        self._first = self._ids.fed if self._ids else 0
+        self._settle()
+
+    # feeding
+
+    def _feed(self, piece: Piece) -> list[Event]:
+        if self._finished:
+            raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
+        events: list[Event] = []
+        if type(piece) is int and self._ids:
+            self._feed_id(piece, events)
+        elif isinstance(piece, str):
+            if self._ids is False:
+                self._begin_with_text()
+            elif self._ids is not None and self._ids.fed:
+                raise RequestError(
+                    "feed: ids were fed before, and text cannot be mixed with them: feed ids alone"
+                )
+            self._run(piece, events)
+        else:
+            ids = read_ids(piece)
+            if not self._ids:
+                self._begin_with_ids()
+            if len(ids) == 1:
+                self._feed_id(ids[0], events)
+            elif self._most:
+                for id in ids:
+                    self._feed_id(id, events)
+                events[:] = joined_events(events)
+            else:
+                self._feed_ids(ids, events)
+        if self._ids and self._ids.unknown:
+            self._transcript.note_unknown(self._ids.take_unknown())
+        if self._strict:
+            self._check()
+        return events
+
+    def _feed_text(self, text: str, events: list[Event]) -> None:
+        """Reads the ordinary text that ids spell, by a shortcut if there is one."""
+        if self._plain(text) is None:
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
+            events.append(self._make(text))
+        elif self._value is not None:
+            events += self._feed_value(self._value, text)
+        elif not self._early and self._machine.hold(text):
+            self._pieces.append(text)
+            self._fed += len(text)
+        else:
+            self._run(text, events)
+
+    def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
+        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, after what the
+        transcoder left of the last piece. It goes to the machine only if it brings more than text of the value."""
+        text = piece
+        if self._held:
+            text = self._held + piece
+            if value.holds(text):
+                self._pieces.append(piece)
+                self._fed += len(piece)
+                self._held = text
+                return []
+        end = value.scan(text, 0, False)
+        if not (value.done or value.error or value.notes or value.marked >= 0):
+            self._pieces.append(piece)
+            self._fed += len(piece)
+            if end == len(text):
+                self._plain = value.plain or _no_shortcut
+                self._held = ""
+            else:
+                self._plain = _no_shortcut
+                self._held = text[end:]
+            if not value.out:
+                return []
+            self._parts.append(value.out)
+            return [self._make(value.out)]
+        events: list[Event] = []
+        self._run(piece, events, end)
+        if self._strict:
+            self._check()
+        return events
+
+    def _feed_id(self, id: int, events: list[Event]) -> None:
+        if self._most:
+            self._keep(id)
+        text = self._ids.text(id, self._fed)
+        if text is None:
+            self._feed_ids((id,), events)
+        elif text and self._plain(text) is None:  # as `_feed_text` does, without its call
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
+            events.append(self._make(text))
+        elif text:
+            self._feed_text(text, events)
+
+    def _feed_ids(self, ids: Sequence[int], events: list[Event]) -> None:
+        for end, text in self._ids.decode(ids, self._fed):
+            if end < 0:
+                if text:
+                    self._feed_text(text, events)
+                continue
+            if not end or self._ended:
+                self._run(text, events)
+                continue
+            if self._ids.is_marker(text) and self._machine.value is None:
+                self._run(text, events)
+            else:
+                self._catch_up()
+                self._pieces.append(text)
+                self._fed += 1
+            if not self._ended and (end == 1 or self._transcript.length < self._fed):
+                self._end(events)
+
+    def _run(self, text: str, events: list[Event], scanned: int = -1) -> None:
+        """Lets the machine read ``text``. ``scanned`` is as in `Machine.feed`."""
+        if not text:
+            return
+        if self._plain is not _no_shortcut or self._value is not None:
+            self._catch_up()
+        self._pieces.append(text)
+        self._fed += len(text)
+        if self._early:
+            events += map(copy, self._early)
+            self._early = []
+        if self._ended:
+            self._transcript.advance(m.MARKUP, len(text))
+            return
+        machine = self._machine
+        items = machine.feed(text, scanned)
+        if items:
+            self._transcript.apply(items, events)
+        if not machine.text:
+            self._settle()
+
+    def _end(self, events: list[Event], cut_off: bool = False) -> None:
+        """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
+        self._catch_up()
+        events += map(copy, self._early)
+        self._early = []
+        machine, transcript = self._machine, self._transcript
+        transcript.over()
+        transcript.apply(machine.finish(cut_off), events)
+        transcript.close(events)
+        if transcript.answer is not None and not cut_off:
+            transcript.judge_whole()
+        if transcript.length < self._fed:
+            transcript.advance(m.MARKUP, self._fed - transcript.length)
+        self._ended = True
+        self._plain = _no_shortcut
+
+    # the shortcut
+
+    @property
+    def _search(self) -> Callable[[str], object] | None:
+        """The search with which the shortcut begins; None if there is none."""
+        return None if self._plain is _no_shortcut else self._plain
+
+    def _settle(self) -> None:
+        """Finds the shortcut for the next piece, if there is one."""
+        self._plain = _no_shortcut
+        self._value = None
+        if self._ended or self._early:
+            return
+        waiting = self._machine.waiting()
+        if waiting is None:
+            return
+        region, plain = waiting
+        sink = self._transcript.sink(region)
+        if sink is None:
+            return
+        self._make, self._parts = sink
+        self._plain = plain or _no_shortcut
+        self._kind = region
+        if region == m.ARGUMENT:
+            self._kind = m.CALL
+            self._value = self._machine.value
+
+    def _catch_up(self) -> None:
+        """Moves the machine past the pieces that took the shortcut."""
+        if self._plain is not _no_shortcut or self._value is not None:
+            machine = self._machine
+            line = not machine.program.lines or self._kind == m.CALL or self._transcript.ends_line()
+            machine.skip_to(self._note_region(), self._held, line)
+            self._plain = _no_shortcut
+            self._value = None
+            self._held = ""
+
+    def _note_region(self) -> int:
+        """Gives the transcript the region of the pieces that took the shortcut, and returns where they end."""
+        end = self._fed - len(self._held)
+        self._transcript.advance(self._kind, end - self._transcript.length)
+        return end
+
+    # strict mode
+
+    def _check(self) -> None:
+        """Raises `OutputError` for the first serious diagnostic, once."""
+        if self._transcript.wrong:
+            self._strict = False
+            message = self.message
+            wrong = next(d for d in message.diagnostics if d.code in STRICT)
+            raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
+
+
+_loaded = lru_cache(load_reference)
+"""As `load_reference`, looked up once: for what each stream needs."""
+_ID_START = "chatparsers.tokens.feed:id_start"
+_CHECKS = "chatparsers.grammar.schemas.checked:Checks"
+"""Who judges the arguments of a turn's calls, and its answer."""
+_NOT_ASKED: tuple[Any, ...] = None, False, True, False, "", False
+"""What is asked of a stream without a turn."""
+
+
+def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
+    """A stream that has not begun. ``strict`` and ``rollback`` are as in `Turn.stream`. ``asked``: None if the caller
+    begins it."""
+    stream = Stream.__new__(Stream)
+    stream._asked = asked
+    stream._strict = strict
+    stream._ids = False
+    stream._finished = ""
+    stream._ended = False
+    stream._most = rollback
+    if rollback:
+        stream._undo, stream._first = deque(), 0
+    return stream
+
+
+def begun(start: Start, tools: Toolset) -> Stream:
+    """A stream that reads text without a turn."""
+    stream = opened(None, False)
+    stream._begin(start, None, tools)
+    return stream
+
+
+_NOT_PICKLED = ("_first", "_kind", "_make", "_parts", "_pieces", "_plain", "_undo", "_value")

@@ -1,0 +1,538 @@
+"""The record of what a stream has read: the message so far, its calls, its regions and its diagnostics.
+
+Strategy: `Transcript.apply` turns the machine's trail items into events and into parts of the message. Texts are kept
+as lists of pieces. Asking for the message joins each list and puts the joined text in place of its pieces. So a text
+that was joined once is later copied as a whole, and asking often stays cheap.
+
+Invariants:
+- Positions count the machine's characters; a special token is one of them. They become positions in the model's text
+  when the message is asked for (`Text`).
+- The items come in the order of the text, so each region is a run. ``runs`` has the start of each run, and all runs but
+  the last are over.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import attrgetter, is_, itemgetter
+from typing import Any, Protocol
+
+from ..core.machine import instructions as m
+from ..core.machine.instructions import (
+    ARG_NAME,
+    ARGUMENT,
+    CALL,
+    CALL_BEGIN,
+    CALL_END,
+    CONTENT,
+    MARKUP,
+    NOTE,
+    REASONING,
+)
+from ..schema.tools import Toolset
+from ..values.base import escape
+from .call import Call, call_id, joined, shorten
+from .events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning, joined_events
+from .message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall, made_call, made_region
+from .so_far import Reader
+from .start import StreamTurn
+from .text import Text, TokenTexts, holding
+
+KINDS: tuple[RegionKind, ...] = ("markup", "content", "reasoning", "call")
+"""The name of each region, by the machine's item."""
+
+SERIOUS = frozenset({"malformed", "truncated"})
+"""The codes with which a message is not complete."""
+
+STRICT = SERIOUS | {"schema"}
+"""The codes at which a strict stream raises."""
+
+Sink = tuple[Callable[[str], Event], "list[str]"]
+"""What becomes of a piece that is part of a region: the event it makes, and the texts that it is added to."""
+
+_SNIPPET = 40
+_NAMES_SHOWN = 6
+_Note = tuple[DiagnosticCode, int, str, "int | None"]
+
+
+class Checks(Protocol):
+    """Who judges arguments and an answer while they are written (`chatparsers.grammar.schemas.checked.Checks`)."""
+
+    def reader(self, name: str) -> Reader: ...
+    def answer(self) -> Any: ...
+
+
+class Transcript:
+    """The record of one turn.
+
+    ``tools`` are the request's tools. ``unwanted``: the request wants no calls, so a call makes no event. ``late_ids``:
+    the format may write a call's id after its arguments. ``seed`` makes the ids that the model does not write; of a
+    turn, its own seed does. The text before ``origin`` is the prefix, which the prompt wrote. ``length`` is the end of
+    the last item. ``spelling``: what the characters of special tokens spell; None if text is fed.
+    """
+
+    __slots__ = (
+        "answer", "call", "calls", "checks", "content", "ending", "kind", "late_ids", "length",
+        "notes", "origin", "pieces", "reasoning", "regions", "runs", "said", "seed", "spelling", "text",
+        "tools", "unwanted", "wrong",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        tools: Toolset,
+        program: m.Program,
+        seed: str | StreamTurn,
+        origin: int,
+        length: int,
+        spelling: TokenTexts | None = None,
+    ) -> None:
+        self.tools = tools
+        self.unwanted = program.unwanted
+        self.late_ids = program.late_ids
+        self.seed = seed
+        self.origin = origin
+        self.length = length
+        self.spelling = spelling
+        self.pieces: list[str] = []
+        """All that was fed."""
+        self.content: list[str] = []
+        self.reasoning: list[str] = []
+        self.calls: list[Call] = []
+        """Those that are over."""
+        self.call: Call | None = None
+        """The call that is open."""
+        self.said: set[tuple[str | None, str]] = set()
+        """The names and arguments of the whole calls, once there are two."""
+        self.kind = -1
+        """The region of the last run."""
+        self.runs: list[tuple[int, int]] = []
+        self.notes: list[_Note] = []
+        self.wrong = False
+        """Whether there is a note at which a strict stream raises; it asks after each piece."""
+        self.checks: Checks | None = None
+        self.answer: Any = None
+        """Who reads and judges the content, if it must fit a schema."""
+        self.ending = False
+        """Whether the text is over. Text of a call that comes after that is not part of its arguments."""
+        # Of the last message, what will not change any more.
+        self.regions: list[Region] = []
+        self.text: Text | None = None
+
+    def copy(self) -> Transcript:
+        """An independent copy at this point. It finds anew what is only kept for later messages and calls."""
+        other = Transcript.__new__(Transcript)
+        other.tools, other.unwanted, other.late_ids = self.tools, self.unwanted, self.late_ids
+        other.seed, other.origin, other.length = self.seed, self.origin, self.length
+        other.spelling = self.spelling
+        other.call = None if self.call is None else self.call.copy()
+        for texts in (self.pieces, self.content, self.reasoning):
+            joined(texts)
+        other.pieces, other.content, other.reasoning = self.pieces[:], self.content[:], self.reasoning[:]
+        other.calls, other.runs, other.notes = self.calls[:], self.runs[:], self.notes[:]
+        other.kind, other.ending, other.checks = self.kind, self.ending, self.checks
+        other.wrong = self.wrong
+        other.answer = None if self.answer is None else self.answer.copy()
+        other.said, other.regions, other.text = set(), [], None
+        return other
+
+    def sink(self, region: int) -> Sink | None:
+        """What becomes of a piece of the region; None if it must come through `apply`."""
+        if region == ARGUMENT:
+            call = self.call
+            if call is None or not call.started or call.again or self.checks is not None:
+                return None
+            return partial(CallArguments, call.index), call.arguments
+        if region == CONTENT:
+            return None if self.answer is not None else (Content, self.content)
+        return (Reasoning, self.reasoning) if region == REASONING else None
+
+    @property
+    def count(self) -> int:
+        """How many calls there are."""
+        return len(self.calls) + (self.call is not None)
+
+    def called(self, index: int) -> Call:
+        """The call at ``index``."""
+        if self.call is not None and self.call.index == index:
+            return self.call
+        return self.calls[index]
+
+    def ends_line(self) -> bool:
+        """Whether what was fed ends a line."""
+        return bool(self.pieces) and self.pieces[-1].endswith("\n")
+
+    def shorten(self, end: int, length: int, kind: int) -> None:
+        """Takes ``length`` characters off the text, which ends at ``end`` then. All of them are of the region
+        ``kind``."""
+        shorten(self.pieces, length)
+        if kind == CALL and self.call is not None:
+            self.call.shorten(length)
+        elif kind == CONTENT:
+            shorten(self.content, length)
+        elif kind == REASONING:
+            shorten(self.reasoning, length)
+        if self.length > end:
+            self.length = end
+            while self.runs and self.runs[-1][0] >= end:
+                self.runs.pop()
+            self.kind = self.runs[-1][1] if self.runs else -1
+        self.regions, self.text = [], None
+
+    # from trail items to events
+
+    def advance(self, kind: int, length: int) -> None:
+        """Notes that the next ``length`` characters are in the region ``kind``."""
+        if kind != self.kind and length:
+            self.runs.append((self.length, kind))
+            self.kind = kind
+        self.length += length
+
+    def apply(self, items: Sequence[m.Item], events: list[Event]) -> None:
+        """Takes the items into the message, and adds their events to ``events``."""
+        spelling, origin, call = self.spelling, self.origin, self.call
+        length, region = self.length, self.kind
+        again = bool(events)  # whether neighbours may be of one kind
+        said: list[str] = []  # of the call's arguments: it becomes one event
+        for op, raw, value in items:
+            if op == MARKUP and length >= origin:
+                if raw:
+                    if region != MARKUP:
+                        self.runs.append((length, MARKUP))
+                        region = MARKUP
+                    length += len(raw)
+                continue
+            if op == ARG_NAME and call is not None:
+                call.give(value)
+            if raw:
+                if length < origin:
+                    clipped = min(len(raw), origin - length)
+                    length += clipped
+                    raw = raw[clipped:]
+                if spelling is not None and CONTENT <= op <= REASONING and not raw.isascii():
+                    for dropped, text in spelling.runs(raw):
+                        kind = MARKUP if dropped else op
+                        if kind != region and text:
+                            self.runs.append((length, kind))
+                            region = kind
+                        length += len(text)
+                    raw = spelling.text(raw)
+                elif raw:
+                    kind = op
+                    if op > CALL:
+                        kind = MARKUP if call is not None and call.again else CALL
+                    if kind != region:
+                        self.runs.append((length, kind))
+                        region = kind
+                    length += len(raw)
+            if op == ARGUMENT:
+                if call is not None and value and not call.again:
+                    said.append(value if spelling is None else spelling.json(value))
+            elif op == ARG_NAME:
+                if call is not None and call.again:
+                    begin = length - len(raw)
+                    self.note("repeated-argument", begin, "an argument that the call has not given")
+                elif call is not None:
+                    said.append(f'{", " if call.members else "{"}"{escape(value)}": ')
+                    call.members += 1
+            elif op == CALL:
+                if call is not None and call.broken and raw:
+                    said.append(raw if spelling is None else spelling.full(raw))
+            elif op == NOTE:
+                self.note(*value)
+            elif op >= CALL:
+                if call is not None:
+                    if op == CALL_END:
+                        if call.members > 0:
+                            said.append("}")
+                        elif not (said or call.arguments):
+                            said.append("{}")
+                    if said:
+                        self._argue(call, "".join(said), events)
+                        said.clear()
+                if op == CALL_BEGIN:
+                    if self.unwanted:
+                        self.note("unwanted-call", length, "no call")
+                    else:
+                        count = self.count
+                        call = self.call = Call(count, length)
+                elif call is not None:
+                    self.length = length
+                    self._in_call(call, op, raw, value, events)
+                    call = self.call
+            elif op == CONTENT:
+                text = raw if value is None else value if spelling is None else spelling.text(value)
+                if text:
+                    self.content.append(text)
+                    events.append(Content(text))
+                    again = True
+                    if self.answer is not None:
+                        wrong = self.answer.wrong
+                        self.answer.read(text)
+                        self._judge_answer(wrong, length - len(raw))
+            elif raw and op == REASONING:
+                self.reasoning.append(raw)
+                events.append(Reasoning(raw))
+                again = True
+        self.length, self.kind = length, region
+        if said and call is not None:
+            self._argue(call, "".join(said), events)
+        if again and len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
+            events[:] = joined_events(events)
+
+    def _in_call(self, call: Call, op: int, raw: str, value: Any, events: list[Event]) -> None:
+        if op == m.NAME:
+            call.name = value
+        elif op == m.ID:
+            if not call.id:  # if a model writes several ids, the first counts
+                call.id = value or None
+        elif op == m.ARGS_BEGIN:
+            call.members = 0
+            self._start(call, events)
+        elif op == CALL_END:
+            call.complete = True
+            if call.index:
+                self._compare(call)
+            self.close(events)
+        elif op == m.BROKEN_BEGIN:
+            self._start(call, events)
+        elif op == m.BROKEN_VALUE:
+            call.broken = call.members <= 0 and not self.ending
+        elif op == m.BROKEN_END:
+            self.close(events)
+
+    def _compare(self, call: Call) -> None:
+        """Notes that a whole call has the name and the arguments of an earlier one."""
+        if not self.said:
+            for other in self.calls:
+                if other.complete:
+                    self.said.add((other.name, other.text()))
+        said = call.name, call.text()
+        if said in self.said:
+            self.note("repeated-call", call.start, "another call than those before", call.index)
+        self.said.add(said)
+
+    def _argue(self, call: Call, text: str, events: list[Event]) -> None:
+        """Adds text to the call's arguments."""
+        call.arguments.append(text)
+        if call.started:
+            last = events[-1] if events else None
+            if type(last) is CallArguments and last.index == call.index:
+                last.text += text
+            else:
+                events.append(CallArguments(call.index, text))
+            if self.checks is not None:
+                self._judge(call)
+        else:
+            self._start(call, events)
+
+    def _start(self, call: Call, events: list[Event]) -> None:
+        """Sends the call's start, once its name is known, with the arguments that came before the name."""
+        if call.started or call.name is None:
+            return
+        call.started = True
+        if self.tools and call.name not in self.tools:
+            known = ", ".join(self.tools.names()[:_NAMES_SHOWN])
+            self.note("unknown-tool", call.start, f"one of {known}", call.index)
+        id = None if call.id is None and self.late_ids else self._id(call)
+        events.append(CallStart(call.index, call.name, id))
+        if call.arguments:
+            events.append(CallArguments(call.index, "".join(call.arguments)))
+        if self.checks is not None:
+            self._judge(call)
+
+    def _judge(self, call: Call) -> None:
+        """Notes that the arguments cannot become valid, once."""
+        assert self.checks is not None and call.name is not None
+        if call.reader is None:
+            call.reader = self.checks.reader(call.name)
+        wrong = call.reader.wrong
+        now = call.read().wrong
+        if now and not wrong:
+            self.note("schema", call.start, f"arguments that fit the schema at {now}", call.index)
+
+    def judge_by(self, checks: Checks) -> None:
+        """Has arguments and content judged from here on."""
+        self.checks, self.answer = checks, checks.answer()
+        if self.answer is not None:
+            self._judge_answer("", self.origin)
+
+    def _judge_answer(self, wrong: str, at: int) -> None:
+        """Notes that the content cannot become valid, once. ``wrong``: what was told before."""
+        if self.answer.wrong and not wrong:
+            self.note("schema", at, f"an answer that fits the schema at {self.answer.wrong}")
+
+    def judge_whole(self) -> None:
+        """Notes that the content, which is over, is not valid."""
+        if self.answer is not None and (self.content or not self.calls):
+            wrong = self.answer.wrong
+            self.answer.finish("".join(self.content))
+            self._judge_answer(wrong, self.length)
+
+    def close(self, events: list[Event]) -> None:
+        """Ends the open call, if there is one."""
+        call, self.call = self.call, None
+        if call is not None:
+            call.end = self.length
+            self._start(call, events)
+            if call.started:
+                self.calls.append(call)
+                events.append(CallEnd(call.index, self._id(call), call.complete))
+            else:  # it broke before its name: the next call has its index
+                for place, (code, at, expected, index) in enumerate(self.notes):
+                    if index == call.index:
+                        self.notes[place] = code, at, expected, None
+
+    def _id(self, call: Call) -> str:
+        if call.id:
+            return call.id
+        if not call.made:
+            call.made = call_id(self.settled_seed(), call.index)
+        return call.made
+
+    def settled_seed(self) -> str:
+        """The seed, which a turn may only make now: most streams have no call."""
+        if not isinstance(self.seed, str):
+            self.seed = self.seed.id_seed
+        return self.seed
+
+    def over(self) -> None:
+        """Notes that no more text will come. The items of the held text follow."""
+        self.ending = True
+        if self.call is not None:
+            self.call.broken = False
+
+    def note(self, code: DiagnosticCode, at: int, expected: str, call: int | None = None) -> None:
+        """Notes that something was wrong at the position ``at``, in ``call`` or else in the open call."""
+        if call is None and self.call is not None:
+            call = self.call.index
+        self.notes.append((code, at, expected, call))
+        if code in STRICT:
+            self.wrong = True
+
+    def note_unknown(self, ids: Iterable[tuple[int, int]]) -> None:
+        """Notes ids that the tokenizer does not have, each after its position."""
+        for at, id in ids:
+            large = id.bit_length() > 9999  # Python writes no longer ones
+            known = f"a token of the vocabulary, which has no id {'so large' if large else id}"
+            self.note("unknown-token", at, known)
+
+    # the message
+
+    def message(self, ended: bool, ids: Any, regions: bool, over: bool) -> Message:
+        """The message of the text so far.
+
+        ``ended``: the model ended its turn. ``ids``: the feed of ids, None if text was fed. ``regions``: whether it has
+        its regions. ``over``: no more text will come. Until then the regions are made at once, because what they are
+        made from changes.
+        """
+        if self.text is None:
+            self.text = Text(self.origin)
+        text = self.text.whole(joined(self.pieces), ids)
+        calls = [self._record(call) for call in self.calls]
+        if self.call is not None and self.call.started:
+            calls.append(self._record(self.call))
+        made: Any = partial(self._regions, ids, len(self.runs), self.length)
+        return Message(
+            content=joined(self.content),
+            reasoning=joined(self.reasoning),
+            tool_calls=calls,
+            complete=ended
+            and all([call.complete for call in calls])
+            and (not self.notes or SERIOUS.isdisjoint([note[0] for note in self.notes])),
+            diagnostics=self._diagnostics(text, self.text) if self.notes else [],
+            regions=[] if not (regions and self.runs) else made if over else made(),
+            text=text,
+        )
+
+    def call_text(self, call: Call, ids: Any) -> str:
+        """The text of a call, as far as it was read."""
+        places = self.text = self.text or Text(self.origin)
+        text = places.whole(joined(self.pieces), ids)
+        end = self.length if call.end < 0 else call.end
+        return text[places.position(call.start) : places.position(end)]
+
+    def named_calls(self, ids: Any) -> list[tuple[int, str]]:
+        """Where each call begins whose name is known, and its name."""
+        places = self.text = self.text or Text(self.origin)
+        places.whole(joined(self.pieces), ids)
+        calls = self.calls if self.call is None else [*self.calls, self.call]
+        return [(places.position(call.start), call.name) for call in calls if call.name is not None]
+
+    def _record(self, call: Call) -> ToolCall:
+        if call.record is not None:
+            return call.record
+        record = made_call(call.index, self._id(call), call.name or "", call.text(), call.complete)
+        if call is not self.call:
+            call.record = record
+        return record
+
+    def _diagnostics(self, text: str, places: Text) -> list[Diagnostic]:
+        """One diagnostic for each note, in the order of the text."""
+        found = []
+        for code, at, expected, call in self.notes:
+            place = places.position(at)
+            if code == "unknown-token":
+                call = self._call_at(at)
+            found.append(Diagnostic(code, place, expected, text[place : place + _SNIPPET], call))
+        return sorted(found, key=_place)
+
+    def _call_at(self, at: int) -> int | None:
+        """The call that the position ``at`` is in. A token comes before the machine has read it, and before other ids
+        of its piece, so the call that is open then says nothing."""
+        run = bisect_right(self.runs, at, key=_start) - 1
+        if run < 0 or self.runs[run][1] != CALL:
+            return None
+        calls = self.calls if self.call is None else [*self.calls, self.call]
+        call = bisect_right(calls, at, key=attrgetter("start")) - 1
+        return calls[call].index if call >= 0 else None
+
+    def _regions(self, ids: Any, count: int, length: int) -> list[Region]:
+        """One region for each of the first ``count`` runs, the last of which ends at ``length``. A region that is over
+        is made once."""
+        kept = self.regions
+        first = min(len(kept), count - 1)
+        runs = self.runs[first:count]
+        text: Text = self.text or Text(self.origin)
+        bounds = [*map(_start, runs), length]
+        places = [text.position(bound) for bound in bounds]
+        if ids is None:
+            made = [
+                made_region(KINDS[kind], start, end, None, None)
+                for (_, kind), start, end in zip(runs, places, places[1:], strict=False)
+            ]
+        else:
+            offsets = ids.offsets
+            tokens = [bisect_left(offsets, bound) for bound in bounds]
+            made = [
+                made_region(KINDS[kind], start, end, holding(offsets, token, at), last)
+                for (at, kind), start, end, token, last in zip(
+                    runs, places, places[1:], tokens, tokens[1:], strict=False
+                )
+            ]
+        kept += made[len(kept) - first : -1]
+        return [*kept[:first], *made]
+
+    def token_regions(self, starts: Sequence[int], first: int, fed: int, over: bool) -> list[RegionKind]:
+        """As `Stream.token_regions`. ``starts``: where the tokens begin. The text was fed up to ``fed``. ``over``: no
+        more comes."""
+        found: list[RegionKind] = []
+        runs = self.runs
+        for place in range(first, len(starts)):
+            start = starts[place]
+            after = bisect_right(starts, start, place)  # a token may hold only a part of a character
+            stop = starts[after] if after < len(starts) else fed
+            if not over and not start < stop <= self.length:
+                break
+            run = max(bisect_right(runs, start, key=_start) - 1, 0)
+            kind = runs[run][1] if runs else MARKUP
+            while kind == MARKUP and run + 1 < len(runs) and runs[run + 1][0] < stop:
+                run += 1
+                kind = runs[run][1]
+            found.append(KINDS[kind])
+        return found
+
+
+_place = attrgetter("position")
+_start = itemgetter(0)
