@@ -142,9 +142,7 @@ class Request:
         """As `prepare`, in the caller's account."""
         plain = self._read(plain_messages(messages))
         turn = self._bound(*self._rendered(plain, self.tools.raw))
-        return (
-            turn if self.thoughts is None else turn._replace(thoughts=self._used(self.thoughts, plain, turn))
-        )
+        return turn if self.thoughts is None else _saying(turn, self._used(self.thoughts, plain, turn))
 
     def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **changes: Any) -> Rendered:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
@@ -189,7 +187,7 @@ class Request:
         trace = marked.trace(text)
         turn = self._bound(trace.text, "".join((prefix, "")), fmt, given)
         if self.thoughts is not None:
-            turn = turn._replace(thoughts=self._used(self.thoughts, messages, turn))
+            turn = _saying(turn, self._used(self.thoughts, messages, turn))
         return Rendered(turn, trace)
 
     @property
@@ -405,6 +403,12 @@ class Request:
         if now is not None:
             variables["strftime_now"] = now.strftime
         return {**variables, **given} if given else variables
+
+
+def _saying(turn: Turn, thoughts: Thoughts) -> Turn:
+    """A turn that nobody has yet, which says what became of its wish."""
+    turn.__dict__["thoughts"] = thoughts
+    return turn
 
 
 def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[Mapping[str, Any]]:

@@ -28,6 +28,9 @@ from .rewrite.continuation import cut_at_tag, tagged
 from .rewrite.history import History
 from .trace import Trace
 
+_ENDS = frozenset({"user", "tool", "assistant", "system"})
+"""The roles of a last message by which prompts are told apart."""
+
 
 class Template:
     """A model's chat template, in the sandbox that transformers uses.
@@ -57,7 +60,7 @@ class Template:
         """What `probe` tells, each fact found at its first use."""
         self._tails: Kept[tuple[tuple[str, str] | None]] = Kept(64)
         self._dials: dict[str, Dial] = {}
-        self._moves: Kept[tuple[bool]] = Kept(64)
+        self._moves: dict[tuple[str, str, bool, bool], bool] = {}
 
     def __repr__(self) -> str:
         return f"Template({self.name!r}, {len(self.source)} characters)"
@@ -312,7 +315,6 @@ class Template:
         """
         return self.can.thinking.switched(thinking)
 
-    @limited
     def dial(self, fmt: Format) -> Dial:
         """The levels of thought and effort that the template has, found by a few renderings in the first call. ``fmt``
         tells where a prompt ends in a thought.
@@ -322,8 +324,11 @@ class Template:
         ['off', 'on']
         """
         found = self._dials.get(fmt.name)
-        if found is None:
-            found = self._dials[fmt.name] = find_dial(partial(self._turned, fmt), compared_of(self.source))
+        return self._found_dial(fmt) if found is None else found
+
+    @limited
+    def _found_dial(self, fmt: Format) -> Dial:
+        found = self._dials[fmt.name] = find_dial(partial(self._turned, fmt), compared_of(self.source))
         return found
 
     def _turned(self, fmt: Format, variables: Mapping[str, Any]) -> Seen | None:
@@ -338,28 +343,30 @@ class Template:
         after, written = (one.text[one.spans[-1].end :] if one.spans else "" for one in (plain, asked))
         return Seen(asked.text, end_of(fmt, written.removeprefix(after) if asked.spans else asked.text))
 
-    @limited
     def moved(self, dial: Dial, level: str, *, role: str, tools: bool, system: bool) -> bool:
         """Whether a level of the dial changes a prompt of this kind: one that ends in a message of this role, with or
         without tools and a system text. Found by two renderings for each kind."""
+        kind = level, role if role in _ENDS else "user", tools, system
+        known = self._moves.get(kind)
+        if known is None:
+            known = self._moves[kind] = self._moved(dial, *kind)
+        return known
+
+    @limited
+    def _moved(self, dial: Dial, level: str, role: str, tools: bool, system: bool) -> bool:
         found, other = dial.level(level), dial.against(level)
         if found is None or other is None or (role, tools, system) == ("user", False, False):
             return True
         history = [*([{"role": "system", "content": SYSTEM}] if system else []), *ending_in(role)]
-        key = marshal.dumps((level, role, tools, system), 2)
-        kept = self._moves.get(key)
-        if kept is None:
-            shown = TOOLS if tools else None
-            try:
-                one, two = (
-                    self.shown(history, tools=shown, add_generation_prompt=True, **given).text
-                    for given in (found.variables, other)
-                )
-                kept = (one != two,)
-            except TemplateError:
-                kept = (True,)
-            self._moves.add(key, kept, 1)
-        return kept[0]
+        shown = TOOLS if tools else None
+        try:
+            one, two = (
+                self.shown(history, tools=shown, add_generation_prompt=True, **given).text
+                for given in (found.variables, other)
+            )
+        except TemplateError:
+            return True
+        return one != two
 
     @cached
     def variables(self) -> frozenset[str] | None:
