@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..errors import RequestError, warn_user
-from .encode import THINKING_OFF, How, wanted, without_thoughts
+from .encode import THINKING_OFF, How, read_rows, wanted, without_thoughts
 from .request import Request
 from .rollout import Rollout
 from .sample import Sample
@@ -22,7 +22,7 @@ def encode_as_sampled(request: Request, messages: Sequence[Mapping[str, Any]], h
     """The samples of a conversation. An answer that the format cannot write is context, and `Sample.left_out` of the
     last sample names it."""
     request = request.but(add_generation_prompt=True)
-    messages, silent = without_thoughts(request, request.read(messages))
+    messages, silent = without_thoughts(request, read_rows(request, messages))
     answers = [index for index, message in enumerate(messages) if message.get("role") == "assistant"]
     left_out: dict[int, str] = {
         index: "moved" for index in answers[:1] if not index

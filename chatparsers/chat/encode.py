@@ -19,7 +19,7 @@ from ..templates.messages import REASONING, own, reasoning_of
 from ..templates.probe.turns import common
 from ..templates.trace import Trace
 from .around import Around
-from .inline import beside_thoughts, marks_of
+from .inline import USUAL, beside_thoughts, marks_of, with_thoughts
 from .marks import all_marks, answer_at, inside, marks_of_words, starting
 from .parts import in_ids, placeholders_in
 from .places import Place, Places, missing, places_in
@@ -67,9 +67,22 @@ def encode(
 ) -> Sample:
     """The sample of a conversation. ``only``: the messages of which answers may count. Raises the errors of
     `Chat.prepare`."""
-    shown = _shown(request, request.read(own(messages)), how)
+    shown = _shown(request, read_rows(request, own(messages)), how)
     counted, left_out = _counted(shown, how, only)
     return _sample(shown, counted, left_out, how.split)
+
+
+def read_rows(request: Request, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The messages, with the thought of each answer in a field of its own. Warns once of one that stays text."""
+    found = request.read(messages)
+    if found is messages and with_thoughts(messages, USUAL) is not messages:
+        chat = request.chat
+        chat._warn_once(
+            f"encode: {chat.name}: an answer's text has a thought (</think>), and the template and the format "
+            f"{chat.format.name!r} have no place for one, so it counts as text (put thoughts into reasoning_content to "
+            "leave such answers out)"
+        )
+    return found
 
 
 def encode_turns(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> list[Sample]:

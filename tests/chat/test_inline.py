@@ -178,5 +178,15 @@ def test_what_is_a_thought(case: str) -> None:
     assert with_thought(other, USUAL).get("reasoning_content") == "Another."
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_format_without_thoughts_has_none() -> None:
+    """There a thought is text, as the row says, and a warning tells it."""
     assert marks_of(chatparsers.get_format("hermes-2-pro")) == ()
+    chat = chat_of(FOLDER / "hermes-2-pro.jinja")
+    for options in ({}, {"as_sampled": True}):
+        chat._warned.clear()
+        with pytest.warns(UserWarning, match="has a thought.*counts as text"):
+            chat.encode(inline(chat, "lines"), **options)
+        chat.encode(PLAIN, **options)
+    sample = chat.encode(inline(chat, "lines"))
+    assert counted(chat, sample)[1] == "<think>\nNeedleoslo.\n</think>\n\nNeedlecold.<|im_end|>"
