@@ -1,17 +1,18 @@
 """Columns of an Arrow table as Python values, and Python values as columns of a fixed schema.
 
-Nested input may come as Arrow lists and structs, or as JSON text. Arrow pads structs with null, so a null inside them
-means that nothing is there; a null that means something lives in JSON text only.
+Nested input may come in any Arrow type (see `typed`), or as JSON text.
 """
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import RequestError, did_you_mean
 from .arrow import pyarrow as pa
+from .typed import Told, column_values, rows_of, settled
 
 _SLICE = 1024
 NUMBER = "__number__"
@@ -40,11 +41,19 @@ MESSAGES = pa.list_(
 
 
 def as_table(table: Any) -> Any:
-    """The table of what an engine passes: a table or a record batch. Raises `RequestError` for anything else."""
+    """The table of what an engine passes: a table, a record batch, or what gives an Arrow stream, such as a frame of
+    Polars or pandas. Raises `RequestError` for anything else."""
     if isinstance(table, pa.Table):
         return table
     if isinstance(table, pa.RecordBatch):
         return pa.Table.from_batches([table])
+    if hasattr(table, "__arrow_c_stream__"):
+        try:
+            return pa.table(table)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise RequestError(
+                f"the table has a column of a type that pyarrow cannot read: {error}"
+            ) from error
     raise RequestError(
         f"expected a pyarrow.Table or RecordBatch, found {type(table).__name__}: in Ray say "
         'batch_format="pyarrow", in datasets with_format("arrow")'
@@ -57,8 +66,7 @@ def values(table: Any, name: str, *, needed: bool = True) -> list[Any] | None:
     if table.column_names.count(name) > 1:
         raise RequestError(f"the table has several columns {name!r}: expected one, rename the others")
     if name in table.column_names:
-        found: list[Any] = table.column(name).to_pylist()
-        return found
+        return column_values(table.column(name))
     if not needed:
         return None
     known = [column for column in table.column_names if column != NUMBER]
@@ -66,16 +74,16 @@ def values(table: Any, name: str, *, needed: bool = True) -> list[Any] | None:
 
 
 def strings(table: Any, name: str) -> list[Any]:
-    """The texts of a column, or its lists of ids; also of the ids in a list of ``{id, logprob}``."""
-    found = values(table, name) or []
-    kind = table.schema.field(name).type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        inner = kind.value_type
+    """The texts of a column, or its lists of ids; also of the ids in a list of ``{id, logprob}``. A value that is
+    neither stays as it is: whoever reads the row says so."""
+    found, kind = values(table, name) or [], _bare(table.schema.field(name).type)
+    if _is_list(kind):
+        inner = _bare(kind.value_type)
         if pa.types.is_struct(inner):
             keys = [key for key in ("token_id", "id") if inner.get_field_index(key) >= 0]
             if not keys:
                 raise RequestError(f"column {name!r}: expected text or ids, found a list of {inner}")
-            return [None if row is None else [item[keys[0]] for item in row] for row in found]
+            return [None if row is None else [item.get(keys[0]) for item in row] for row in found]
         if not pa.types.is_integer(inner) and not pa.types.is_null(inner):
             raise RequestError(f"column {name!r}: expected text or ids, found a list of {inner}")
     elif not _is_text(kind):
@@ -83,23 +91,58 @@ def strings(table: Any, name: str) -> list[Any]:
     return found
 
 
+def _bare(kind: Any) -> Any:
+    """The type of the values that an encoding stands for."""
+    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    return kind
+
+
+def _is_list(kind: Any) -> bool:
+    known = (
+        pa.types.is_list,
+        pa.types.is_large_list,
+        pa.types.is_fixed_size_list,
+        pa.types.is_list_view,
+        pa.types.is_large_list_view,
+    )
+    return any(test(kind) for test in known)
+
+
 def _is_text(kind: Any) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if isinstance(kind, pa.BaseExtensionType):
+        return bool(kind.extension_name == "arrow.json")
     known = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
     return any(test(kind) for test in known)
 
 
-def json_texts(table: Any, name: str) -> list[str | None] | None:
-    """The values of a column of tools as JSON text; None if the table has no such column."""
+def json_texts(table: Any, name: str) -> list[tuple[str | None, str | None]] | None:
+    """The values of a column of tools as JSON text, each with why it cannot be read (None if it can); None if the table
+    has no such column."""
     found = values(table, name, needed=False)
-    if found is None or all(value is None or isinstance(value, str) for value in found):
-        return found
-    return [
-        value
-        if value is None or isinstance(value, str)
-        else json.dumps(unpadded(value), ensure_ascii=False, default=str)
-        for value in found
-    ]
+    return None if found is None else [_json_text(value, name) for value in found]
+
+
+def _json_text(value: Any, name: str) -> tuple[str | None, str | None]:
+    if value is None or type(value) is str:
+        return value, None
+    told = Told(name)
+    value = settled(rows_of(value), name, told)
+    warn_of(told)
+    return (None, told.refused) if told.refused else (json.dumps(value, ensure_ascii=False), None)
+
+
+def warn_of(told: Told) -> None:
+    """Warns of what became of a row's values, for a table that has no column of losses."""
+    for code, path in told.losses.items():
+        warnings.warn(f"{code}: {path} is no value of JSON: {_BECAME[code]}", UserWarning, stacklevel=2)
+
+
+_BECAME = {
+    "as-text": "its text is used",
+    "rounded": "the nearest number is used",
+    "not-finite": "null is used",
+}
 
 
 def seeds(table: Any, name: str) -> list[str | None]:
@@ -108,19 +151,19 @@ def seeds(table: Any, name: str) -> list[str | None]:
     return [None] * table.num_rows if found is None else [None if v is None else str(v) for v in found]
 
 
-def unpadded(value: Any) -> Any:
-    """The value without the nulls that Arrow pads structs with."""
-    if isinstance(value, Mapping):
-        return {key: unpadded(item) for key, item in value.items() if item is not None}
-    if isinstance(value, (list, tuple)):
-        return [unpadded(item) for item in value]
-    return value
+def table_rows(table: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of some columns, by type; a null is a column that the row does not have."""
+    columns = [values(table, name) or [] for name in names]
+    return [
+        {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        for row in (zip(*columns, strict=True) if columns else [()] * table.num_rows)
+    ]
 
 
 def plain(value: Any) -> Any:
-    """A column's value as JSON data: text that is a JSON list or object is read, nested values lose their padding."""
+    """A column's value as data: text that is a JSON list or object is read."""
     if not isinstance(value, str):
-        return unpadded(value)
+        return value
     if value[:1] in ("[", "{") and value.rstrip()[-1:] in ("]", "}"):
         try:
             return json.loads(value)
@@ -129,20 +172,45 @@ def plain(value: Any) -> Any:
     return value
 
 
+def turns_in(value: Any) -> Any:
+    """The messages that a column's value holds, as objects: a list of them, each also as JSON text, or an object of
+    lists, also of the calls and parts within. Anything else as it is."""
+    turns = rows_of(plain(value))
+    if not isinstance(turns, list):
+        return turns
+    turns = [plain(turn) for turn in turns]
+    for place, turn in enumerate(turns):
+        if isinstance(turn, dict) and any(isinstance(turn.get(key), dict) for key in _LISTS):
+            turns[place] = {key: rows_of(item) if key in _LISTS else item for key, item in turn.items()}
+    return turns
+
+
+_LISTS = ("tool_calls", "content")
+"""The fields of a message that hold lists of objects."""
+
+
 def message_lists(table: Any, name: str) -> list[list[dict[str, Any]] | str]:
     """The messages of each row, as the chat-completions API has them; or, as text, why they cannot be read."""
-    return [_messages(plain(value), name) for value in values(table, name) or []]
+    found = values(table, name) or []
+    kind = table.schema.field(name).type
+    return [_messages(turns_in(value), name, kind) for value in found]
 
 
-def _messages(value: Any, name: str) -> list[dict[str, Any]] | str:
+def _messages(value: Any, name: str, kind: Any) -> list[dict[str, Any]] | str:
     if value is None:
         return f"{name}: expected a list of messages, found null"
+    told = Told(name)
+    value = settled(value, name, told)
+    if told.refused:
+        return f"{told.refused} (column {name!r})"
+    warn_of(told)
+    column = f"(the column's type is {kind})" if len(str(kind)) < 200 else "(the column's type)"
     if not isinstance(value, list):
-        return f"{name}: expected a list of messages, found {value!r:.60}"
+        return f"{name}: expected a list of messages, found {value!r:.60} {column}"
     out = []
     for place, message in enumerate(value):
         if not isinstance(message, Mapping):
-            return f"{name}[{place}]: expected an object with a role, found {message!r:.60}"
+            return f"{name}[{place}]: expected an object with a role, found {message!r:.60} {column}"
         message = dict(message)
         parts = message.pop("parts", None)
         if isinstance(parts, str):

@@ -97,8 +97,8 @@ class Encode:
         numbers: list[int] = []
         with said_once():
             rows = zip(message_lists(table, self.messages), self.tools.texts(table), strict=True)
-            for row, (messages, tools) in enumerate(rows):
-                found = self.samples(messages, tools)
+            for row, (messages, (tools, wrong)) in enumerate(rows):
+                found = self.samples(wrong or messages, tools)
                 made = [(None, found)] if isinstance(found, str) else map(self.fitted, found)
                 for number, (sample, error) in enumerate(made):
                     if sample is None and error is None:

@@ -10,12 +10,13 @@ from typing import Any
 from ..answers.format import Format
 from ..errors import RequestError
 from .arrow import pyarrow as pa
-from .columns import MESSAGES, TEXTS, array, as_table, plain, seeds, unpadded
+from .columns import MESSAGES, TEXTS, array, as_table, plain, seeds, table_rows, turns_in
 from .rows import Model, said_once, source_of
 from .shapes.catalog import TURNS, Shape, named_shape
 from .shapes.read import answers, as_extra, read_rendered, read_row
 from .shapes.talk import Talk, Unreadable, json_text
 from .shapes.wire import NONE, Decision, decide, wire_named
+from .typed import Told
 
 AUTO = "auto"
 _NESTED = frozenset(
@@ -129,8 +130,7 @@ class Normalize:
         for name in (self.messages, self.tools, self.text):
             if name is not None and name not in columns:
                 raise RequestError(f"the table has no column {name!r}: it has {', '.join(columns) or 'none'}")
-        rows = [unpadded(row) for row in table.select(columns).to_pylist()]
-        return self.read_rows(rows, seeds(table, self.row_id), wire)
+        return self.read_rows(table_rows(table, columns), seeds(table, self.row_id), wire)
 
     def read_rows(
         self, rows: list[dict[str, Any]], seeds: Sequence[str | None], wire: Format | None = None
@@ -150,16 +150,18 @@ class Normalize:
                         talk.keep(key, value)
                 found.append((talk, None))
                 continue
-            found.append(
-                read_row(
-                    self._named(row),
-                    seed if seed is not None else json_text(row),
-                    shape=shape,
-                    wire=wire,
-                    detect=detect,
-                    roles=self.roles,
-                )
+            told = Told("")
+            row = {key: told.settled(key, value) for key, value in self._named(row).items()}
+            talk, own = read_row(
+                row,
+                seed if seed is not None else json_text(row),
+                shape=shape,
+                wire=wire,
+                detect=detect,
+                roles=self.roles,
             )
+            _blame(talk, told, row)
+            found.append((talk, own))
         return found
 
     def with_wire(self, wire: str) -> Normalize:
@@ -174,7 +176,7 @@ class Normalize:
         """The same, with the wire that most texts of the table have, decided once for the column."""
         table = as_table(table)
         columns = [name for name in table.column_names if name != self.row_id]
-        return self.fit_rows([unpadded(row) for row in table.select(columns).to_pylist()])
+        return self.fit_rows(table_rows(table, columns))
 
     def fit_rows(self, rows: list[dict[str, Any]]) -> Normalize:
         """As `fit`, for rows that are no table."""
@@ -187,7 +189,7 @@ class Normalize:
         """What the rows of a table are, and how that is known."""
         table = as_table(table)
         columns = [name for name in table.column_names if name != self.row_id]
-        return self.explain_rows([unpadded(row) for row in table.select(columns).to_pylist()])
+        return self.explain_rows(table_rows(table, columns))
 
     def explain_rows(self, rows: list[dict[str, Any]]) -> Report:
         """As `explain`, for rows that are no table."""
@@ -226,7 +228,10 @@ class Normalize:
             row = {(known if key == self.messages else key): value for key, value in row.items()}
         if self.tools is not None and self.tools not in ("tools", "available_tools"):
             row = {("tools" if key == self.tools else key): value for key, value in row.items()}
-        return {key: plain(value) if key in _NESTED else value for key, value in row.items()}
+        return {
+            key: turns_in(value) if key in TURNS else plain(value) if key in _NESTED else value
+            for key, value in row.items()
+        }
 
     def _shape(self) -> Shape | None:
         if self.shape == AUTO:
@@ -238,6 +243,18 @@ class Normalize:
 
     def _wire(self) -> Format | None:
         return None if self.wire == AUTO else wire_named(self.wire)
+
+
+def _blame(talk: Talk, told: Told, row: Mapping[str, Any]) -> None:
+    """Names what became of the row's values. One that JSON has not is an error of its column, unless the column is only
+    kept: then its text is."""
+    talk.lose(*told.losses)
+    for column, error in told.errors:
+        if talk.error is None and column in talk.extra:
+            talk.lose("as-text")
+            continue
+        talk.error = f"{error} (column {column!r})" if talk.error is None else f"{talk.error}; {error}"
+        talk.messages, talk.tools, talk.extra = [], [], {"row": dict(row)}
 
 
 def talk_columns(talks: list[Talk]) -> dict[str, tuple[Any, list[Any]]]:

@@ -88,14 +88,17 @@ class Parse:
         outputs, names = strings(table, self.output), seeds(table, self.row_id)
         tools = None if self.tools_column is None else json_texts(table, self.tools_column)
         if tools is None:
-            tools = [self.tools if self.tools_column is None else None] * len(outputs)
+            tools = [(self.tools if self.tools_column is None else None, None)] * len(outputs)
         readers: Iterable[RowReader | str] = repeat(self._reader(None), len(outputs))  # raises LoadError
         if self.model_column is not None:
             readers = map(self._reader, values(table, self.model_column) or [])
         columns = _Columns(answers=self.append_to is not None)
         with said_once():
-            for reader, output, own, seed in zip(readers, outputs, tools, names, strict=True):
-                columns.add(reader if isinstance(reader, str) else reader.read(output, own, seed or ""))
+            for reader, output, (own, wrong), seed in zip(readers, outputs, tools, names, strict=True):
+                if wrong is not None or isinstance(reader, str):
+                    columns.add(wrong or str(reader))
+                else:
+                    columns.add(reader.read(output, own, seed or ""))
         table = added(table, columns.typed())
         return table if self.append_to is None else self._appended(table, columns.answers)
 

@@ -23,10 +23,10 @@ class Tools:
         self.column = tools if isinstance(tools, str) else None
         self.shared = None if tools is None or isinstance(tools, str) else json.dumps(list(tools))
 
-    def texts(self, table: Any) -> list[str | None]:
-        """The tools of each row as JSON text."""
+    def texts(self, table: Any) -> list[tuple[str | None, str | None]]:
+        """The tools of each row as JSON text, each with why they cannot be read."""
         found = None if self.column is None else json_texts(table, self.column)
-        return [self.shared] * table.num_rows if found is None else found
+        return [(self.shared, None)] * table.num_rows if found is None else found
 
     def read(self, text: str | None) -> list[Any] | None:
         """The tools of a text; None for none. Raises `RequestError` if it is no list."""
@@ -76,7 +76,8 @@ class Render:
         errors: list[str | None] = []
         with said_once():
             rows = zip(message_lists(table, self.messages), self.tools.texts(table), strict=True)
-            for messages, tools in rows:
+            for messages, (tools, wrong) in rows:
+                messages = wrong or messages
                 try:
                     found = messages if isinstance(messages, str) else None
                     texts.append(None if isinstance(messages, str) else self.render(messages, tools))

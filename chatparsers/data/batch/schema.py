@@ -13,6 +13,7 @@ from typing import Any
 from ..arrow import pyarrow as pa
 from ..columns import array
 from ..shapes.talk import json_text
+from ..typed import Told, column_values
 from .units import Bad
 
 EXTRA = "extra"
@@ -142,14 +143,18 @@ def conform(table: Any, schema: Any, where: str, extra: str | None) -> tuple[Any
             columns.append(column if column.type == wanted.type else column.cast(wanted.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             columns.append(pa.nulls(table.num_rows, wanted.type))
-            left[wanted.name] = column.to_pylist()
+            left[wanted.name] = column_values(column)
             notes[wanted.name] = f"{where}: {wanted.name!r} is {column.type}, before it was {wanted.type}"
     for name in table.column_names:
         if schema.get_field_index(name) < 0:
-            left[name] = table.column(name).to_pylist()
+            left[name] = column_values(table.column(name))
             notes[name] = f"{where}: the column {name!r} is new"
     rows = [
-        {name: values[row] for name, values in left.items() if values[row] is not None}
+        {
+            name: Told(name).settled(name, values[row])
+            for name, values in left.items()
+            if values[row] is not None
+        }
         for row in range(table.num_rows)
     ]
     columns.append(array([json_text(row) if row else None for row in rows], pa.string()))

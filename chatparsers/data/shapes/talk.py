@@ -27,6 +27,9 @@ LOSSES = (
     "signature",
     "train-mask",
     "names-in-prose",
+    "as-text",
+    "rounded",
+    "not-finite",
 )
 """Every code that a column ``losses`` can hold."""
 
@@ -190,7 +193,12 @@ class Talk:
 
 
 def _loaded(text: str) -> Any:
+    """What JSON text says; None if it is none, as a text with NaN is."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"expected a number, found {name}")
