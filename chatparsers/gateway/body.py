@@ -17,8 +17,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_body(raw: bytes, account: Account) -> object:
-    """The JSON in ``raw``. Raises `ApiError`, with the path of the value, for what is no JSON or cannot be sent on: a
-    number without an end, half of a character, or values that nest too deep."""
+    """The JSON in ``raw``. Half of a character, such as JavaScript leaves where it cuts a text, becomes U+FFFD;
+    ``account.halved`` counts the texts. Raises `ApiError`, with the path of the value, for what is no JSON or cannot be
+    sent on: a number without an end, or values that nest too deep."""
     account.values(raw)
     endless = False
 
@@ -43,13 +44,22 @@ def read_body(raw: bytes, account: Account) -> object:
         raise ApiError(f"expected a JSON object: {error}") from error
     if raw.count(b"[") + raw.count(b"{") > DEPTH:
         _nesting(found)
-    if endless or _HALF.search(raw):
+    if endless:
         for path, value in _values(found):
             if isinstance(value, float) and not math.isfinite(value):
                 raise ApiError(f"expected a number that JSON can write, found {value}", param=path)
-            if isinstance(value, str) and _SURROGATE.search(value):
-                raise ApiError("expected text, found half of a character (a lone surrogate)", param=path)
-    return found
+    return _whole(found, account) if _HALF.search(raw) else found
+
+
+def _whole(found: object, account: Account) -> object:
+    """The value with U+FFFD for half characters, in texts and names; as deep as `_nesting` lets it be."""
+    if isinstance(found, str):
+        text, halves = _SURROGATE.subn("\ufffd", found)
+        account.halved += bool(halves)
+        return text
+    if isinstance(found, dict):
+        return {_whole(key, account): _whole(value, account) for key, value in found.items()}
+    return [_whole(value, account) for value in found] if isinstance(found, list) else found
 
 
 def _nesting(value: object) -> None:

@@ -60,6 +60,8 @@ class Prepared:
     """The ids of the prompt, to which those of the answer are to come; None: they are not kept."""
     step: NextAnswer | None = None
     """The step of a session that the answer is; None: it is recorded in none."""
+    halved: int = 0
+    """How many texts of the body held half of a character, which became U+FFFD."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +248,9 @@ class Preparing:
             keeps = asked is not None and asked.store and self._engine.ids and not placed and step is None
             if keeps and isinstance(prompt, list):
                 held = last if rest is not None else ResponseIds(digest(turn.prompt), array("I", prompt), ())
-            return Prepared(request, turn, prompt, most, self._grammar(turn), asked, placed, held, step)
+            return Prepared(
+                request, turn, prompt, most, self._grammar(turn), asked, placed, held, step, account.halved
+            )
 
         return work
 

@@ -133,10 +133,10 @@ def respelt(root: Schema) -> Iterator[tuple[str, str]]:
         for name in kind if isinstance(kind, (list, tuple)) else (kind,):
             if isinstance(name, str) and name in SPELLINGS:
                 yield path, name
-        todo += [(part, path + place) for place, part in _inside(schema)]
+        todo += [(part, path + place) for place, part in inside(schema)]
 
 
-def _inside(schema: Mapping[str, Any]) -> Iterator[tuple[str, Schema]]:
+def inside(schema: Mapping[str, Any]) -> Iterator[tuple[str, Schema]]:
     """The schemas that a schema holds, each with its place there."""
     for keyword, value in schema.items():
         if keyword in _NAMED and isinstance(value, Mapping):
@@ -268,7 +268,7 @@ class Document:
             for keyword in ("$anchor", "$dynamicAnchor"):
                 if isinstance(schema.get(keyword), str):
                     self._anchor(home, schema[keyword], schema)
-            todo += [(part, home) for _, part in _inside(schema)]
+            todo += [(part, home) for _, part in inside(schema)]
 
     def _anchor(self, home: str, name: str, schema: Schema) -> None:
         if (home, name) not in self._anchors:

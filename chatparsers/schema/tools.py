@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from ..errors import DefinitionError, RequestError
 from ..kept import Kept
 from .document import SPELLINGS, Document, Schema, respelt
+from .modern import modern
 from .tool_shapes import AnyTool, functions_of
 
 _ANY = Document(True)
@@ -40,6 +41,7 @@ class Argument:
 class Tool:
     """A function that the model may call; ``parameters`` is the JSON Schema of its arguments.
 
+    ``strict``: whether a grammar keeps to the schema; False, as its ``strict: false`` says, guides to any object.
     ``arguments`` are the arguments that the schema names, also through its references and compositions. ``other``
     stands for an argument of any other name.
     """
@@ -47,6 +49,7 @@ class Tool:
     name: str
     parameters: Schema = True
     description: str = ""
+    strict: bool = True
     document: Document = field(init=False, repr=False)
     arguments: Mapping[str, Argument] = field(init=False, repr=False)
     other: Argument = field(init=False, repr=False)
@@ -186,12 +189,14 @@ def _tool(name: str, function: Mapping[str, Any]) -> Tool:
     if parameters is None:
         parameters = {"type": "object", "properties": {}}
     description = str(function.get("description") or "")
-    data = _dumped((name, parameters, description))
+    strict = function.get("strict") is not False
+    data = _dumped((name, parameters, description, strict))
     if data is None:
-        return Tool(name, parameters, description)
+        return Tool(name, modern(parameters), description, strict)
     tool = _read.get(data)
     if tool is None:
-        tool = Tool(*marshal.loads(data))  # a copy, because the request's own data may change
+        name, parameters, *rest = marshal.loads(data)  # a copy, because the request's own data may change
+        tool = Tool(name, modern(parameters), *rest)
         _read.add(data, tool, 2 * _size(data))
     return tool
 

@@ -158,6 +158,8 @@ def messages_tools(value: object, drops: Drops) -> Toolkit:
         if tool.get("description") is not None:
             function["description"] = string(tool["description"], f"{at}.description")
         function["parameters"] = dict(mapping(tool.get("input_schema"), f"{at}.input_schema"))
+        if tool.get("strict") is False:
+            function["strict"] = False
         functions.append({"type": "function", "function": function})
     return Toolkit(functions or None)
 

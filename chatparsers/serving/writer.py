@@ -6,6 +6,7 @@ An API says how a part begins, goes on and ends (`parts` has the table), and wha
 from __future__ import annotations
 
 import json
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -299,16 +300,22 @@ def sse(chunks: Iterable[Mapping[str, Any]], *, named: bool) -> str:
 
 
 def to_data(chunk: Mapping[str, Any] | str) -> str:
-    """A chunk, or a text of it, as JSON on one line."""
+    """A chunk, or a text of it, as JSON on one line.
+
+    U+0085, U+2028 and U+2029 are escaped: events do not end there, but httpx's ``iter_lines`` splits there, as Python's
+    ``splitlines`` does. Half of a surrogate pair, which UTF-8 cannot spell, becomes U+FFFD.
+    """
     data = _dumps(chunk)
-    if not data.isascii():
-        try:
-            data.encode()
-        except UnicodeEncodeError:  # half of a surrogate pair
-            return to_json(chunk, separators=(",", ":"))
-    return data
+    if data.isascii():
+        return data
+    try:
+        data.encode()
+    except UnicodeEncodeError:
+        data = data.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", data)
 
 
+_BREAKS = re.compile("[\x85\u2028\u2029]")
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 

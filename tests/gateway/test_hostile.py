@@ -154,7 +154,12 @@ def test_the_key_is_asked_for_on_every_path_but_one(gateway: Callable[..., Any])
 
 
 def test_what_is_said_in_pairs_is_read() -> None:
-    """A whole pair of surrogates is a character, and so is a text that only looks like half of one."""
+    """A whole pair of surrogates is a character, and so is a text that only looks like half of one. Half of one becomes
+    U+FFFD, and is counted."""
+    account = Account(Settings())
+    cut = rb'{"a": ["temp ok \ud83d", "\udc00b"], "\udfff": "\ud83d\ude00"}'
+    assert read_body(cut, account) == {"a": ["temp ok \ufffd", "\ufffdb"], "\ufffd": "\U0001f600"}
+    assert account.halved == 3
     account = Account(Settings())
     assert read_body(b'{"a": "\\ud83d\\ude00"}', account) == {"a": "\U0001f600"}
     many = "a, [b], " * VALUES

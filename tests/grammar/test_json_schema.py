@@ -303,7 +303,7 @@ def test_invalid_schema(schema: Any, path: str) -> None:
     assert raised.value.path == path
     for name in ("hermes-2-pro", "qwen3-coder"):
         with pytest.raises(SchemaError) as raised:
-            get_format(name).bind(tools=[tool("f", {"a": schema}, [])]).grammar()
+            get_format(name).bind(tools=[tool("f", {"a": schema}, [])], tool_choice="f").grammar()
         assert raised.value.path == f"$.tools.f.parameters.properties.a{path[1:]}"
 
 

@@ -154,3 +154,11 @@ def test_strict_models_take_freeform_calls_and_failures() -> None:
     assert writer.answer["output"][0]["type"] == "custom_tool_call"
     failing = make()
     takes(event, [*failing.start(), *failing.fail(ApiError("x", status=502, code="engine_error"))])
+
+
+def test_a_frame_is_whole_lines_for_every_client() -> None:
+    """Some clients split lines as Python does; and half of a character cannot be written as UTF-8."""
+    text = "a\x85b\u2028c\u2029d\ud83d \U0001f600"
+    frame = sse([{"type": "x", "text": text}], named=True)
+    assert frame.splitlines()[:2] == frame.split("\n")[:2]
+    assert json.loads(frame.splitlines()[1][6:])["text"] == "a\x85b\u2028c\u2029d\ufffd \U0001f600"

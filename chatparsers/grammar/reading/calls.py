@@ -22,6 +22,15 @@ from .values import JSON, ValueReader
 _OBJECT: Mapping[str, Any] = {"type": "object"}
 
 
+class Uncallable(SchemaError):
+    """A tool of which no call is valid."""
+
+
+def _of_any_object(tool: Tool) -> Tool:
+    """The tool without its schema: any object is right."""
+    return Tool(tool.name, _OBJECT, tool.description)
+
+
 class CallReader(ValueReader):
     """Reads the nodes of calls."""
 
@@ -43,16 +52,29 @@ class CallReader(ValueReader):
                 continue
             self._spelt.add(tool.name)
             try:
-                options.append(self._call(node.call(tool), tool, at))
-            except SchemaError as error:
+                meant = tool if tool.strict else _of_any_object(tool)
+                options.append(self._call(node.call(meant), meant, at))
+            except Uncallable as error:
                 self._leave_out(tool, error)
+            except SchemaError as error:
+                if self._forced:
+                    raise
+                meant = _of_any_object(tool)
+                options.append(self._call(node.call(meant), meant, at))
+                why = f"the tool is guided to its name and any object: {error}"
+                self.output.tell(f"$.tools.{tool.name}", "*", why)
         return alt(*options)
+
+    @property
+    def _forced(self) -> bool:
+        """Whether the model must call the only tool that there is."""
+        return self.request.options.mode != "auto" and len(self.tools) == 1
 
     def _call(self, call: Node, tool: Tool, at: At) -> Ir:
         """A call of a tool. Raises SchemaError if there is none."""
         made = self.read(call, replace(at, tool=tool, call=call))
         if never(made):
-            raise SchemaError(
+            raise Uncallable(
                 f"no arguments are valid for the tool {tool.name!r}: it could never be called",
                 f"$.tools.{tool.name}.parameters",
             )
@@ -85,7 +107,7 @@ class CallReader(ValueReader):
         form = _Arguments(self, node, tool, at)
         options = self.compiler(tool.document, JSON).arguments(_schemas(tool), form)
         if not options and form.refused:
-            raise SchemaError(
+            raise Uncallable(
                 f"no value is valid for the required argument {form.refused!r} of the tool {tool.name!r}",
                 f"$.tools.{tool.name}.parameters.properties.{form.refused}",
             )
