@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from ..answers.format import Format
@@ -10,29 +11,36 @@ from ..errors import ChatParsersError
 from ..registry import FormatInfo, list_formats
 from ..streams.message import Message
 from ..templates.probe.edges import opening
-from ..templates.probe.stand_ins import ARGUMENTS, TOOLS
+from ..templates.probe.stand_ins import ARGUMENTS, NAME, TOOLS
 from .shown import Probe
 
 
 class Contest:
     """Formats tried on the probes. ``shown``: those of which a marker is in the renderings, with their markers there.
-    ``best``: the name of the highest-ranked format that returns all probes."""
+    ``best``: the name of the highest-ranked format that returns all probes. ``cut``: probes of thoughts that the
+    template cuts out, which only rank: a guard against them is often copied. ``missed``: those that the best does not
+    read. ``nearest``: of the formats whose markers are all there and that return a call, the one that returns most
+    probes, and those that it does not read."""
 
-    def __init__(self, rendered: str, probes: list[Probe]) -> None:
+    def __init__(self, rendered: str, probes: list[Probe], cut: Sequence[Probe] = ()) -> None:
         self.probes = probes
+        self.cut = cut
+        self.missed: list[Probe] = []
+        self.nearest: tuple[str, list[Probe]] | None = None
         self.best: str | None = None
         self.evidence: tuple[str, ...] = ()
         self.tried: list[str] = []
         self.broken: list[str] = []
         seen = [(info, tuple([text for text in info.markers if text in rendered])) for info in list_formats()]
         self.shown = [(info, markers) for info, markers in seen if markers]
-        self._thinks = any("reasoning_content" in probe.message for probe in probes)
-        self._rank = (False, 0, False, False)
+        self._thinks = any("reasoning_content" in probe.message for probe in (*probes, *cut))
+        self._rank = (False, False, 0, False, False)
+        self._near = (0, 0)
 
     @property
     def settled(self) -> bool:
-        """Whether a format is found, and one that declares the reasoning which the template shows or cuts out."""
-        return self.best is not None and self._rank[0]
+        """Whether a format is found, and one that declares the reasoning which the template shows."""
+        return self.best is not None and (self._rank[1] or bool(self.missed))
 
     def formats(self, whole: bool) -> list[FormatInfo]:
         """The formats of which all markers are in the renderings, or those of which only some are."""
@@ -42,7 +50,9 @@ class Contest:
         """Tries a format. ``writing``: the format must also write the call as the template does."""
         try:
             fmt = info.load()
-            exact = [probe for probe in self.probes if reads(fmt, probe)]
+            wrong = [probe for probe in self.probes if not reads(fmt, probe)]
+            exact = [probe for probe in self.probes if probe not in wrong]
+            missed = [probe for probe in self.cut if not reads(fmt, probe)]
             alike = not writing or all(writes(fmt, probe) for probe in exact)
             reasoning = fmt.features.reasoning
         except Exception as error:  # a broken format must not stop the others
@@ -51,13 +61,21 @@ class Contest:
         self.tried.append(f"{info.name}: {len(exact)} of {len(self.probes)} probe turns parsed back exactly")
         markers = next(markers for other, markers in self.shown if other is info)
         own = fmt.build.__module__.endswith("." + fmt.name.replace("-", "_"))  # not another family's
-        rank = (reasoning or not self._thinks, sum(map(len, markers)), reasoning, own)
-        if exact and len(exact) == len(self.probes) and alike and rank > self._rank:
-            self.best, self._rank = info.name, rank
+        rank = (not missed, reasoning or not self._thinks, sum(map(len, markers)), reasoning, own)
+        near = (len(exact), sum(map(len, markers)))
+        if markers == info.markers and wrong and any(map(_calls, exact)) and near > self._near:
+            self.nearest, self._near = (info.name, wrong), near
+        if exact and not wrong and alike and rank > self._rank:
+            self.best, self._rank, self.missed = info.name, rank, missed
+            exact = [*exact, *(probe for probe in self.cut if probe not in missed)]
             self.evidence = (
                 f"markers in the rendering: {', '.join(map(repr, markers))}",
                 f"parsed back exactly: {', '.join(probe.what for probe in exact)}",
             )
+
+
+def _calls(probe: Probe) -> bool:
+    return "tool_calls" in probe.message
 
 
 def reads(fmt: Format, probe: Probe) -> bool:
@@ -68,6 +86,14 @@ def reads(fmt: Format, probe: Probe) -> bool:
     except ChatParsersError:
         return False
     return message.complete and _said(message) == _asked(probe)
+
+
+def loses_calls(fmt: Format, probe: Probe) -> bool:
+    """Whether the format reads no call in a turn that has one. A turn that ends after its text, before the calls, is
+    not asked: the template writes two."""
+    if any(stop.strip() in probe.wire[: probe.wire.find(NAME)] for stop in fmt.stops if stop.strip()):
+        return False
+    return not fmt.bind(tools=TOOLS, prefix=opening(fmt, probe.opening)).parse(probe.wire).tool_calls
 
 
 def writes(fmt: Format, probe: Probe) -> bool:

@@ -37,10 +37,11 @@ def unread_forms(template: Template, fmt: Format) -> tuple[Limit, ...]:
     )
 
 
-def describes(template: Template, fmt: Format) -> bool:
-    """Whether the prompt shows the format's own words before a call's name, such as ``functools[`` or a marker."""
+def describes(template: Template, fmt: Format, least: int = 1) -> bool:
+    """Whether the prompt shows the format's own words before a call's name, such as ``functools[`` or a marker, which
+    have at least so many characters."""
     begun = _written(fmt).partition(NAME)[0].partition("{")[0]
-    return bool(begun) and begun in re.sub(r"\s", "", prompt_of(template))
+    return len(begun) >= least and begun in re.sub(r"\s", "", prompt_of(template))
 
 
 def _describes(prompt: str, written: str, own: str) -> bool:

@@ -41,7 +41,7 @@ from ..templates.jinja.limits import DEFAULT, Limits, account
 from ..templates.probe.edges import opening
 from ..templates.probe.stand_ins import ANSWER, TOOLS
 from ..tokens.loaders import is_template_text, read_model
-from .contest import Contest, reads, writes
+from .contest import Contest, loses_calls, reads, writes
 from .described import describes, unread_forms
 from .limits import Limit
 from .shown import (
@@ -49,6 +49,7 @@ from .shown import (
     CONTENT_ONLY,
     Probe,
     after_thoughts,
+    call_after_text,
     context_of,
     cut_out,
     probes_of,
@@ -170,9 +171,13 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
     cuts: tuple[str, ...] = ()
     if hidden is not None:
         cuts = (f"the template cuts reasoning between {hidden[0]} and {hidden[1]} out of past answers",)
-        probes += after_thoughts(probes, hidden)
-    shown = [probe.prompt + probe.wire for probe in probes] + list(context_of(template))
-    contest = Contest("\n".join((*shown, *(hidden or ()), "")), probes)
+    thoughts = after_thoughts(probes, hidden) if hidden is not None else []
+    shown = [probe.prompt + probe.wire for probe in (*probes, *thoughts)] + list(context_of(template))
+    # A prompt that opens a thought shows that the model thinks; else the guard that cuts it may be copied.
+    opened = [probe for probe in thoughts if hidden is not None and hidden[0] in probe.opening]
+    probes += opened
+    cut = [probe for probe in thoughts if probe not in opened]
+    contest = Contest("\n".join((*shown, *(hidden or ()), "")), probes, cut)
     for info in contest.formats(whole=True):
         contest.enter(info)
     if calls and not contest.settled:
@@ -184,18 +189,27 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         unseen = not calls and (can.tools or best.features.tools)
         dropped = _dropped(template, best) if unseen else ()
         evidence = (*contest.evidence, *_equals(best.name, contest), *cuts, *dropped, *contest.broken)
+        lost = tuple(
+            Limit("reasoning", f"{best.name} does not read {probe.what}") for probe in contest.missed
+        )
+        beside = call_after_text(template)
+        if beside is not None and loses_calls(best, beside) and not describes(template, best, 2):
+            why = f"{best.name} does not read {beside.what}: {beside.wire!r:.200}"
+            found = analysed(template)
+            if found and not found.limits:
+                return _in_place_of(best.name, replace(found, evidence=(why, *found.evidence)), why)
+            lost = (*lost, Limit("text beside calls", why))
         other = _unwritten(template, best, probes)
         if other is None:
-            return Detection(best.name, 0.5 if unseen else 1.0, evidence)
+            return _with_limits(Detection(best.name, 0.5 if unseen else 1.0, evidence), lost)
         why = f"{best.name} reads {other.what}, but does not write {other.wire!r:.200}"
         if describes(template, best):
-            return Detection(
-                best.name, 1.0, (*evidence, f"{why}; the prompt tells to write as {best.name} does")
-            )
+            line = f"{why}; the prompt tells to write as {best.name} does"
+            return _with_limits(Detection(best.name, 1.0, (*evidence, line)), lost)
         found = analysed(template)
         if found and not found.limits:
-            return replace(found, evidence=(why, *found.evidence))
-        return _with_limits(Detection(best.name, 1.0, evidence), (Limit("grammar", why),))
+            return _in_place_of(best.name, replace(found, evidence=(why, *found.evidence)), why)
+        return _with_limits(Detection(best.name, 1.0, evidence), (*lost, Limit("grammar", why)))
     told_of = _by_prompt(template, contest) if calls else None
     if told_of is not None:
         return replace(told_of, evidence=(*told_of.evidence, *cuts, *contest.broken))
@@ -211,15 +225,31 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         nothing = "the template renders neither tools nor calls nor reasoning"
         return _with_limits(Detection(CONTENT_ONLY, 1.0, (nothing, *cuts, *contest.broken)), said)
     evidence = (*contest.broken, *contest.tried, *cuts, *found.evidence)
+    if contest.nearest is not None:
+        name, wrong = contest.nearest
+        unread = [Limit("turn", f"{name} does not read {probe.what}: {probe.wire!r:.200}") for probe in wrong]
+        if found.name is None or found.limits:
+            near = Detection(name, round(1 - len(wrong) / len(contest.probes), 1), evidence)
+            return replace(near, evidence=(*evidence, *map(str, unread)), limits=(*unread, *said))
+        return _in_place_of(name, _with_limits(replace(found, evidence=evidence), said), unread[0].why)
     return _with_limits(replace(found, evidence=evidence), said)
+
+
+def _in_place_of(name: str, found: Detection, why: str) -> Detection:
+    """An analysis that wins over a family whose markers are in the prompt."""
+    lost = f"{why}; so {found.name} is read, and the spellings that {name} also reads are lost"
+    return _with_limits(found, (Limit("family", lost),))
 
 
 def _by_prompt(template: Template, contest: Contest) -> Detection | None:
     """The format whose calls the prompt tells, though it does not read the template's past ones as they are."""
+    beside = call_after_text(template)
     for info in sorted(contest.formats(whole=True), key=lambda info: -len("".join(info.markers))):
         with suppress(Exception):  # a broken format must not stop the others
             fmt = info.load()
             wrong = [probe for probe in contest.probes if not reads(fmt, probe)]
+            if beside is not None and loses_calls(fmt, beside) and not describes(template, fmt, 2):
+                continue
             if all("tool_calls" in probe.message for probe in wrong) and describes(template, fmt):
                 why = "; ".join(f"{fmt.name} does not read {probe.wire!r:.200}" for probe in wrong[:1])
                 evidence = (

@@ -20,7 +20,9 @@ class Limit:
     ``special characters`` (in strings), ``several calls``, ``text beside calls``, ``calls after reasoning``,
     ``white space`` (around content or reasoning: it stays there), ``grammar``, ``told form`` (the prompt tells another
     form of calls), ``past calls`` (the template writes them in another form than the prompt tells), ``reasoning`` (it
-    is content), ``response template`` (the model's files have one that is not used).
+    is content), ``turn`` (the template writes one that the format does not read), ``family`` (a known format's markers
+    are in the prompt, and an analysis is read in its place), ``response template`` (the model's files have one that is
+    not used).
     ``why``: what was asked, and what was read instead.
     """
 

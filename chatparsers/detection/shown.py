@@ -15,7 +15,7 @@ from ..core.tree import first
 from ..errors import TemplateError
 from ..registry import get_format
 from ..templates import Template
-from ..templates.probe.stand_ins import ANSWER, THOUGHT, TOOLS, answer, call_of, ending_in, question
+from ..templates.probe.stand_ins import ANSWER, NAME, THOUGHT, TOOLS, answer, call_of, ending_in, question
 
 CONTENT_ONLY = "content-only"
 """The format of templates that know neither tools nor reasoning."""
@@ -73,6 +73,16 @@ def several_calls(template: Template) -> list[Probe]:
     both = answer("", thought="" if can.bare_calls else THOUGHT, calls=2)
     probe = turn_of(template, "two calls" if can.bare_calls else "two calls after reasoning", both)
     return [] if probe is None else [probe]
+
+
+def call_after_text(template: Template) -> Probe | None:
+    """A turn with a text and a call, if the template shows both, in this order."""
+    can = template.can
+    probe = (
+        turn_of(template, "a call after text", answer(calls=1)) if can.tool_calls and can.bare_calls else None
+    )
+    at = -1 if probe is None else probe.wire.find(ANSWER)
+    return probe if probe is not None and 0 <= at < probe.wire.find(NAME) else None
 
 
 def without_end(template: Template, probes: list[Probe]) -> list[Probe]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -404,12 +405,15 @@ QUOTED = (
 def test_a_family_that_reads_the_calls_but_does_not_write_them(call: str, name: str) -> None:
     """Its grammar would write them in another way, and it would take the line breaks around a text for markup."""
     chat = chatparsers.load(CHATML.replace("$CALL$", call))
-    assert (chat.detection.name, chat.detection.score, chat.detection.limits) == (name, 1.0, ())
+    analysed = name.startswith("auto:")
+    assert (chat.detection.name, chat.detection.score) == (name, 0.9 if analysed else 1.0)
+    assert [limit.part for limit in chat.detection.limits] == ["family"] * analysed
     asked = {"function": {"name": "f", "arguments": '{"a": "\\nno more\\n"}'}, "id": "a12345678"}
     said = {"role": "assistant", "content": "", "tool_calls": [asked]}
     tools = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
     wire = chat.template().assistant_turn(said, history=ASK, tools=tools)[1]
-    found = chat.prepare(ASK, tools=tools).parse(wire)
+    with pytest.warns(UserWarning, match="spellings that .* are lost") if analysed else nullcontext():
+        found = chat.prepare(ASK, tools=tools).parse(wire)
     assert [call.parsed_arguments for call in found.tool_calls] == [{"a": "\nno more\n"}], wire
 
 

@@ -33,8 +33,9 @@ NEEDLE = "永needlecontent"
 FOLLOW_UP = "Needle goes on."
 """Content of the user message after it."""
 
-MARKER = re.compile(r"<+[^<>\s]+>+|\[/?[A-Z_]+\]")
-"""A marker, with all of its brackets: ``<<think>>`` is one."""
+MARKER = re.compile("|".join((*(rf"{'<' * n}[^<>\s]+{'>' * n}" for n in (3, 2, 1)), r"\[/?[A-Z_]+\]")))
+"""A marker, with as many brackets after it as before: ``<<think>>`` is one, and ``<|assistant|>>>>`` is one and three
+more characters."""
 
 WHOLE = re.compile(rf"<\|(?:open|close)\|>[^<]*<\|sep\|>|{MARKER.pattern}")
 """What no cut divides: a marker, or a tag that is written with two of them (Kimi K3)."""
