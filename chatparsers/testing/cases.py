@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..answers.format import Format, Turn
-from ..streams.message import Message
+from ..streams.message import Diagnostic, Message
+from ..watch import tools_not_given
 from .check import check_prefixes, check_stream
 from .chunkings import characters, random_cuts
 from .rendering import exact
@@ -89,7 +90,7 @@ def run_case(format: Format, case: Mapping[str, Any], cuts: int = 24) -> dict[st
     """
     turn, text = bound(format, case), case["text"]
     message = turn.parse(text)
-    check_case(case, message)
+    check_case(case, message, tools_not_given(turn, message))
     check_stream(turn, text, [text], whole=message)
     counts = {"whole": 1, "characters": 1, "random": 0}
     check_stream(turn, text, characters(text), whole=message)
@@ -100,21 +101,21 @@ def run_case(format: Format, case: Mapping[str, Any], cuts: int = 24) -> dict[st
     return counts
 
 
-def check_case(case: Mapping[str, Any], message: Message) -> None:
-    """Raises AssertionError if the case expects another message."""
+def check_case(case: Mapping[str, Any], message: Message, observed: Sequence[Diagnostic] = ()) -> None:
+    """Raises AssertionError if the case expects another message. ``observed``: what was found beside the message."""
     if "expect" in case:
-        _expect(case["expect"], message)
+        _expect(case["expect"], message, observed)
     else:
         assert "message" in case, "neither expect nor message: write the golden with --update-goldens"
         assert _golden(message) == case["message"], "the message is not the golden one: see --update-goldens"
 
 
-def _expect(expect: Mapping[str, Any], message: Message) -> None:
+def _expect(expect: Mapping[str, Any], message: Message, observed: Sequence[Diagnostic]) -> None:
     assert message.reasoning == expect.get("reasoning", ""), f"reasoning is {message.reasoning!r}"
     assert message.content == expect.get("content", ""), f"content is {message.content!r}"
     calls = expect.get("calls", [])
-    found = [call.name for call in message.tool_calls]
-    assert found == [call["name"] for call in calls], f"calls are {found}"
+    names = [call.name for call in message.tool_calls]
+    assert names == [call["name"] for call in calls], f"calls are {names}"
     for call, wanted in zip(message.tool_calls, calls, strict=True):
         if isinstance(wanted["arguments"], str):
             assert call.arguments == wanted["arguments"], f"arguments are {call.arguments!r}"
@@ -126,8 +127,9 @@ def _expect(expect: Mapping[str, Any], message: Message) -> None:
             assert call.id == wanted["id"], f"id is {call.id!r}"
         if "complete" in wanted:
             assert call.complete == wanted["complete"], f"call {call.index}: complete is {call.complete}"
-    codes = [diagnostic.code for diagnostic in message.diagnostics]
-    assert codes == expect.get("diagnostics", []), f"diagnostics are {[str(d) for d in message.diagnostics]}"
+    found = [*message.diagnostics, *observed]
+    codes = [diagnostic.code for diagnostic in found]
+    assert codes == expect.get("diagnostics", []), f"diagnostics are {[str(d) for d in found]}"
     assert message.complete == expect.get("complete", True), f"complete is {message.complete}"
 
 
