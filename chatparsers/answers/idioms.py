@@ -109,6 +109,22 @@ class Builder(Primitives):
         """The parts of the request that shape the tree."""
         return self._options
 
+    def tag(self, tag: Tag, node: Nodelike) -> Node:
+        """The node's text is of that kind and becomes events. ``tag<a>``
+
+        ``Tag.CONTENT`` and ``Tag.REASONING`` are text; ``Tag.CALL`` is a whole call, as `each_tool` makes it. The parts
+        of a call have methods of their own: `name`, `id`, `arg_name`.
+        """
+        return n.Tagged(tag, as_node(node))
+
+    def token_tag(self, tag: Tag, text: str) -> Node:
+        """A special token whose text is of that kind. ``tag<"text">``"""
+        return self.tag(tag, n.Token(text))
+
+    def literal_tag(self, tag: Tag, text: str) -> Node:
+        """A literal whose text is of that kind. ``tag<"text">``"""
+        return self.tag(tag, n.Literal(text))
+
     def implied(self, tag: Tag, value: str) -> Node:
         """Reads nothing and gives a name that the text does not spell. For parsing only, as `peek`. ``tag="value"``"""
         return n.Implied(tag, value)

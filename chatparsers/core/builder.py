@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..errors import DefinitionError
 from . import nodes as n
-from .nodes import Node, Nodelike, Tag, as_node
+from .nodes import Node, Nodelike, as_node
 from .operands import checked
 
 
@@ -100,22 +100,6 @@ class Primitives:
     def ref(self, name: str) -> Node:
         """The rule of that name. ``name``"""
         return n.Ref(name)
-
-    def tag(self, tag: Tag, node: Nodelike) -> Node:
-        """The node's text is of that kind and becomes events. ``tag<a>``
-
-        ``Tag.CONTENT`` and ``Tag.REASONING`` are text; ``Tag.CALL`` is a whole call, as `each_tool` makes it. The parts
-        of a call have methods of their own: `name`, `id`, `arg_name`.
-        """
-        return n.Tagged(tag, as_node(node))
-
-    def token_tag(self, tag: Tag, text: str) -> Node:
-        """A special token whose text is of that kind. ``tag<"text">``"""
-        return self.tag(tag, n.Token(text))
-
-    def literal_tag(self, tag: Tag, text: str) -> Node:
-        """A literal whose text is of that kind. ``tag<"text">``"""
-        return self.tag(tag, n.Literal(text))
 
     def atomic(self, node: Nodelike) -> Node:
         """The node; nothing of it is emitted until all of it is read. ``a``"""
