@@ -109,6 +109,11 @@ class Request:
             raise _no_option(unknown, options[unknown])
         self.chat = chat
         self.options = dict(options)
+        get = self.options.get
+        self._wishes = (
+            get("thinking") is not None or get("effort") is not None or bool(get("template_kwargs"))
+        )
+        """Whether it may wish for thoughts. Nothing more is asked of a request that does not."""
         self.tools = read_tools(self.options.get("tools"))
         """The tools, which are read once."""
         self.options["tools"] = self.tools.raw or None
@@ -142,7 +147,9 @@ class Request:
         """As `prepare`, in the caller's account."""
         plain = self._read(plain_messages(messages))
         turn = self._bound(*self._rendered(plain, self.tools.raw))
-        return turn if self.thoughts is None else _saying(turn, self._used(self.thoughts, plain, turn))
+        if self._wishes and self.thoughts is not None:
+            turn = _saying(turn, self._used(self.thoughts, plain, turn))
+        return turn
 
     def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **changes: Any) -> Rendered:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
@@ -186,7 +193,7 @@ class Request:
             text, prefix, fmt, given = request._rendered(marked.messages(messages, since), tools)
         trace = marked.trace(text)
         turn = self._bound(trace.text, "".join((prefix, "")), fmt, given)
-        if self.thoughts is not None:
+        if self._wishes and self.thoughts is not None:
             turn = _saying(turn, self._used(self.thoughts, messages, turn))
         return Rendered(turn, trace)
 
@@ -324,7 +331,7 @@ class Request:
             tool_choice=option("tool_choice", "auto"),
             parallel_tool_calls=option("parallel_tool_calls", True),
             response_format=option("response_format"),
-            thinking=None if self.wish is None else self.wish.on(),
+            thinking=self.wish.on() if self._wishes and self.wish is not None else None,
             prefix=prefix,
             tokenizer=chat.tokenizer,
             token_config=chat.files.special_config,
@@ -383,9 +390,11 @@ class Request:
     def _variables(self) -> dict[str, Any]:
         """The template's variables for the request."""
         template, option = self._renderer.template, self.options.get
-        thinking, given, wished = option("thinking"), option("template_kwargs"), self.thoughts
+        thinking, given, wished = option("thinking"), option("template_kwargs"), None
+        if self._wishes:
+            wished = self.thoughts
         if given is not None:
-            given = given if self.wish is None else self.wish.given
+            given = self.wish.given if self._wishes and self.wish is not None else given
             _check_kwargs(self.chat, template, given)
         variables = {} if wished is None else {**wished.variables}
         if (
