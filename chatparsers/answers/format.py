@@ -295,7 +295,8 @@ class Turn(Shown):
     messages does not fit, such as a result that no call asked for. ``reasoning``: whether the template shows that the
     model writes reasoning; None: no template was asked. ``max_calls``: the most calls of the grammar. ``call_within``:
     the most tokens of text in it before the first call. ``thoughts``: what became of the request's wish for thoughts or
-    effort; None without one.
+    effort; None without one. ``calls_at_once``: whether the template shows that a call which must come has no
+    white space before it.
     """
 
     format: Format
@@ -313,6 +314,7 @@ class Turn(Shown):
     max_calls: int | None = None
     call_within: int | None = None
     thoughts: Thoughts | None = None
+    calls_at_once: bool = False
 
     def __init__(self) -> None:
         made_by("a turn", "Format.bind() or Chat.prepare()")

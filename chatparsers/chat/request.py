@@ -94,6 +94,9 @@ class Model(Protocol):
     def renderer(self) -> Callable[..., Renderer]: ...
     @property
     def _reasons(self) -> Callable[[Format, Template], bool | None]: ...
+
+    @property
+    def _calls_at_once(self) -> Callable[[Template], bool]: ...
     @property
     def _proved(self) -> Callable[[Turn], None]: ...
     @property
@@ -343,6 +346,8 @@ class Request:
             max_calls=option("max_calls"),
             call_within=option("call_within"),
         )
+        if turn.options.mode == "required" and chat._calls_at_once(self._renderer.template):
+            turn = turn._replace(calls_at_once=True)
         if given.warnings:
             turn = turn._replace(warnings=tuple(map(untraced, given.warnings)))
         if known and turn.options.mode != "none" and "tools" not in polyfills:

@@ -128,6 +128,17 @@ def prompt_of(template: Template) -> str:
         return ""
 
 
+def calls_at_once(template: Template) -> bool:
+    """Whether the template writes a call right after its prompt, without white space; False if it does not tell."""
+    prompt = prompt_of(template)
+    try:
+        answered = template.probed([*HISTORY, answer("", calls=1)], tools=TOOLS)
+    except TemplateError:
+        return False
+    wire = answered[len(prompt) :]
+    return bool(prompt and wire) and answered.startswith(prompt) and not wire[0].isspace()
+
+
 def after_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe]:
     """The answer after a thought between these markers, which the prompt may have opened but not closed."""
     begin, end = markers

@@ -214,6 +214,6 @@ def _key(request: Request, turn: Any, options: Hashable) -> tuple[Hashable, ...]
     except ValueError:
         return None
     ids = tuple(request.marker_ids.items())
-    limits = (request.max_calls, request.call_within)
+    limits = (request.max_calls, request.call_within, request.calls_at_once)
     asked = (request.options, request.reasoning, limits, turn.named, request.spent, request.call_next)
     return (id(request.tree), asked, request.prefix, tools, given, ids, options)

@@ -66,6 +66,12 @@ class Request:
         return self.options.mode == "required"
 
     @property
+    def calls_at_once(self) -> bool:
+        """Whether no white space comes before the call that must come: then the model would read it otherwise in later
+        prompts, because the template writes none."""
+        return self.calls_only and not self.shaped and bool(self.turn.calls_at_once)
+
+    @property
     def grammar(self) -> Mapping[str, Any] | None:
         """The answer's form, if the user wrote a grammar of it."""
         given: Mapping[str, Any] | None = self.turn.response_format

@@ -55,11 +55,23 @@ class TurnReader(ValueReader):
         opener, closer = self.read(node.span.open, at), self.read(node.span.close, at)
         after = _space_after(closer)
         opener = self._spaced(_core(opener), self._text_is_free and not self._content_begins_like(node.span))
-        closer = seq(_core(closer), opt(ir.Text(after)) if after else EMPTY)
+        closer = seq(_core(closer), self._after_closer(after))
         thought = seq(_text_until(*stops), closer)
         if node.always:
             return seq(opt(opener), thought)
         return opt(self._thought(seq(opener, thought)))
+
+    def _after_closer(self, space: str) -> Ir:
+        """The white space after a thought's closer, which the format writes as ``space``. Before a call that must come,
+        all of it is here, because without a thought nothing is written before the call."""
+        if not self._called_at_once:
+            return opt(ir.Text(space)) if space else EMPTY
+        return GAP if space in _GAPS else alt(GAP, ir.Text(space))
+
+    @property
+    def _called_at_once(self) -> bool:
+        """Whether the answer is a call, and the template writes no white space before it."""
+        return self.request.calls_at_once
 
     def _thought(self, node: Ir) -> Ir:
         """A thought that is not begun. Where none may begin any more, it is marked, to be left out at the end."""
@@ -114,10 +126,11 @@ class TurnReader(ValueReader):
         if self._text_is_free and (node.calls is not None or start is not None or self.request.spent):
             return self._within(self._free_text(node, start, at))
         calls = [] if node.calls is None else [self.read(node.calls, at)]
-        lead: Ir = GAP
+        before: Ir = EMPTY if self._called_at_once else GAP
+        lead = before
         if start is not None:
             if node.start is not None and not _after_space(node.start):
-                lead, calls = EMPTY, [seq(GAP, call) for call in calls]
+                lead, calls = EMPTY, [seq(before, call) for call in calls]
             calls.insert(0, start)
         answer = self._answer(node, at)
         if answer is not None and not calls:
@@ -130,7 +143,8 @@ class TurnReader(ValueReader):
             return ir.Lang()
         left = _left_by_calls(node)
         if left is not None and at.thoughts:
-            called = seq(self._stretch(node, left, at, *self.request.stops), alt(*calls))
+            gap = GAP if lead is EMPTY else EMPTY
+            called = seq(gap, self._stretch(node, left, at, *self.request.stops), alt(*calls))
             calls.append(self._thought(called))
         return self._reasoned(node, seq(lead, alt(*calls), GAP), at)
 
@@ -141,7 +155,10 @@ class TurnReader(ValueReader):
         if span is None or not at.thoughts:
             return rest
         if span.close is not None:
-            return seq(ir.Rep(self._thought(seq(GAP, self._span(node, span, at))), 0, None), rest)
+            thought = self._thought(seq(GAP, self._span(node, span, at)))
+            if self._called_at_once:
+                return seq(opt(seq(ir.Rep(thought, 1, None), GAP)), rest)
+            return seq(ir.Rep(thought, 0, None), rest)
         ids, stops = self.request.marker_ids, _exits(node)
         ways = [seq(*literals(stop, ids), left) for stop in stops for left in self._after([rest], stop)]
         thought = seq(self._stretch(node, span, at, *self.request.stops), alt(*ways))
@@ -360,6 +377,10 @@ class TurnReader(ValueReader):
                     options += [seq(call, more) for call in called[stop]]
                 self.rules[named(stop, left)] = alt(*options)
         return seq(GAP, opt(sections(most)))
+
+
+_GAPS = ("", " ", "\n", "\n\n")
+"""The texts of `GAP`."""
 
 
 def start_of(body: n.Body) -> Node | None:
