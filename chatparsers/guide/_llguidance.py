@@ -51,15 +51,21 @@ class Llguidance:
         return piece.encode() if isinstance(piece, str) else piece
 
     def as_encoded(self, ids: list[int]) -> list[int]:
-        """The ids in which the tokenizer writes the text of ``ids``, as far as it is whole characters."""
+        """The ids in which the tokenizer writes the text of ``ids``, whatever text follows."""
         found: list[int] = []
-        for special, run in groupby(ids, self.vocabulary.added.__contains__):
-            if special:
-                found += run
-            else:
-                text = b"".join(map(self.bytes_of, run)).decode("utf-8", "ignore")
-                found += self.vocabulary.ids_of(text)
+        runs = [(special, list(run)) for special, run in groupby(ids, self.vocabulary.added.__contains__)]
+        for special, run in runs[:-1]:
+            found += run if special else self.vocabulary.ids_of(self._text(run).decode("utf-8", "ignore"))
+        for special, run in runs[-1:]:
+            found += run if special else self.tokenizer.tokenize_partial(self._text(run), found[-_RECENT:])[0]
         return found
+
+    def _text(self, ids: list[int]) -> bytes:
+        return b"".join(map(self.bytes_of, ids))
+
+
+_RECENT = 3
+"""So many ids before a text are a hint of how it is cut."""
 
 
 class LlguidanceFiller:
@@ -125,9 +131,7 @@ class LlguidanceMatcher:
             taken.append(id)
         self.rollback(len(taken))
         found = self._engine.as_encoded(taken)
-        if self.accepts(found) < len(found):
-            found = taken
-        return found[:-1] if found and self._may_be_longer(found) else found
+        return found[: self.accepts(found)]
 
     def _allowed(self) -> list[int]:
         """The ids that may come; none if they are too many."""
@@ -145,16 +149,6 @@ class LlguidanceMatcher:
         texts = {self._engine.bytes_of(id): id for id in ids}
         begin = min(texts, key=len, default=b"")
         return texts[begin] if begin and all(text.startswith(begin) for text in texts) else -1
-
-    def _may_be_longer(self, ids: list[int]) -> bool:
-        """Whether an id that begins with the last of ``ids`` may come in its place, so that the model must choose."""
-        for id in ids[:-1]:
-            self.take(id)
-        allowed, begin = self._allowed(), self._engine.bytes_of(ids[-1])
-        self.rollback(len(ids) - 1)
-        return bool(begin) and any(
-            id != ids[-1] and self._engine.bytes_of(id).startswith(begin) for id in allowed
-        )
 
     def check(self) -> None:
         """Raises `RequestError` if llguidance gave up."""

@@ -32,9 +32,11 @@ class Xgrammar:
         )
         self.last = np.uint32(2 ** ((self.size - 1) % 32 + 1) - 1).view(np.int32)
         """The bits of ids in the last word of a mask. xgrammar sets those after them."""
+        installed = version("xgrammar")
         # The cache of xgrammar 0.2.8 takes `"a" Token(1)` for `"a" Token(2)`, if it has compiled that before.
-        self._compiler = xgrammar.GrammarCompiler(info, cache_enabled=False)
-        self.options: dict[str, Any] = {"engine": f"xgrammar=={version('xgrammar')}"}
+        cached = tuple(int(digits) for digits in re.findall(r"\d+", installed)[:3]) >= _CACHED
+        self._compiler = xgrammar.GrammarCompiler(info, cache_enabled=cached, cache_limit_bytes=_CACHE)
+        self.options: dict[str, Any] = {"engine": f"xgrammar=={installed}"}
 
     def compiled(self, grammar: str) -> XgrammarMatcher:
         compiled = self._compiler.compile_structural_tag(grammar)
@@ -42,6 +44,10 @@ class Xgrammar:
         return XgrammarMatcher(xgrammar.GrammarMatcher(compiled), self, tokens)
 
 
+_CACHED = (0, 2, 9)
+"""The first xgrammar whose cache of compiled grammars tells tokens apart."""
+_CACHE = 256_000_000
+"""The bytes of compiled grammars that are kept."""
 _tokens = re.compile(r'(?:"token": |Token\()(\d+)').findall
 """The ids that a grammar names."""
 

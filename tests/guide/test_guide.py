@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from engines import llguidance, xgrammar
 from samples import tool
+from test_sampler import end_of, real_tokenizer
 from toy import toy_tokenizer
 
 from chatparsers import CallEnd, Guide, Guides, RequestError, get_format
@@ -141,3 +142,27 @@ def test_a_prefix_that_the_grammar_cannot_begin_with_is_named() -> None:
     for dialect in ("lark", "structural_tag", "gbnf"):
         with pytest.raises(RequestError, match="found 'nothing"):
             turn.grammar(dialect)
+
+
+@pytest.mark.parametrize("name", ["hunyuan-a13b", "nemotron-v2", "qwen3"])
+def test_forced_ids_are_the_tokenizers_own(name: str, pytestconfig: pytest.Config) -> None:
+    """Where a run of forced text ends, the text that follows may change how the tokenizer cuts it."""
+    llguidance()
+    format = get_format(name)
+    _, tokenizer = real_tokenizer(name, pytestconfig)
+    ends = {"eos_token": tokenizer.id_to_token(end_of(tokenizer))}
+    turn = format.bind(
+        tools=TOOLS, tool_choice="required", thinking=False, tokenizer=tokenizer, token_config=ends
+    )
+    call = {"type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+    text = format.render({"role": "assistant", "content": "", "tool_calls": [call]}, TOOLS)
+    written = tokenizer.encode(text, add_special_tokens=False).ids
+    guide, forced, at = turn.guide("llguidance"), 0, 0
+    while at < len(written):
+        must = guide.forced()
+        assert written[at : at + len(must)] == must, tokenizer.decode(written[:at], skip_special_tokens=False)
+        forced += len(must)
+        step = must or written[at : at + 1]
+        guide.feed(step)
+        at += len(step)
+    assert forced > 5
