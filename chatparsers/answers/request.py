@@ -71,8 +71,9 @@ def read_schema(response_format: Mapping[str, Any]) -> Any:
     if kind == "json_schema":
         named = response_format.get("json_schema", {})
         return named.get("schema", True) if isinstance(named, Mapping) else True
-    if kind in ("text", "grammar"):
+    if kind in ("text", "grammar", "regex", "choice"):
         return None
     raise RequestError(
-        f"response_format.type: expected 'text', 'json_object', 'json_schema' or 'grammar', found {kind!r}"
+        f"response_format.type: expected 'text', 'json_object', 'json_schema', 'grammar', 'regex' or 'choice', found "
+        f"{kind!r}"
     )

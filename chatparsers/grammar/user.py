@@ -13,9 +13,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 from ..errors import RequestError
 from . import ir
+from .regular.regex import Invalid, Unsupported, read_regex
 
 _DEEPEST = 30
 """The deepest nesting of groups."""
@@ -308,3 +310,25 @@ def read_gbnf(text: str) -> UserGrammar:
             max(text.find(f"\n{recursive} ") + 1, 0),
         )
     return UserGrammar(rules)
+
+
+def read_choice(given: Any) -> ir.Ir:
+    """One of the texts. Raises `RequestError` if they are no texts."""
+    if not isinstance(given, (list, tuple)) or not given or not all(isinstance(text, str) for text in given):
+        raise RequestError(f"response_format.choices: expected a list of texts, found {given!r:.60}")
+    return ir.texts(given)
+
+
+def read_pattern(given: Any) -> ir.Ir:
+    """The texts that the regular expression matches as a whole. Raises `RequestError` for one that no grammar says."""
+    if not isinstance(given, str):
+        raise RequestError(
+            f"response_format.pattern: expected a regular expression as text, found {type(given).__name__}"
+        )
+    try:
+        return ir.Lang((ir.Part(read_regex(f"^(?:{given})$")),))
+    except (Unsupported, Invalid) as reason:
+        raise RequestError(
+            "response_format.pattern: expected a regular expression that a grammar can say, found "
+            f"{given!r:.60}: {reason}"
+        ) from None

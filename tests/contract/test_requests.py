@@ -50,7 +50,7 @@ def of_ids() -> tuple[Turn, list[int]]:
         ({"tools": None, "tool_choice": "required"}, "tool_choice: 'required' needs tools"),
         ({"response_format": 5}, "response_format.type: expected"),
         ({"response_format": {}}, "response_format.type: expected"),
-        ({"response_format": {"type": "xml"}}, "'json_schema' or 'grammar', found 'xml'"),
+        ({"response_format": {"type": "xml"}}, "'regex' or 'choice', found 'xml'"),
         ({"response_format": "json_object"}, "found 'json_object': write {'type': 'json_object'}"),
         ({"response_format": "xml"}, "OpenAI's response_format or a JSON Schema, found 'xml'"),
     ],

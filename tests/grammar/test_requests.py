@@ -420,3 +420,39 @@ def test_the_most_calls(name: str) -> None:
                     assert (status == FULL) is (count <= most), (choice, dialect, count, status)
     with pytest.raises(chatparsers.RequestError, match="max_calls"):
         format.bind(tools=tools, max_calls=0)
+
+
+FORMS = [
+    ({"type": "choice", "choices": ["yes", "no", "yes, but"]}, ["yes", "no", "yes, but"], ["maybe", "yes,", "yesno"]),
+    ({"type": "regex", "pattern": "[A-Z]{2}-[0-9]{3,5}|none"}, ["AB-123", "none"], ["AB-12", "AB-123456", "xAB-123"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
+@pytest.mark.parametrize(("form", "taken", "refused"), FORMS)
+def test_answers_by_choice_and_by_pattern(
+    form: dict[str, Any], taken: list[str], refused: list[str], dialect: str
+) -> None:
+    """The answer alone, and after a thought."""
+    for more, before in (({"thinking": False}, ""), ({"thinking": True}, "<think>\nHm.\n</think>\n\n")):
+        turn = chatparsers.get_format("qwen3").bind(response_format=form, **more)
+        judge = compile_for(engines_of(dialect)[0], str(turn.grammar(dialect)), dialect)
+        assert all(judge.status(before + text) == FULL for text in taken)
+        assert not any(judge.status(before + text) == FULL for text in refused)
+        assert turn.parse(before + taken[0]).content == taken[0]
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"type": "choice", "choices": []}, r"choices: expected a list of texts, found \[\]"),
+        ({"type": "choice", "choices": "yes"}, "choices: expected a list of texts, found 'yes'"),
+        ({"type": "regex"}, "pattern: expected a regular expression as text, found NoneType"),
+        ({"type": "regex", "pattern": "(?=a)"}, "lookaround"),
+        ({"type": "regex", "pattern": "("}, "pattern: expected a regular expression that a grammar can say"),
+    ],
+)
+def test_a_wrong_choice_or_pattern(form: dict[str, Any], message: str) -> None:
+    turn = chatparsers.get_format("qwen3").bind(response_format=form, thinking=False)
+    with pytest.raises(chatparsers.RequestError, match=message):
+        turn.grammar("lark")

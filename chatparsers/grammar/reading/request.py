@@ -73,9 +73,9 @@ class Request:
 
     @property
     def grammar(self) -> Mapping[str, Any] | None:
-        """The answer's form, if the user wrote a grammar of it."""
+        """The answer's form, if the user wrote a grammar of it, a regular expression or its choices."""
         given: Mapping[str, Any] | None = self.turn.response_format
-        return given if given is not None and given.get("type") == "grammar" else None
+        return given if given is not None and given.get("type") in _WRITTEN else None
 
     @property
     def shaped(self) -> bool:
@@ -133,7 +133,10 @@ def check_call_within(turn: Any, number: int | None) -> None:
     check_limit("call_within", number)
     options, given = turn.options, turn.response_format or {}
     free = (
-        options.tools and options.mode == "auto" and options.schema is None and given.get("type") != "grammar"
+        options.tools
+        and options.mode == "auto"
+        and options.schema is None
+        and given.get("type") not in _WRITTEN
     )
     if not free or not any(isinstance(node, Body) and node.calls is not None for node in once(turn.tree)):
         raise RequestError(
@@ -142,6 +145,8 @@ def check_call_within(turn: Any, number: int | None) -> None:
         )
 
 
+_WRITTEN = ("grammar", "regex", "choice")
+"""The answers whose form the user writes without a schema."""
 _MOST_CALLS = 16
 """A model that is made to call may fall into a loop of calls."""
 

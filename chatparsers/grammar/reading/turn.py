@@ -192,8 +192,12 @@ class TurnReader(ValueReader):
         return alt(inner, marked) if node.content.optional else marked
 
     def _user_grammar(self, given: Mapping[str, Any]) -> Ir:
-        from ..user import read_gbnf  # few requests need it
+        from ..user import read_choice, read_gbnf, read_pattern  # few requests need it
 
+        if given["type"] == "choice":
+            return read_choice(given.get("choices"))
+        if given["type"] == "regex":
+            return read_pattern(given.get("pattern"))
         source = given.get("grammar")
         if not isinstance(source, str):
             raise RequestError(
