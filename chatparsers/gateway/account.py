@@ -50,14 +50,15 @@ MAX_SIZE, MAX_WORK = 4_000_000, 1_000_000
 
 class Account:
     """The limits of one request. Each method raises `ApiError` if the request asks for more. ``size``: how many bytes
-    of its body have come. ``halved``: how many of its texts held half of a character."""
+    of its body have come. ``replaced``: how many of its texts and
+    numbers could not stay as they were (`read_body`)."""
 
-    __slots__ = ("_settings", "halved", "size")
+    __slots__ = ("_settings", "replaced", "size")
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.size = 0
-        self.halved = 0
+        self.replaced = 0
 
     def arrived(self) -> None:
         """The body has come."""

@@ -297,8 +297,8 @@ class _Gateway:
             record.fields["max_tokens"] = prepared.max_tokens
             if request.max_tokens is not None and request.max_tokens > prepared.max_tokens:
                 record.fields["max_tokens_asked"] = request.max_tokens
-        if prepared.halved:
-            record.fields["half_characters"] = prepared.halved
+        if prepared.replaced:
+            record.fields["replaced"] = prepared.replaced
         used = prepared.turn.thoughts
         if used is not None:
             record.fields["thoughts"] = str(used)

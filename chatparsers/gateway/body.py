@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,16 +18,17 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_body(raw: bytes, account: Account) -> object:
-    """The JSON in ``raw``. Half of a character, such as JavaScript leaves where it cuts a text, becomes U+FFFD;
-    ``account.halved`` counts the texts. Raises `ApiError`, with the path of the value, for what is no JSON or cannot be
-    sent on: a number without an end, or values that nest too deep."""
+    """The JSON in ``raw``. Half of a character (JavaScript cuts texts so) becomes U+FFFD, and in a
+    history a number beyond a float's range (1e400) the largest float; ``account.replaced`` counts both. Raises
+    `ApiError`, with the path of the value, for what is no JSON or cannot be sent on: another number without an end, or
+    values that nest too deep."""
     account.values(raw)
-    endless = False
+    endless = beyond = False
 
     def number(text: str) -> float:
-        nonlocal endless
+        nonlocal beyond
         found = float(text)
-        endless = endless or not math.isfinite(found)
+        beyond = beyond or not math.isfinite(found)
         return found
 
     def constant(text: str) -> float:
@@ -44,19 +46,27 @@ def read_body(raw: bytes, account: Account) -> object:
         raise ApiError(f"expected a JSON object: {error}") from error
     if raw.count(b"[") + raw.count(b"{") > DEPTH:
         _nesting(found)
-    if endless:
+    if endless or beyond:
         for path, value in _values(found):
-            if isinstance(value, float) and not math.isfinite(value):
+            history = not endless and path.startswith(_HISTORY)  # there an answer of ours may have had it
+            if isinstance(value, float) and not math.isfinite(value) and not history:
                 raise ApiError(f"expected a number that JSON can write, found {value}", param=path)
-    return _whole(found, account) if _HALF.search(raw) else found
+    return _whole(found, account) if beyond or _HALF.search(raw) else found
+
+
+_HISTORY = ("messages[", "input[")
 
 
 def _whole(found: object, account: Account) -> object:
-    """The value with U+FFFD for half characters, in texts and names; as deep as `_nesting` lets it be."""
+    """The value with U+FFFD for half characters, in texts and names, and with the largest float for one beyond it; as
+    deep as `_nesting` lets it be."""
     if isinstance(found, str):
         text, halves = _SURROGATE.subn("\ufffd", found)
-        account.halved += bool(halves)
+        account.replaced += bool(halves)
         return text
+    if isinstance(found, float) and not math.isfinite(found):
+        account.replaced += 1
+        return math.copysign(sys.float_info.max, found)
     if isinstance(found, dict):
         return {_whole(key, account): _whole(value, account) for key, value in found.items()}
     return [_whole(value, account) for value in found] if isinstance(found, list) else found

@@ -60,8 +60,8 @@ class Prepared:
     """The ids of the prompt, to which those of the answer are to come; None: they are not kept."""
     step: NextAnswer | None = None
     """The step of a session that the answer is; None: it is recorded in none."""
-    halved: int = 0
-    """How many texts of the body held half of a character, which became U+FFFD."""
+    replaced: int = 0
+    """How many texts and numbers of the body could not stay as they were (`read_body`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ class Preparing:
             if keeps and isinstance(prompt, list):
                 held = last if rest is not None else ResponseIds(digest(turn.prompt), array("I", prompt), ())
             return Prepared(
-                request, turn, prompt, most, self._grammar(turn), asked, placed, held, step, account.halved
+                request, turn, prompt, most, self._grammar(turn), asked, placed, held, step, account.replaced
             )
 
         return work

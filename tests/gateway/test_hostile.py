@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -159,7 +160,11 @@ def test_what_is_said_in_pairs_is_read() -> None:
     account = Account(Settings())
     cut = rb'{"a": ["temp ok \ud83d", "\udc00b"], "\udfff": "\ud83d\ude00"}'
     assert read_body(cut, account) == {"a": ["temp ok \ufffd", "\ufffdb"], "\ufffd": "\U0001f600"}
-    assert account.halved == 3
+    assert account.replaced == 3
+    assert read_body(b'{"messages": [1e400, -1e400]}', account) == {
+        "messages": [sys.float_info.max, -sys.float_info.max]
+    }
+    assert account.replaced == 5
     account = Account(Settings())
     assert read_body(b'{"a": "\\ud83d\\ude00"}', account) == {"a": "\U0001f600"}
     many = "a, [b], " * VALUES
