@@ -84,6 +84,10 @@ def test_each_mend_changes_the_texts_that_are_listed(request: pytest.FixtureRequ
                 assert changes(name, *known[entry]), (name, entry)
 
 
+ANY_ORDER_ALONE = {"apriel-1-5", "apriel-1-6", "internlm2", "smi"}
+"""Their definitions parse a call by its members in any order alone, so they need that mend to read their own."""
+
+
 def test_a_format_without_mends_reads_what_it_writes(format: chatparsers.Format) -> None:
     if not format.features.tools:
         return
@@ -100,7 +104,8 @@ def test_a_format_without_mends_reads_what_it_writes(format: chatparsers.Format)
         "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
     }
     text = format.render({"role": "assistant", "content": "", "tool_calls": [call]}, [tool])
-    strict = replace(format, mends=()).bind(tools=[tool], id_seed="").parse(text)
+    needed = ("any_order",) if format.name in ANY_ORDER_ALONE else ()
+    strict = replace(format, mends=needed).bind(tools=[tool], id_seed="").parse(text)
     assert said(strict) == said(format.bind(tools=[tool], id_seed="").parse(text))
     assert [call.name for call in strict.tool_calls] == ["get_weather"]
 
