@@ -135,7 +135,7 @@ def sources() -> list[Extension]:
     shutil.rmtree(BUILD, ignore_errors=True)
     shared = {
         path.stem: constants(ast.parse(path.read_text(encoding="utf-8")))
-        for path in (PURE / "core" / "parser" / "instructions.py", PURE / "values" / "json.py")
+        for path in (PURE / "core" / "machine" / "instructions.py", PURE / "values" / "json.py")
     }
     extensions = []
     for name in NAMES:
