@@ -132,7 +132,7 @@ class Toolset:
     the tool and the field. A tool's schema is read at the first `get`.
     """
 
-    __slots__ = ("_checked", "_tools", "kept", "raw", "respelt")
+    __slots__ = ("_checked", "_tools", "kept", "missed", "raw", "respelt")
 
     def __init__(self, given: Sequence[AnyTool] = ()) -> None:
         checked = _checked(given, _seen)
@@ -144,6 +144,8 @@ class Toolset:
         self._tools: dict[str, Tool] = {}
         self.kept: dict[Any, Any] = {}
         """What the parser found out about the tools' names."""
+        self.missed = False
+        """Whether somebody looked for a tool that is not here."""
 
     def __bool__(self) -> bool:
         return bool(self.raw)
@@ -153,6 +155,8 @@ class Toolset:
 
     def names(self) -> tuple[str, ...]:
         """The tools' names, in the order of the request."""
+        if not self._checked.places:
+            self.missed = True
         return tuple(self._checked.places)
 
     def get(self, name: str) -> Tool | None:
@@ -161,6 +165,7 @@ class Toolset:
         if tool is None:
             place = self._checked.places.get(name)
             if place is None:
+                self.missed = True
                 return None
             tool = self._tools[name] = _tool(name, self._checked.functions[place])
         return tool
@@ -171,6 +176,7 @@ class Toolset:
         places = self._checked.places
         if name in places:
             return name
+        self.missed = True
         ends = (match.end() for match in _namespace(name))
         return next((name[end:] for end in ends if name[end:] in places), name)
 

@@ -12,7 +12,7 @@ from ..answers.idioms import Options
 from ..core.machine.alphabet import Alphabet, AlphabetKey
 from ..core.machine.instructions import BROKEN_END, CALL_BEGIN, CALL_END, Item
 from ..core.machine.machine import Machine
-from ..schema.tools import Tool, Toolset
+from ..schema.tools import Toolset
 
 PLAIN = Alphabet().key
 
@@ -56,28 +56,6 @@ class Start(NamedTuple):
     call: tuple[Item, ...]
 
 
-class _NoTools(Toolset):
-    """No tools. ``asked``: whether a reading wanted to know one, so that it depends on the request's tools."""
-
-    __slots__ = ("asked",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = False
-
-    def names(self) -> tuple[str, ...]:
-        self.asked = True
-        return super().names()
-
-    def get(self, name: str) -> Tool | None:
-        self.asked = True
-        return super().get(name)
-
-    def meant(self, name: str) -> str:
-        self.asked = True
-        return super().meant(name)
-
-
 def start(
     format: Definition,
     options: Options,
@@ -117,9 +95,9 @@ def _kept_start(
 ) -> Start | None:
     """As `start`, of a short prefix in which nothing depends on the tools, read once: no stream changes it. None for
     another prefix, such as one with a call."""
-    tools = _NoTools()
+    tools = Toolset()
     begin = _read(Machine(program(format, options, inline, alphabet), tools), prefix)
-    return None if tools.asked else begin
+    return None if tools.missed else begin
 
 
 def _read(machine: Machine, prefix: str) -> Start:

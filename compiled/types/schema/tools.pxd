@@ -6,6 +6,7 @@ cdef class Toolset:
     cdef public object raw
     cdef public str respelt
     cdef public dict _tools, kept
+    cdef public bint missed
 @cython.final
 cdef class _Checked:
     cdef public object copy, places, raw
