@@ -1,8 +1,10 @@
-"""What an operator says for requests that do not: thoughts, effort, and the template's own variables."""
+"""What an operator says for requests that do not: thoughts, effort, the template's own variables; and whether tools are
+guided by their schemas whatever they say."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..serving import Request
 from ..templates.probe.thinking import EFFORT_NAMES, SWITCHES
@@ -10,7 +12,10 @@ from .settings import Settings
 
 
 def with_defaults(request: Request, settings: Settings) -> Request:
-    """The request with the operator's defaults for what it leaves open; with all of them if they are pinned."""
+    """The request with the operator's defaults for what it leaves open; with all of them if they are pinned. Its tools
+    are strict if the settings want that."""
+    if settings.strict_tools and request.tools:
+        request = replace(request, tools=[_strict(tool) for tool in request.tools])
     given, own = request.template_kwargs, settings.template_kwargs
     if settings.pin_template_kwargs:
         return replace(
@@ -26,3 +31,11 @@ def with_defaults(request: Request, settings: Settings) -> Request:
         effort=request.effort or (None if says else settings.effort),
         template_kwargs={**own, **given},
     )
+
+
+def _strict(tool: dict[str, Any]) -> dict[str, Any]:
+    """The tool as if it did not say ``strict: false``: its grammar keeps to its schema."""
+    function = tool["function"]
+    if function.get("strict") is not False:
+        return tool
+    return {**tool, "function": {key: value for key, value in function.items() if key != "strict"}}

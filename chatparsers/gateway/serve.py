@@ -148,6 +148,7 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         fetch_images=tuple(arguments.fetch_images or ()),
         drop_unsupported=arguments.drop_unsupported,
         lenient_calls=arguments.lenient_calls,
+        strict_tools=arguments.strict_tools,
         rollouts=arguments.rollouts,
         rules=Rules(
             sessions=arguments.sessions,

@@ -47,7 +47,7 @@ class Settings:
 
     ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
     ``trust_ids``: whether prompts go as the ids of the gateway's tokenizer even if the engine's gives other ids.
-    ``lenient_calls``: as in `Format.bind`.
+    ``lenient_calls``: as in `Format.bind`. ``strict_tools``: a tool with ``strict: false`` is guided by its schema too.
 
     ``thinking``, ``effort``, ``template_kwargs``: as in `Chat.prepare`, for requests that do not say it.
     ``pin_template_kwargs``: what is given of the three stands for all requests.
@@ -72,6 +72,7 @@ class Settings:
     drop_unsupported: bool = False
     trust_ids: bool = False
     lenient_calls: bool = False
+    strict_tools: bool = False
     store: str | None = None
     store_entries: int = 100_000
     store_size: int = 1024 * 1024 * 1024

@@ -156,6 +156,7 @@ def test_every_setting_has_a_flag() -> None:
                 "--drop-unsupported",
                 "--lenient-calls",
                 "--strict-fields",
+                "--strict-tools",
                 "--pin-template-kwargs",
                 *lists,
             ]
@@ -183,6 +184,7 @@ def test_every_setting_has_a_flag() -> None:
         drop_unsupported=True,
         lenient_calls=True,
         strict_fields=True,
+        strict_tools=True,
         store="kept",
         store_entries=19,
         store_size=23 * 1024 * 1024,

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from scripted import Llama, Upstream, Wire, forced, soon, sse
 from servers import tiny_model
+from three_apis import BODIES, tools_of
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -33,6 +34,9 @@ from chatparsers.gateway import (
     SGLang,
     create_app,
 )
+from chatparsers.gateway.apis import CHAT, MESSAGES, RESPONSES, Api
+from chatparsers.gateway.defaults import with_defaults
+from chatparsers.grammar import write
 from chatparsers.testing.tiny import TinyModel
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
@@ -451,3 +455,21 @@ def test_a_call_that_nobody_wants_is_said(
     ):
         answer = httpx2.post(f"{server.url}/v1/{path}", json={**body, "stream": stream}, timeout=20).text
         assert answer.count('"unwanted_calls":') == 1 and '"arguments":' not in answer.replace(" ", "")
+
+
+@pytest.mark.parametrize("api", [CHAT, RESPONSES, MESSAGES], ids=lambda api: api.name)
+def test_strict_tools_are_guided_by_their_schema_whatever_they_say(api: Api) -> None:
+    chat = tiny_model("qwen3").chat
+    schema = {"type": "object", "properties": {"city": {"enum": ["Oslo"]}}, "required": ["city"]}
+
+    def guided(strict: dict[str, Any], settings: Settings) -> str:
+        tools = tools_of(api.name, {"name": "f", "parameters": schema, **strict})
+        request = with_defaults(api.read({**BODIES[api.name], "tools": tools}), settings)
+        grammar = write(chat.prepare(**request.prepare), "gbnf")
+        assert grammar is not None
+        return grammar.text
+
+    loose = {"strict": False}
+    assert "Oslo" not in guided(loose, Settings())
+    assert guided(loose, Settings(strict_tools=True)) == guided({}, Settings())
+    assert "Oslo" in guided({}, Settings())

@@ -153,6 +153,11 @@ def _limits(group: Group) -> None:
         action="store_true",
         help="refuse requests with fields that no API has; without it they are ignored, counted and named once",
     )
+    group.add_argument(
+        "--strict-tools",
+        action="store_true",
+        help="guide a tool with strict: false by its schema too, and not to any object",
+    )
     add_lenient_calls(group)
 
 
