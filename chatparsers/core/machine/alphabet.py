@@ -16,6 +16,9 @@ HIDDEN = rf"\u{FIRST_HIDDEN:x}-\u{LAST_HIDDEN:x}"
 """The same, as a class of `re` has them."""
 
 
+_BARS = ("|", "｜｜", "||")
+"""What models write in place of a wide bar."""
+
 AlphabetKey = tuple[tuple[str, ...], bool, tuple[str, ...]]
 """All that an alphabet depends on."""
 
@@ -58,7 +61,7 @@ class Alphabet:
 
     def spellings(self, text: str) -> tuple[str, ...]:
         """The forms in which ``text`` may be in the machine's text. Models that spell a marker with wide bars out
-        also write the usual ones."""
+        also write the usual ones, or double them."""
         encoded = self.encode(text)
         forms = (encoded, text) if self.also_text and encoded != text else (encoded,)
-        return (*forms, *(form.replace("｜", "|") for form in forms if "｜" in form))
+        return (*forms, *(form.replace("｜", bars) for bars in _BARS for form in forms if "｜" in form))
