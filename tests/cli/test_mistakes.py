@@ -92,7 +92,7 @@ MISTAKES: list[tuple[str, object, list[str]]] = [
     ("grammar --dialect larc", None, ["did you mean lark?"]),
     (f"{HERMES} --tools tools.json --dialect bnf", TOOLS, ["invalid choice: 'bnf'"]),
     (f"{HERMES} --tools tools.json --tool-choice get_whether", TOOLS, ["did you mean get_weather?"]),
-    (f"{HERMES} --tools tools.json", BROKEN_TOOL, ["$"]),
+    (f"{HERMES} --tools tools.json --tool-choice f", BROKEN_TOOL, ["$"]),
     (f"{HERMES} --response-format r.json", [1], ["expected a response_format"]),
     (f"{HERMES} --response-format own.gbnf", 'root ::= "yes" ]\n', ["line 1"]),
     (
