@@ -47,13 +47,15 @@ class Start(NamedTuple):
     """How a stream begins. Many streams may begin so: each copies the machine.
 
     ``machine`` has read the prefix, which is ``origin`` characters long. The first ``read`` of these are decided. The
-    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it.
+    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it. ``before``
+    holds the items before those, if there is a whole call among them.
     """
 
     machine: Machine
     origin: int
     read: int
     call: tuple[Item, ...]
+    before: tuple[Item, ...] = ()
 
 
 def start(
@@ -103,10 +105,12 @@ def _kept_start(
 def _read(machine: Machine, prefix: str) -> Start:
     items = machine.feed(prefix) if prefix else []
     begin = len(items)
+    whole = False
     for index, item in enumerate(items):
         if item[0] == CALL_BEGIN:
             begin = index
         elif item[0] in (CALL_END, BROKEN_END):
             begin = len(items)
+            whole = whole or item[0] == CALL_END
     read = sum(len(item[1]) for item in items[:begin])
-    return Start(machine, len(prefix), read, tuple(items[begin:]))
+    return Start(machine, len(prefix), read, tuple(items[begin:]), tuple(items[:begin]) if whole else ())

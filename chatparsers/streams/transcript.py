@@ -74,7 +74,7 @@ class Transcript:
     """
 
     __slots__ = (
-        "answer", "call", "calls", "checks", "content", "ending", "kind", "late_ids", "length",
+        "answer", "call", "calls", "checks", "content", "earlier", "ending", "kind", "late_ids", "length",
         "notes", "origin", "pieces", "reasoning", "regions", "runs", "said", "seed", "spelling", "text",
         "tools", "unwanted", "wrong",
     )  # fmt: skip
@@ -105,6 +105,8 @@ class Transcript:
         """The call that is open."""
         self.said: set[tuple[str | None, str]] = set()
         """The names and arguments of the whole calls, once there are two."""
+        self.earlier: frozenset[tuple[str | None, str]] = frozenset()
+        """Those of the calls that the prompt already wrote."""
         self.kind = -1
         """The region of the last run."""
         self.runs: list[tuple[int, int]] = []
@@ -135,6 +137,7 @@ class Transcript:
         other.wrong = self.wrong
         other.answer = None if self.answer is None else self.answer.copy()
         other.said, other.regions, other.text = set(), [], None
+        other.earlier = self.earlier
         return other
 
     def sink(self, region: int) -> Sink | None:
@@ -205,6 +208,7 @@ class Transcript:
                 continue
             if op == ARG_NAME and call is not None:
                 call.give(value)
+            given = raw
             if raw:
                 if length < origin:
                     clipped = min(len(raw), origin - length)
@@ -237,8 +241,10 @@ class Transcript:
                     said.append(f'{", " if call.members else "{"}"{escape(value)}": ')
                     call.members += 1
             elif op == CALL:
-                if call is not None and call.broken and raw:
-                    said.append(raw if spelling is None else spelling.full(raw))
+                if (
+                    call is not None and call.broken and given
+                ):  # a call is given whole, also what the prefix has
+                    said.append(given if spelling is None else spelling.full(given))
             elif op == NOTE:
                 self.note(*value)
             elif op >= CALL:
@@ -292,7 +298,7 @@ class Transcript:
             self._start(call, events)
         elif op == CALL_END:
             call.complete = True
-            if call.index:
+            if call.index or self.earlier:
                 self._compare(call)
             self.close(events)
         elif op == m.BROKEN_BEGIN:
@@ -305,6 +311,7 @@ class Transcript:
     def _compare(self, call: Call) -> None:
         """Notes that a whole call has the name and the arguments of an earlier one."""
         if not self.said:
+            self.said.update(self.earlier)
             for other in self.calls:
                 if other.complete:
                     self.said.add((other.name, other.text()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,10 @@ from making import bytewise, tool
 
 from chatparsers import Diagnostic, Format, Message, Turn
 from chatparsers.errors import ChatParsersError
+from chatparsers.testing import load_cases
+from chatparsers.testing.cases import bound
+
+_NEEDLE = Path(__file__).parents[1] / "needle"
 
 # Texts that are JSON of another type, and arguments whose names hold other characters than names usually do.
 ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
@@ -130,3 +135,31 @@ def test_half_a_value_is_not_complete_after_two_cuts(format: Format) -> None:
                 text[:first],
                 text[first:second],
             )
+
+
+@pytest.mark.one_in(4)
+def test_what_broke_before_the_cut_stays_as_it_was(format: Format, amount: Callable[..., int]) -> None:
+    """Texts of models and frozen finds: calls from the open one on, broken ones too, with all that is told of them;
+    and the content and the reasoning after the cut."""
+    found_ones = [
+        (path, case) for path, case in load_cases(_NEEDLE / "found") if case["format"] == format.name
+    ]
+    for path, case in (*load_cases(_NEEDLE / "cases" / format.name), *found_ones):
+        name = path.stem
+        turn, text = bound(format, case), case["text"]
+        whole = turn.parse(text)
+        every = max(1, len(text) // amount(4, 30, 4000))
+        for cut in range(len(name) % every, len(text) + 1, every):
+            made = open_call(turn, text[:cut])
+            found = turn.rest(text[:cut]).parse(text[cut:])
+            assert meaning(found)[0] == meaning(whole, made)[0], (name, cut)
+            for kind in ("content", "reasoning"):
+                after = [region for region in whole.regions if region.kind == kind and region.end > cut]
+                wrote = "".join(text[max(region.start, cut) : region.end] for region in after)
+                said = getattr(found, kind)
+                assert said == wrote or not getattr(whole, kind).endswith(wrote), (name, cut, said, wrote)
+            told = meaning(found)[2]
+            for one in whole.diagnostics:
+                if one.position >= cut or (one.call is not None and one.call >= made):
+                    wanted = one.code, one.expected, None if one.call is None else one.call - made
+                    assert wanted in told, (name, cut, wanted)

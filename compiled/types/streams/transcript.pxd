@@ -9,13 +9,13 @@ cdef class Transcript:
     cdef public int kind
     cdef public Py_ssize_t length, origin
     cdef public object seed
-    cdef public object answer, checks, spelling, tools
+    cdef public object answer, checks, earlier, spelling, tools
     cdef public set said
     cdef public Text text
     cpdef list named_calls(self, ids)
     cpdef sink(self, int region)
     cpdef advance(self, int kind, Py_ssize_t length)
-    @cython.locals(op=int, raw=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=list, call=Call)
+    @cython.locals(op=int, raw=str, given=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=list, call=Call)
     cpdef apply(self, items, list events)
     cdef _in_call(self, Call call, int op, str raw, value, list events)
     @cython.locals(other=Call)
