@@ -7,6 +7,7 @@ from typing import Any
 
 from ..answers.format import Turn
 from ..serving import ApiError, ContentStops, OpenAIChat, Request, Usage, WholeCalls, Writer, sse
+from ..serving.sendable import whole_characters
 from ..streams.events import Content, Event, Reasoning
 from ..streams.message import FinishReason
 from ..templates import to_json
@@ -122,10 +123,13 @@ class Answer:
         frames = self._written(self._stream.finish(reason), last=True, length=reason == "length")
         stopped = self._stops.found if self._stops is not None else None
         message = self._stream.message
-        self.writer.unwanted = [one.found for one in message.diagnostics if one.code == "unwanted-call"]
+        self.writer.unwanted = [
+            whole_characters(one.found) for one in message.diagnostics if one.code == "unwanted-call"
+        ]
         if self._shown:
             self.writer.regions = [
-                {"kind": one.kind, "text": message.text[one.start : one.end]} for one in message.regions
+                {"kind": one.kind, "text": whole_characters(message.text[one.start : one.end])}
+                for one in message.regions
             ]
         completion = end.completion if end.completion is not None else self._fed or None
         prompt = end.prompt if end.prompt is not None else self._prompt

@@ -16,6 +16,7 @@ from uuid import uuid4
 from .errors import ApiError
 from .partial import ArgumentsFilter, partial_object
 from .parts import Part, PartKind
+from .sendable import Sendable
 from .usage import Usage
 from .writer import Writer
 
@@ -90,8 +91,8 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
         """An event of the last block."""
         return {"type": type, "index": len(self._parts) - 1, **fields}  # type: ignore[typeddict-item]
 
-    def _reader(self) -> ArgumentsFilter:
-        return ArgumentsFilter()
+    def _reader(self) -> Sendable:
+        return Sendable(ArgumentsFilter())
 
     def _last(self) -> list[MessageEvent]:
         delta: dict[str, Any] = {"stop_reason": self._stop_reason, "stop_sequence": self._stop_sequence}

@@ -22,8 +22,8 @@ from ..templates import to_json
 from .errors import ApiError
 from .freeform import FreeText
 from .logprobs import FIELDS, Logprobs, TokenLogprob
-from .partial import ArgumentsFilter
 from .parts import Part
+from .sendable import Sendable, whole_characters
 from .tools import Toolkit
 from .usage import Usage
 from .whole_calls import WholeCalls
@@ -86,8 +86,8 @@ class Writer(ABC, Generic[Chunk, Answer]):
         self._parts: list[Part] = []
         self._open: Part | None = None
         """The last part, if more of it may come."""
-        self._arguments: FreeText | ArgumentsFilter | None = None
-        """What reads the arguments of the open call; None: they go out as they are."""
+        self._arguments: FreeText | Sendable | None = None
+        """What reads the arguments of the open call."""
         self._framed: tuple[Part | None, list[str]] = None, []
         """A part, and what is around its text in the frames that add to it."""
         self._called = False
@@ -182,7 +182,8 @@ class Writer(ABC, Generic[Chunk, Answer]):
         return self.answer
 
     def text(self) -> str:
-        """The whole answer as JSON text, the numbers of calls as the model wrote them."""
+        """The whole answer as JSON text. The numbers of calls are as the model wrote them, but for those beyond a float
+        (`Sendable`)."""
         return to_json(self.answer)
 
     # What an API says of a part.
@@ -213,6 +214,8 @@ class Writer(ABC, Generic[Chunk, Answer]):
         text = event.text  # type: ignore[union-attr]
         if self._arguments is not None:
             text = self._arguments.take(text)
+        if not text.isascii():
+            text = whole_characters(text)
         if text:
             part.pieces.append(text)
         return text
@@ -237,6 +240,7 @@ class Writer(ABC, Generic[Chunk, Answer]):
             case Reasoning(text=text):
                 return [*self._begin(Part("reasoning")), *self._more(text)]
             case CallStart(index=index, name=name):
+                name = whole_characters(name)
                 custom = self._toolkit.spelling(name).custom
                 begun = self._begin(Part("custom" if custom else "call", index, self._call_id(event), name))
                 self._arguments = FreeText() if custom else self._reader()
@@ -257,6 +261,7 @@ class Writer(ABC, Generic[Chunk, Answer]):
         part = self._open
         if part is None or not text:
             return []
+        text = whole_characters(text)
         part.pieces.append(text)
         return [self._added(part, text)]
 
@@ -268,9 +273,9 @@ class Writer(ABC, Generic[Chunk, Answer]):
         part.complete = complete
         return self._ended(part)
 
-    def _reader(self) -> ArgumentsFilter | None:
+    def _reader(self) -> Sendable:
         """What reads the arguments of a function's call."""
-        return None
+        return Sendable()
 
     def _calls(self) -> list[Part]:
         return [part for part in self._parts if part.is_call]
@@ -281,6 +286,7 @@ class Writer(ABC, Generic[Chunk, Answer]):
             id = self.begun_call
         if not id or id in self._ids:
             id = self._make_id(start.index)
+        id = whole_characters(id)
         self._ids.add(id)
         return id
 
@@ -308,11 +314,7 @@ def to_data(chunk: Mapping[str, Any] | str) -> str:
     data = _dumps(chunk)
     if data.isascii():
         return data
-    try:
-        data.encode()
-    except UnicodeEncodeError:
-        data = data.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", data)
+    return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", whole_characters(data))
 
 
 _BREAKS = re.compile("[\x85\u2028\u2029]")

@@ -63,6 +63,11 @@ def told(api: str, answer: httpx2.Response) -> Told:
     return _whole(api, answer.json())
 
 
+def told_of(api: str, text: str, *, stream: bool = False) -> Told:
+    """Reads the text of a whole answer, or of a stream."""
+    return _STREAMS[api]([*events(text)]) if stream else _whole(api, json.loads(text))
+
+
 def events(text: str) -> Iterator[dict[str, Any]]:
     """The events of a stream. Each is one line of data by the rules of server-sent events."""
     for frame in text.split("\n\n"):
