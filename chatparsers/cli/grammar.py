@@ -9,6 +9,7 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from ..errors import ChatParsersError
+from ..plain import one_line
 from .files import Refused, name_of, read_text, to_json
 from .request import turn_of
 
@@ -22,6 +23,10 @@ def run(arguments: Namespace) -> int:
         return 1
     if arguments.info:
         print(to_json({"dialect": arguments.dialect, **info(grammar)}), file=sys.stderr)
+    else:
+        for each in grammar.weakened:
+            if each.keyword == "*":  # of a tool nothing is enforced but its name
+                print(f"chatparsers: warning: {one_line(each.why)}", file=sys.stderr)
     text = str(grammar)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     return 0

@@ -134,3 +134,11 @@ def test_a_mistake_is_one_line(
     if content is not None:  # the last name of a file in the command
         put(tmp_path / [word for word in argv if "." in word and word != str(template)][-1], content)
     assert refused(run(*argv, stdin="x"), *words).isprintable()
+
+
+def test_a_tool_that_cannot_be_compiled_is_said(run: Run, tmp_path: Path) -> None:
+    """Nobody forces it, so the grammar is written; and what of it is not enforced is no secret."""
+    tools = put(tmp_path / "tools.json", BROKEN_TOOL)
+    ran = run("grammar", "--format", "hermes-2-pro", "--tools", tools)
+    assert ran.status == 0 and "root ::=" in ran.out
+    assert ran.err.startswith("chatparsers: warning: the tool is guided to its name and any object")
