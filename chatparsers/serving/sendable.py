@@ -67,14 +67,17 @@ class Sendable:
                 return piece
         elif _outside(piece) is None:
             return piece
-        return self._read(piece, last=False)
+        return self._read(piece)
 
     def finish(self) -> str:
-        """What is left of arguments that were cut off."""
+        """What is left of arguments that were cut off. The half of a pair is left out, so that a model that goes on
+        writes it again."""
         held, self._held = "".join(self._held), []
-        return self._read(held, last=True)
+        if self._quoted:
+            return "" if _half(held) else held
+        return _finite(held)
 
-    def _read(self, text: str, last: bool) -> str:
+    def _read(self, text: str) -> str:
         out: list[str] = []
         at = 0
         while at < len(text):
@@ -84,7 +87,7 @@ class Sendable:
                 if not found and text[at] == '"':
                     found, self._quoted = '"', False
                 elif not found:
-                    if not last and _begun(text, at):
+                    if _begun(text, at):
                         self._held = [text[at:]]
                         break
                     half = _half(text, at)
@@ -96,7 +99,7 @@ class Sendable:
             elif text[at] == '"':
                 found, self._quoted = '"', True
             elif (run := _number(text, at)) is not None:
-                if run.end() == len(text) and not last:
+                if run.end() == len(text):
                     self._held = [run[0]]
                     break
                 out.append(_finite(run[0]))
