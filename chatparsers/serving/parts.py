@@ -27,7 +27,8 @@ _ADDS: Mapping[PartKind, type[Event]] = {
 class Part:
     """A run of reasoning or of content, or a call. A ``custom`` part is the call of a freeform tool.
 
-    ``index``, ``id`` and ``name``: of a call. ``key``: by what the API calls the part, where it has such names.
+    ``index``, ``id`` and ``name``: of a call; the index counts those that went out. ``key``: by what the API calls
+    the part, where it has such names.
     ``adds``: the class of the events that add text to it.
     """
 

@@ -239,10 +239,11 @@ class Writer(ABC, Generic[Chunk, Answer]):
                 return [*self._begin(Part("content")), *self._more(text)]
             case Reasoning(text=text):
                 return [*self._begin(Part("reasoning")), *self._more(text)]
-            case CallStart(index=index, name=name):
+            case CallStart(name=name):
                 name = whole_characters(name)
                 custom = self._toolkit.spelling(name).custom
-                begun = self._begin(Part("custom" if custom else "call", index, self._call_id(event), name))
+                place = len(self._ids)  # of the calls that went out: a broken one may be text
+                begun = self._begin(Part("custom" if custom else "call", place, self._call_id(event), name))
                 self._arguments = FreeText() if custom else self._reader()
                 return begun
             case CallEnd(complete=complete):

@@ -106,3 +106,17 @@ def test_a_call_that_is_cut_off_goes_out_where_the_api_can_say_so() -> None:
             assert not calls_of(writer.answer) and "Os" in text_of(writer.answer)
         else:
             assert calls_of(writer.answer) == [("get_weather", '{"city": "Os')]
+
+
+def test_calls_are_counted_as_they_go_out() -> None:
+    """Clients join the pieces of a stream by their index, and none knows a call before the first."""
+    text = '<tool_call>\n{"name": "f", "arguments": [oops]}\n</tool_call>\n'
+    text += '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+    stream = get_format("qwen3").bind(tools=[{"name": "f", "parameters": {}}]).stream()
+    calls, writer = WholeCalls(stream.call_text, early=True), OpenAIChat("m")
+    sent = [
+        chunk for piece in text for event in calls.take(stream.feed(piece)) for chunk in writer.event(event)
+    ]
+    sent += [chunk for event in calls.take(stream.finish()) for chunk in writer.event(event)]
+    deltas = [chunk["choices"][0]["delta"].get("tool_calls", []) for chunk in sent]
+    assert {call["index"] for found in deltas for call in found} == {0}
