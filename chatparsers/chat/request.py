@@ -149,10 +149,7 @@ class Request:
     def turn(self, messages: Sequence[Mapping[str, Any] | Message]) -> Turn:
         """As `prepare`, in the caller's account."""
         plain = self._read(plain_messages(messages))
-        turn = self._bound(*self._rendered(plain, self.tools.raw))
-        if self._wishes and self.thoughts is not None:
-            turn = _saying(turn, self._used(self.thoughts, plain, turn))
-        return turn
+        return self._with_thoughts(self._bound(*self._rendered(plain, self.tools.raw)), plain)
 
     def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **changes: Any) -> Rendered:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
@@ -196,9 +193,7 @@ class Request:
             text, prefix, fmt, given = request._rendered(marked.messages(messages, since), tools)
         trace = marked.trace(text)
         turn = self._bound(trace.text, "".join((prefix, "")), fmt, given)
-        if self._wishes and self.thoughts is not None:
-            turn = _saying(turn, self._used(self.thoughts, messages, turn))
-        return Rendered(turn, trace)
+        return Rendered(self._with_thoughts(turn, messages), trace)
 
     @property
     def markers(self) -> re.Pattern[str] | None:
@@ -334,7 +329,7 @@ class Request:
             tool_choice=option("tool_choice", "auto"),
             parallel_tool_calls=option("parallel_tool_calls", True),
             response_format=option("response_format"),
-            thinking=self.wish.on() if self._wishes and self.wish is not None else None,
+            thinking=None if self.wish is None else self.wish.on(),
             prefix=prefix,
             tokenizer=chat.tokenizer,
             token_config=chat.files.special_config,
@@ -365,7 +360,7 @@ class Request:
     @cached
     def wish(self) -> Wish | None:
         """What the request wishes of thoughts; None: nothing."""
-        return wish_of(self.options, self._renderer.template)
+        return wish_of(self.options, self._renderer.template) if self._wishes else None
 
     @cached
     def thoughts(self) -> Thoughts | None:
@@ -376,18 +371,23 @@ class Request:
         dial = template.dial(chat.format)
         return self.wish.asked(dial, lambda: bool(chat._reasons(chat.format, template)))
 
+    def _with_thoughts(self, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> Turn:
+        """The turn, which nobody has yet, with what became of the wish in the prompt of these messages."""
+        if self.thoughts is not None:
+            turn.__dict__["thoughts"] = self._used(self.thoughts, messages, turn)
+        return turn
+
     def _used(self, thoughts: Thoughts, messages: Sequence[Mapping[str, Any]], turn: Turn) -> Thoughts:
-        """What became of the wish in the prompt of these messages."""
         if not thoughts.variables:
             return thoughts
         template = self._renderer.template
-        told = "tools" in turn.polyfills  # in a system text
+        in_system = "tools" in turn.polyfills
         moves = template.moved(
             template.dial(self.chat.format),
             thoughts.level,
             role=str(messages[-1].get("role")),
-            tools=bool(self.tools) and not told,
-            system=told or messages[0].get("role") in ("system", "developer"),
+            tools=bool(self.tools) and not in_system,
+            system=in_system or messages[0].get("role") in ("system", "developer"),
         )
         return thoughts if moves else replace(thoughts, moves=False)
 
@@ -395,13 +395,11 @@ class Request:
     def _variables(self) -> dict[str, Any]:
         """The template's variables for the request."""
         template, option = self._renderer.template, self.options.get
-        thinking, given, wished = option("thinking"), option("template_kwargs"), None
-        if self._wishes:
-            wished = self.thoughts
+        thinking, given, thoughts = option("thinking"), option("template_kwargs"), self.thoughts
         if given is not None:
-            given = self.wish.given if self._wishes and self.wish is not None else given
+            given = given if self.wish is None else self.wish.given
             _check_kwargs(self.chat, template, given)
-        variables = {} if wished is None else {**wished.variables}
+        variables = {} if thoughts is None else {**thoughts.variables}
         if (
             isinstance(thinking, bool)
             and not variables
@@ -417,12 +415,6 @@ class Request:
         if now is not None:
             variables["strftime_now"] = now.strftime
         return {**variables, **given} if given else variables
-
-
-def _saying(turn: Turn, thoughts: Thoughts) -> Turn:
-    """A turn that nobody has yet, which says what became of its wish."""
-    turn.__dict__["thoughts"] = thoughts
-    return turn
 
 
 def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[Mapping[str, Any]]:
