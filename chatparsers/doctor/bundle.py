@@ -58,13 +58,14 @@ def bundle(
     turn = chat.prepare([{"role": "user", "content": "Hello"}], tools=tools or None, id_seed="")
     if prefix is not None:
         turn = turn._replace(prefix=prefix)
-    message = turn.parse(output)
+    found = explain(output, turn)
+    message = found.message
     if not isinstance(output, str):
         about["ids"] = list(output)
         decode: Any = getattr(chat.tokenizer, "decode", None)
         about["tokens"] = [decode([id], skip_special_tokens=False) for id in output] if decode else []
     about["strip"] = _strip(message)
-    about["causes"] = [asdict(cause) for cause in explain(output, turn).causes]
+    about["causes"] = [asdict(cause) for cause in found.causes]
     return {**report, "prefix": turn.prefix, "text": message.text, "expect": _expected(message)}
 
 
