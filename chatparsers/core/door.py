@@ -44,7 +44,7 @@ class Rules(Primitives):
     """Makes the rules of a language."""
 
     def tag(self, name: str, node: Nodelike) -> Node:
-        """The node's text is told under ``name``."""
+        """The node's text is given with ``name``."""
         return Named(name, as_node(node))
 
 
@@ -56,19 +56,19 @@ class Program(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """The text leaves the rules at ``position``, where ``expected`` could come. What follows is not told."""
+    """The text leaves the rules at ``position``, where ``expected`` could come. Nothing after it is given."""
 
     position: int
     expected: str
 
 
-Told: TypeAlias = "tuple[str, str] | Failed"
+Found: TypeAlias = "tuple[str, str] | Failed"
 
 
 def compile(tree: Nodelike) -> Program:
     """The program that reads ``tree`` and then the end of the text.
 
-    Raises `DefinitionError` for a repetition of which nothing is told before all of it is certain, as nothing commits
+    Raises `DefinitionError` for a repetition of which nothing is given before all of it is certain, as nothing commits
     before it: write ``p.cut()`` where the text cannot be read in another way.
     """
     whole = Sequence.of(as_node(tree), End())
@@ -131,22 +131,22 @@ def _check_silence(node: Node, rules: dict[str, Node], live: bool, seen: set[tup
 
 
 class Machine:
-    """Reads one text, in pieces of any size: the same is told for each cut, joined."""
+    """Reads one text, in pieces of any size: each cut gives the same, joined."""
 
     def __init__(self, program: Program) -> None:
         nothing: Any = {}
         self._names = program.names
         self._machine = _Reader(program.code, nothing)
 
-    def feed(self, piece: str) -> list[Told]:
+    def feed(self, piece: str) -> list[Found]:
         """What is certain now: each text that has a name, with it; or a `Failed`."""
-        return list(self._told(self._machine.feed(piece)))
+        return list(self._found(self._machine.feed(piece)))
 
-    def finish(self) -> list[Told]:
+    def finish(self) -> list[Found]:
         """What is left, as the text is over."""
-        return list(self._told(self._machine.finish()))
+        return list(self._found(self._machine.finish()))
 
-    def _told(self, items: list[m.Item]) -> Iterator[Told]:
+    def _found(self, items: list[m.Item]) -> Iterator[Found]:
         name, text = "", ""
         for kind, raw, value in items:
             own = self._names[kind - _FIRST] if kind >= _FIRST else ""

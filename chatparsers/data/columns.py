@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import RequestError, did_you_mean
 from .arrow import pyarrow as pa
-from .typed import Told, column_values, rows_of, settled
+from .typed import RowReport, column_values, rows_of, settled
 
 _SLICE = 1024
 NUMBER = "__number__"
@@ -126,15 +126,15 @@ def json_texts(table: Any, name: str) -> list[tuple[str | None, str | None]] | N
 def _json_text(value: Any, name: str) -> tuple[str | None, str | None]:
     if value is None or type(value) is str:
         return value, None
-    told = Told(name)
-    value = settled(rows_of(value), name, told)
-    warn_of(told)
-    return (None, told.refused) if told.refused else (json.dumps(value, ensure_ascii=False), None)
+    report = RowReport(name)
+    value = settled(rows_of(value), name, report)
+    warn_of(report)
+    return (None, report.refused) if report.refused else (json.dumps(value, ensure_ascii=False), None)
 
 
-def warn_of(told: Told) -> None:
+def warn_of(report: RowReport) -> None:
     """Warns of what became of a row's values, for a table that has no column of losses."""
-    for code, path in told.losses.items():
+    for code, path in report.losses.items():
         warnings.warn(f"{code}: {path} is no value of JSON: {_BECAME[code]}", UserWarning, stacklevel=2)
 
 
@@ -199,11 +199,11 @@ def message_lists(table: Any, name: str) -> list[list[dict[str, Any]] | str]:
 def _messages(value: Any, name: str, kind: Any) -> list[dict[str, Any]] | str:
     if value is None:
         return f"{name}: expected a list of messages, found null"
-    told = Told(name)
-    value = settled(value, name, told)
-    if told.refused:
-        return f"{told.refused} (column {name!r})"
-    warn_of(told)
+    report = RowReport(name)
+    value = settled(value, name, report)
+    if report.refused:
+        return f"{report.refused} (column {name!r})"
+    warn_of(report)
     column = f"(the column's type is {kind})" if len(str(kind)) < 200 else "(the column's type)"
     if not isinstance(value, list):
         return f"{name}: expected a list of messages, found {value!r:.60} {column}"

@@ -16,7 +16,7 @@ from .shapes.catalog import TURNS, Shape, named_shape
 from .shapes.read import answers, as_extra, read_rendered, read_row
 from .shapes.talk import Talk, Unreadable, json_text
 from .shapes.wire import NONE, Decision, decide, wire_named
-from .typed import Told
+from .typed import RowReport
 
 AUTO = "auto"
 _NESTED = frozenset(
@@ -150,8 +150,8 @@ class Normalize:
                         talk.keep(key, value)
                 found.append((talk, None))
                 continue
-            told = Told("")
-            row = {key: told.settled(key, value) for key, value in self._named(row).items()}
+            report = RowReport("")
+            row = {key: report.settled(key, value) for key, value in self._named(row).items()}
             talk, own = read_row(
                 row,
                 seed if seed is not None else json_text(row),
@@ -160,7 +160,7 @@ class Normalize:
                 detect=detect,
                 roles=self.roles,
             )
-            _blame(talk, told, row)
+            _blame(talk, report, row)
             found.append((talk, own))
         return found
 
@@ -245,11 +245,11 @@ class Normalize:
         return None if self.wire == AUTO else wire_named(self.wire)
 
 
-def _blame(talk: Talk, told: Told, row: Mapping[str, Any]) -> None:
+def _blame(talk: Talk, report: RowReport, row: Mapping[str, Any]) -> None:
     """Names what became of the row's values. One that JSON has not is an error of its column, unless the column is only
     kept: then its text is."""
-    talk.lose(*told.losses)
-    for column, error in told.errors:
+    talk.lose(*report.losses)
+    for column, error in report.errors:
         if talk.error is None and column in talk.extra:
             talk.lose("as-text")
             continue

@@ -2,21 +2,21 @@
 
 An array is read whole, level by level, so that a type is looked at once and not once a value: `read_array` is the table
 of type → value. What JSON has no value for becomes a mark, which stays where it stands until `settled` walks the row:
-it puts a plain value in its place and tells what became of it, with its path. So nothing changes in silence.
+it puts a plain value in its place and reports what became of it, with its path. So nothing changes in silence.
 
 | Arrow type | Value |
 |---|---|
 | null, bool, integers, text (also large, view) | the same |
-| float | the same; NaN and infinity: null, told as ``not-finite`` |
+| float | the same; NaN and infinity: null, reported as ``not-finite`` |
 | decimal | a number; ``rounded`` if a float has not all its digits |
-| timestamp, date, time, duration, interval | its ISO 8601 text, told as ``as-text`` |
+| timestamp, date, time, duration, interval | its ISO 8601 text, reported as ``as-text`` |
 | binary (also large, view, fixed size) | an error; in a column that is only kept, its base64 text |
 | list (also large, view, fixed size) | a list |
 | struct | an object without the nulls that Arrow pads structs with |
 | map | an object with all its nulls; keys that are no text become text (``as-text``) |
 | dictionary, run-end encoded, union | the values that they stand for |
 | ``arrow.json`` | what the JSON text says, with its nulls |
-| ``arrow.uuid`` | its text, told as ``as-text``; ``arrow.bool8``: a boolean; another extension: its storage |
+| ``arrow.uuid`` | its text, reported as ``as-text``; ``arrow.bool8``: a boolean; another extension: its storage |
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Unread:
 
 
 @dataclass
-class Told:
+class RowReport:
     """What became of the values of a row. ``losses``: codes, each with the first place. ``error``: why the row cannot
     be read, by its column."""
 
@@ -68,7 +68,7 @@ class Told:
     """Columns, each with what is wrong."""
 
     def settled(self, column: str, value: Any) -> Any:
-        """A column's value as plain JSON data; what became of it is told here."""
+        """A column's value as plain JSON data; what became of it is added here."""
         self.column = column
         return settled(value, column, self)
 
@@ -103,35 +103,35 @@ def read_array(array: Any) -> list[Any]:
     ]
 
 
-def settled(value: Any, path: str, told: Told) -> Any:
-    """The value as plain JSON data, with what became of its marks in ``told``. ``path``: where it stands."""
+def settled(value: Any, path: str, report: RowReport) -> Any:
+    """The value as plain JSON data, with what became of its marks in ``report``. ``path``: where it stands."""
     kind = type(value)
     if kind is str or kind is int or kind is bool or value is None:
         return value
     if kind is dict:
         out = {}
         for key, item in value.items():
-            name = settled(key, path, told) if type(key) is not str else key
-            out[name] = settled(item, f"{path}.{name}", told)
+            name = settled(key, path, report) if type(key) is not str else key
+            out[name] = settled(item, f"{path}.{name}", report)
         return out
     if kind is list:
-        return [settled(item, f"{path}[{place}]", told) for place, item in enumerate(value)]
+        return [settled(item, f"{path}[{place}]", report) for place, item in enumerate(value)]
     if kind is AsText:
-        told.losses.setdefault("as-text", path)
+        report.losses.setdefault("as-text", path)
         return str(value)
     if kind is Rounded:
-        told.losses.setdefault("rounded", path)
+        report.losses.setdefault("rounded", path)
         return float(value)
     if kind is float:
         if math.isfinite(value):
             return value
-        told.losses.setdefault("not-finite", path)
+        report.losses.setdefault("not-finite", path)
         return None
     if kind is Unread:
-        told.errors.append((told.column, f"{path}: expected a value that JSON has, found {value.what}"))
+        report.errors.append((report.column, f"{path}: expected a value that JSON has, found {value.what}"))
         return value.instead
     if isinstance(value, tuple):
-        return settled(list(value), path, told)
+        return settled(list(value), path, report)
     return value
 
 
@@ -199,7 +199,7 @@ def _timestamps(array: Any) -> list[Any]:
         local = when.astimezone(zone).isoformat()
         return local[:19] + rest + local[19:]
 
-    return _told_texts(array, text)
+    return _time_texts(array, text)
 
 
 def _zone(name: str | None) -> Any:
@@ -219,7 +219,7 @@ def _zone(name: str | None) -> Any:
 
 def _dates(array: Any) -> list[Any]:
     days = 86_400_000 if _types.is_date64(array.type) else 1
-    return _told_texts(array, lambda ticks: (date(1970, 1, 1) + timedelta(days=ticks // days)).isoformat())
+    return _time_texts(array, lambda ticks: (date(1970, 1, 1) + timedelta(days=ticks // days)).isoformat())
 
 
 def _times(array: Any) -> list[Any]:
@@ -229,7 +229,7 @@ def _times(array: Any) -> list[Any]:
         seconds, rest = _fraction(ticks, digits)
         return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{rest}"
 
-    return _told_texts(array, text)
+    return _time_texts(array, text)
 
 
 def _durations(array: Any) -> list[Any]:
@@ -239,10 +239,10 @@ def _durations(array: Any) -> list[Any]:
         seconds, rest = _fraction(abs(ticks), digits)
         return f"{'-' if ticks < 0 else ''}PT{seconds}{rest}S"
 
-    return _told_texts(array, text)
+    return _time_texts(array, text)
 
 
-def _told_texts(array: Any, text: Callable[[int], str]) -> list[Any]:
+def _time_texts(array: Any, text: Callable[[int], str]) -> list[Any]:
     out: list[Any] = []
     for ticks in _ticks(array):
         try:

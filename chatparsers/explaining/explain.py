@@ -3,7 +3,7 @@
 Strategy: questions in the order of how much their answer is worth. Each is a function of the case and says its causes;
 a question whose answer leaves no doubt ends the search, the others are all asked, and their order is the order of the
 causes. Evidence is a reading: of the text taken back (`altered`), of the turn with another prefix, of other formats
-(`readings`), or of what our own writer writes (`stripped`). Only what is left is told by the look of the text.
+(`readings`), or of what our own writer writes (`stripped`). Only what is left is judged by the look of the text.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Case:
         except ChatParsersError:  # the options do not fit this format
             return False
 
-    def told(self, code: str) -> Diagnostic | None:
+    def diagnostic(self, code: str) -> Diagnostic | None:
         return next((one for one in self.message.diagnostics if one.code == code), None)
 
     def mentions(self) -> list[Mention]:
@@ -219,11 +219,11 @@ def _prefix(case: _Case) -> Iterator[Cause]:
 
 def _no_tools(case: _Case) -> Iterator[Cause]:
     """A call in a turn without tools."""
-    told = next(iter(tools_not_given(case.turn, case.message)), None)
+    noted = next(iter(tools_not_given(case.turn, case.message)), None)
     hit = _NAMED.search(case.text)
     mend = "--tools FILE, or tools= of the turn: without tools a call is content"
-    if told is not None:
-        yield Cause("tools-not-given", str(told), mend, told.position)
+    if noted is not None:
+        yield Cause("tools-not-given", str(noted), mend, noted.position)
     elif hit is not None:
         name = next(filter(None, hit.groups()))
         yield Cause("tools-not-given", f"no tools were given; the text calls {name!r}", mend, hit.start())
@@ -329,15 +329,15 @@ def _near_miss(case: _Case) -> Iterator[Cause]:
     if not (case.evidence or case.mentions()):
         return
     for code in ("truncated", "malformed", "stray-marker", "unwanted-call", "markup-in-value"):
-        told = case.told(code)
-        if told is None:
+        noted = case.diagnostic(code)
+        if noted is None:
             continue
         if code != "truncated":
-            yield Cause("broken", str(told), _GRAMMAR, told.position)
+            yield Cause("broken", str(noted), _GRAMMAR, noted.position)
         elif case.message.reasoning and not case.message.content:
-            yield Cause("thought-open", f"the text ends in the thought: {told}", _TOKENS, told.position)
+            yield Cause("thought-open", f"the text ends in the thought: {noted}", _TOKENS, noted.position)
         else:
-            yield Cause("truncated", str(told), _TOKENS, told.position)
+            yield Cause("truncated", str(noted), _TOKENS, noted.position)
 
 
 def _beside_json(case: _Case) -> Iterator[Cause]:

@@ -16,7 +16,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from chatparsers.data import Normalize, Parse, Render
-from chatparsers.data.typed import Told, column_values
+from chatparsers.data.typed import RowReport, column_values
 
 WHEN = datetime.datetime(2026, 1, 2, 3, 4, 5, 600000)
 ERROR = "error"
@@ -195,9 +195,9 @@ def test_each_type_is_its_value_or_its_columns_error(name: str) -> None:
 def test_slices_chunks_and_nulls_are_read_where_they_stand(name: str) -> None:
     array, _, _ = TYPES[name]
     column = pa.chunked_array([pa.concat_arrays([array, pa.nulls(1, array.type), array]), array])
-    told = Told("x")
-    found = told.settled("x", column_values(column.slice(1)))
-    one = told.settled("x", column_values(array))[0]
+    report = RowReport("x")
+    found = report.settled("x", column_values(column.slice(1)))
+    one = report.settled("x", column_values(array))[0]
     assert found == [None, one, one]
 
 

@@ -14,7 +14,7 @@ from ..nodes import EachArg
 
 
 def may_be_whole(node: EachArg) -> bool:
-    """Whether an object can be told from the arguments."""
+    """Whether the text shows where an object stands for the arguments: no argument begins with ``{``."""
     return not any(text.startswith("{") for text in begins(node.any) or "{")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from ..arrow import pyarrow as pa
 from ..columns import array
 from ..shapes.talk import json_text
-from ..typed import Told, column_values
+from ..typed import RowReport, column_values
 from .units import Bad
 
 EXTRA = "extra"
@@ -151,7 +151,7 @@ def conform(table: Any, schema: Any, where: str, extra: str | None) -> tuple[Any
             notes[name] = f"{where}: the column {name!r} is new"
     rows = [
         {
-            name: Told(name).settled(name, values[row])
+            name: RowReport(name).settled(name, values[row])
             for name, values in left.items()
             if values[row] is not None
         }

@@ -2,7 +2,7 @@
 
 Strategy. The source says only what is worth a try: its variables, and the words that it compares them with
 (`jinja.compared`). Each value is given with one question and a generation prompt. It counts if the prompt then ends
-otherwise (in an open thought, or behind a closed one), or if the lines that change speak of thoughts; a variable's name
+otherwise (in an open thought, or after a closed one), or if the lines that change speak of thoughts; a variable's name
 decides nothing. First come the switches, alone; then, with thoughts on, the words of effort, and one word that nobody
 knows: it is refused (only known words are sent), written out (any word is, so those that all models know are levels),
 or does what no word does. From then on a wish is answered without a rendering.
