@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import RequestError, did_you_mean
 from .arrow import pyarrow as pa
-from .typed import RowReport, column_values, rows_of, settled
+from .typed import RowReport, column_values, is_list, is_text, rows_of, settled
 
 _SLICE = 1024
 NUMBER = "__number__"
@@ -77,7 +77,7 @@ def strings(table: Any, name: str) -> list[Any]:
     """The texts of a column, or its lists of ids; also of the ids in a list of ``{id, logprob}``. A value that is
     neither stays as it is: whoever reads the row says so."""
     found, kind = values(table, name) or [], _bare(table.schema.field(name).type)
-    if _is_list(kind):
+    if is_list(kind):
         inner = _bare(kind.value_type)
         if pa.types.is_struct(inner):
             keys = [key for key in ("token_id", "id") if inner.get_field_index(key) >= 0]
@@ -98,22 +98,10 @@ def _bare(kind: Any) -> Any:
     return kind
 
 
-def _is_list(kind: Any) -> bool:
-    known = (
-        pa.types.is_list,
-        pa.types.is_large_list,
-        pa.types.is_fixed_size_list,
-        pa.types.is_list_view,
-        pa.types.is_large_list_view,
-    )
-    return any(test(kind) for test in known)
-
-
 def _is_text(kind: Any) -> bool:
     if isinstance(kind, pa.BaseExtensionType):
         return bool(kind.extension_name == "arrow.json")
-    known = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    return any(test(kind) for test in known)
+    return is_text(kind) or bool(pa.types.is_null(kind))
 
 
 def json_texts(table: Any, name: str) -> list[tuple[str | None, str | None]] | None:

@@ -366,15 +366,21 @@ def _any(*tests: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda kind: any(test(kind) for test in tests)
 
 
+_is_list = _any(_types.is_list, _types.is_large_list)
+_is_list_view = _any(_types.is_list_view, _types.is_large_list_view)
+is_list = _any(_is_list, _types.is_fixed_size_list, _is_list_view)
+"""Whether a type is one of lists."""
+is_text = _any(_types.is_string, _types.is_large_string, _types.is_string_view)
+"""Whether a type is one of texts."""
 _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], list[Any]]], ...] = (
     (lambda kind: isinstance(kind, pa.BaseExtensionType), _extensions),
-    (_any(_types.is_string, _types.is_large_string, _types.is_string_view), _texts),
+    (is_text, _texts),
     (_any(_types.is_null, _types.is_boolean, _types.is_integer, _types.is_floating), _plain),
     (_types.is_struct, _structs),
     (_types.is_map, _maps),
-    (_any(_types.is_list, _types.is_large_list), _lists),
+    (_is_list, _lists),
     (_types.is_fixed_size_list, _fixed_lists),
-    (_any(_types.is_list_view, _types.is_large_list_view), _list_views),
+    (_is_list_view, _list_views),
     (_types.is_dictionary, lambda array: read_array(array.dictionary_decode())),
     (_types.is_run_end_encoded, lambda array: read_array(pa.compute.run_end_decode(array))),
     (_types.is_union, _unions),
