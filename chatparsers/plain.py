@@ -1,9 +1,12 @@
-"""Strangers' words in lines for people: a template's error, a client's tool, a model's output.
+"""Strangers' words where they can do no harm: a template's error, a client's tool, a model's output.
 
-Whatever shows such words in a terminal or a log writes them through here, so that they end no line and move no cursor.
+Whatever shows such words in a terminal or a log writes them through here, so that they end no line and move no cursor;
+and whatever sends them on or stores them, so that UTF-8 can spell them.
 """
 
 from __future__ import annotations
+
+import re
 
 
 def one_line(text: str, most: int | None = None) -> str:
@@ -24,3 +27,13 @@ def plain_lines(text: str) -> str:
 
 def _escaped(line: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+
+
+def whole_characters(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair, which UTF-8 cannot spell."""
+    if text.isascii() or _surrogate(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+_surrogate = re.compile("[\ud800-\udfff]").search

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import RequestError, did_you_mean
+from ..plain import whole_characters
 from .arrow import pyarrow as pa
 from .typed import RowReport, column_values, is_list, is_text, rows_of, settled
 
@@ -269,12 +270,12 @@ def array(found: Sequence[Any], kind: Any) -> Any:
     try:
         return pa.array(found, kind)
     except UnicodeEncodeError:
-        return pa.array([_spelt(value) for value in found], kind)
+        return pa.array([_whole(value) for value in found], kind)
 
 
-def _spelt(value: Any) -> Any:
+def _whole(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole_characters(value)
     if isinstance(value, Mapping):
-        return {key: _spelt(item) for key, item in value.items()}
-    return [_spelt(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {key: _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..answers.format import Turn
+from ..plain import whole_characters
 from ..serving import ApiError, ContentStops, OpenAIChat, Request, Usage, WholeCalls, Writer, sse
-from ..serving.sendable import whole_characters
 from ..streams.events import Content, Event, Reasoning
 from ..streams.message import FinishReason
 from ..templates import to_json

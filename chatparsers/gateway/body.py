@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from ..plain import whole_characters
 from ..serving import ApiError
 from .account import DEPTH, Account
 
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """How half of a surrogate pair may be escaped; UTF-8 itself has none."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_body(raw: bytes, account: Account) -> object:
@@ -61,8 +61,8 @@ def _whole(found: object, account: Account) -> object:
     """The value with U+FFFD for half characters, in texts and names, and with the largest float for one beyond it; as
     deep as `_nesting` lets it be."""
     if isinstance(found, str):
-        text, halves = _SURROGATE.subn("\ufffd", found)
-        account.replaced += bool(halves)
+        text = whole_characters(found)
+        account.replaced += text is not found
         return text
     if isinstance(found, float) and not math.isfinite(found):
         account.replaced += 1

@@ -121,13 +121,3 @@ def _finite(number: str) -> str:
         except ValueError:
             pass  # cut off, or of a broken call
     return number
-
-
-def whole_characters(text: str) -> str:
-    """The text with U+FFFD for each half of a surrogate pair, which UTF-8 cannot spell."""
-    if text.isascii() or _surrogate(text) is None:
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-_surrogate = re.compile("[\ud800-\udfff]").search

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from uuid import uuid4
 
 from ..errors import read_reason
+from ..plain import whole_characters
 from ..streams.call import call_id as id_of_call
 from ..streams.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..streams.message import FinishReason, Message, RegionKind
@@ -23,7 +24,7 @@ from .errors import ApiError
 from .freeform import FreeText
 from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .parts import Part
-from .sendable import Sendable, whole_characters
+from .sendable import Sendable
 from .tools import Toolkit
 from .usage import Usage
 from .whole_calls import WholeCalls
