@@ -6,25 +6,23 @@ instructions the programs of six formats have for the mend.
 
 from __future__ import annotations
 
-import argparse
-import re
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+
+from _put import put
 
 from chatparsers import get_format
 from chatparsers.answers.compile import program
 from chatparsers.answers.idioms import Options
 from chatparsers.answers.mends import NAMES
 
-__all__ = ["main", "table"]
+__all__ = ["table"]
 
 PAGE = Path(__file__).resolve().parent / "contract.md"
 _FORMATS = ("qwen3", "qwen3-coder", "glm-4-5", "deepseek-v3-1", "llama-3-x", "minimax-m3")
 _PACKAGE = "chatparsers.answers.mends"
-_BEGIN, _END = "<!-- mends -->\n", "<!-- end of mends -->\n"
 
 
 def table() -> str:
@@ -45,22 +43,5 @@ def _size(mends: tuple[str, ...]) -> int:
     return sum(len(program(format, options).code) for format in formats for options in ways)
 
 
-def main(arguments: Iterable[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="The table of leniencies in contract.md.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is stale")
-    given = parser.parse_args(None if arguments is None else list(arguments))
-    text = PAGE.read_text(encoding="utf-8")
-    pattern = re.escape(_BEGIN) + ".*?" + re.escape(_END)
-    found = _BEGIN + table() + _END
-    whole = re.sub(pattern, lambda _: found, text, flags=re.DOTALL)
-    if whole == text:
-        return 0
-    if given.check:
-        print(f"{PAGE.name} is not what the mends say: run python docs/_mends.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(whole, encoding="utf-8", newline="\n")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(put(PAGE, {"mends": table()}))

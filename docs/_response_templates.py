@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from _put import put
 
 from chatparsers import get_format, list_formats
 from chatparsers.interop import WrittenTemplate, write_response_template
 
 PAGE = Path(__file__).resolve().parent / "response-templates.md"
-BEGIN, END = "<!-- response templates: begin -->\n", "<!-- response templates: end -->\n"
 _OF_ALL = (
     "text before and after a call: the last part replaces the others",
     "prose that holds the opener of a call, and a call that is broken or cut off, raise an error",
@@ -21,7 +20,7 @@ _OF_ALL = (
 )
 """What every template of this kind loses: the page says it once."""
 
-__all__ = ["main", "table"]
+__all__ = ["table"]
 
 
 def table() -> str:
@@ -50,21 +49,5 @@ def _calls(format: Any, servers: WrittenTemplate, others: WrittenTemplate) -> st
     return "no" if format.features.tools else "–"
 
 
-def main(arguments: Iterable[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is stale")
-    given = parser.parse_args(None if arguments is None else list(arguments))
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    whole = before + BEGIN + table() + END + rest.partition(END)[2]
-    if whole == text:
-        return 0
-    if given.check:
-        print(f"{PAGE.name} is not what is written: run python docs/_response_templates.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(whole, encoding="utf-8", newline="\n")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(put(PAGE, {"response templates": table()}))
