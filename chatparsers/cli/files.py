@@ -86,6 +86,17 @@ def read_json(path: str) -> Any:
         raise Refused(f"{name_of(path)}: expected JSON: {error}") from error
 
 
+def json_object(flag: str, given: str | None) -> dict[str, Any]:
+    """The JSON object that is given with a flag; an empty one without it. Raises `Refused` for anything else."""
+    try:
+        found = json.loads(given or "{}")
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"{flag}: expected a JSON object, found {given!r:.60}: {error}") from error
+    if not isinstance(found, dict):
+        raise Refused(f"{flag}: expected a JSON object, found {given!r:.60}")
+    return found
+
+
 def items(path: str, key: str) -> list[Any]:
     """The list in a JSON file, or the list under ``key`` of the object in it (such as a whole request)."""
     value = read_json(path)

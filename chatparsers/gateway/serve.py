@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import math
 import os
 import socket
@@ -22,7 +21,7 @@ import uvicorn
 from ..chat.chat import Chat
 from ..chat.load import load
 from ..cli.about import version
-from ..cli.files import Refused
+from ..cli.files import Refused, json_object
 from ..cli.request import thinking_of
 from ..plain import one_line
 from ..sessions.paths import VOLATILE
@@ -109,17 +108,6 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _variables(given: str | None) -> dict[str, Any]:
-    """The variables of ``--template-kwargs``."""
-    try:
-        found = json.loads(given or "{}")
-    except ValueError as error:
-        raise Refused(f"--template-kwargs: expected JSON, found {given!r:.60}: {error}") from error
-    if not isinstance(found, dict):
-        raise Refused(f"--template-kwargs: expected an object of variables by name, found {given!r:.60}")
-    return found
-
-
 def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
     """The settings that the flags ask for. ``name``: the model's, if no flag names it."""
     return Settings(
@@ -163,7 +151,7 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         passed=tuple(arguments.pass_on or ()),
         thinking=thinking_of(arguments),
         effort=arguments.effort,
-        template_kwargs=_variables(arguments.template_kwargs),
+        template_kwargs=json_object("--template-kwargs", arguments.template_kwargs),
         pin_template_kwargs=arguments.pin_template_kwargs,
     )
 

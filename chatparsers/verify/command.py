@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from argparse import Namespace
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from ..chat.chat import Chat
-from ..cli.files import Refused, existing, print_json, read_text, to_json
+from ..cli.files import Refused, existing, json_object, print_json, read_text, to_json
 from ..cli.request import chat_of
 from ..doctor import outputs
 from ..plain import plain_lines
@@ -66,22 +64,12 @@ def _plan(arguments: Namespace) -> Plan:
         answer_tokens=arguments.answer_tokens,
         concurrency=arguments.concurrency,
         black_box=arguments.black_box,
-        extra=_extra(arguments.extra),
+        extra=json_object("--extra", arguments.extra),
         replayed=tuple(replayed),
         shrink=arguments.shrink,
         key=None if arguments.key_file is None else read_text(arguments.key_file).strip(),
         timeout=arguments.timeout,
     )
-
-
-def _extra(text: str | None) -> dict[str, Any]:
-    try:
-        found = json.loads(text or "{}")
-    except ValueError as error:
-        raise Refused(f"--extra: expected a JSON object: {error}") from error
-    if not isinstance(found, dict):
-        raise Refused(f"--extra: expected a JSON object, found {text!r:.40}")
-    return found
 
 
 def _judged(chat: Chat, plan: Plan, arguments: Namespace) -> tuple[Verdict, list[str]]:

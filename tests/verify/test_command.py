@@ -171,6 +171,7 @@ def test_two_servers_side_by_side(
         ([], "which server?"),
         (["http://127.0.0.1:9", "--probes", "nothing"], "no probe 'nothing': expected one of prompt/user"),
         (["http://127.0.0.1:9", "--extra", "[1]"], "--extra: expected a JSON object"),
+        (["http://127.0.0.1:9", "--extra", "[" * 100_000], "--extra: expected a JSON object, found '[[[["),
         (["http://127.0.0.1:9", "--replay", "missing.jsonl"], "missing.jsonl: no such file"),
     ],
 )
