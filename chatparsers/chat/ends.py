@@ -18,10 +18,10 @@ from ..streams.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.trace import part_of
 from ..values.cut import cut_json
+from ..writer.around import written_around
 from .bridge import Delta
 from .parts import Given, given
 from .request import Request
-from .shapes import written_around
 from .spoken import Spoken
 
 

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 from ..answers.format import Format
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER
-from .shapes import region_after, written_around
+from ..writer.around import written_around
+from .shapes import region_after
 
 _QUOTES = "`'\"“”«»()"
 

@@ -18,10 +18,10 @@ from ..streams.message import Message
 from ..templates.jinja.traced import carried
 from ..templates.trace import TOOLS, Marked, Trace, TraceSpan
 from ..tokens.pieces import as_text, encode_after
+from ..writer.around import written_around
 from .marks import Indexed
 from .request import Request, may_quote
 from .sample import Span
-from .shapes import written_around
 
 _HOSTS = ("system", "developer")
 """Roles whose words are the host's own."""

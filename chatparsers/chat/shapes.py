@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..answers.format import Format, Turn
-from ..errors import ChatParsersError
 from ..schema.tools import Tools
 from ..streams.message import Message
 from ..templates.messages import REASONING, reasoning_of
+from ..writer.around import written_around
 
-_WORDS, _THOUGHT = "永Words", "永Thought"
 _PLACE = "\ue001"  # from the private use area
 
 
@@ -46,19 +43,6 @@ def read_answer(turn: Turn, text: str, given: Mapping[str, Any]) -> Message:
         return read
     inside = turn._replace(prefix=written_around(turn.format)[0]).parse(text)
     return inside if inside.reasoning.strip() == thought else read
-
-
-@lru_cache(maxsize=256)
-def written_around(fmt: Format) -> tuple[str, str, str]:
-    """What the format itself writes before a thought, after it, and after content, such as the end of a channel; ``""``
-    for what it cannot write."""
-    for content in (_WORDS, ""):  # some formats write no content after a thought
-        message = {"role": "assistant", "content": content, "reasoning_content": _THOUGHT}
-        with suppress(ChatParsersError):
-            before, _, rest = fmt.render(message).partition(_THOUGHT)
-            between, words, after = rest.partition(_WORDS)
-            return before, between if words else "", after
-    return "", "", ""
 
 
 def region_after(fmt: Format, opened: str) -> str:

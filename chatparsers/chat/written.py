@@ -11,12 +11,13 @@ from ..streams.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.probe.stand_ins import answer, question
 from ..tokens.pieces import as_text, encode_after
+from ..writer.around import written_around
 from .inline import after_thought, marks_of
 from .places import in_one_text
 from .quoted import quoted_in_answer
 from .request import Request
 from .same import same_message
-from .shapes import text_after, written_around
+from .shapes import text_after
 
 
 def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> list[int]:

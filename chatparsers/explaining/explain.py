@@ -12,15 +12,15 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import TypeAlias
 
-from ..answers.format import Format, Turn
+from ..answers.format import Turn
 from ..errors import ChatParsersError, RequestError
 from ..public import public
 from ..streams.ids import Piece
 from ..streams.message import Diagnostic
 from ..watch import tools_not_given
+from ..writer.around import written_around
 from .altered import ALTERATIONS
 from .beside import beside
 from .causes import Cause, CauseCode, Explanation, Mention
@@ -174,21 +174,9 @@ def _near(name: str, names: tuple[str, ...]) -> str | None:
     return None
 
 
-@lru_cache(maxsize=256)
-def _thought_markers(format: Format) -> tuple[str, str]:
-    """What the format writes before and after a thought; "" if it has none."""
-    answer = {"role": "assistant", "reasoning_content": "TTT", "content": "CCC"}
-    try:
-        written = format.render(answer)
-    except ChatParsersError:
-        return "", ""
-    opener, _, rest = written.partition("TTT")
-    return (opener, rest.partition("CCC")[0]) if rest else ("", "")
-
-
 def _unopened_thought(case: _Case) -> Iterator[Cause]:
     """A closer of a thought that nothing opened, where the call beside it was read."""
-    opener, closer = _thought_markers(case.turn.format)
+    opener, closer, _ = written_around(case.turn.format)
     mark = closer.strip()
     if mark and mark in case.text and not case.message.reasoning and mark not in case.turn.prefix:
         says = f"{mark!r} stands in the text, and no thought was read: the prompt wrote {opener!r}"
@@ -197,7 +185,7 @@ def _unopened_thought(case: _Case) -> Iterator[Cause]:
 
 def _prefix(case: _Case) -> Iterator[Cause]:
     """A prompt that opened a thought, and a turn that does not know it; or the other way round."""
-    opener, closer = _thought_markers(case.turn.format)
+    opener, closer, _ = written_around(case.turn.format)
     begins, ends, prefix = opener.strip(), closer.strip(), case.turn.prefix
     if not (begins and ends):
         return

@@ -18,7 +18,7 @@ from played import chat_of
 import chatparsers
 from chatparsers import Chat
 from chatparsers.chat.inline import USUAL, marks_of, with_thought
-from chatparsers.chat.shapes import written_around
+from chatparsers.writer.around import written_around
 
 FOLDER = Path(__file__).parents[1] / "templates_own"
 OWN = sorted(FOLDER.glob("*.jinja"))
