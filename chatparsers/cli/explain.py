@@ -6,9 +6,9 @@ import os
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from .files import print_json, read_text
+from .files import print_json
 from .request import turn_of
-from .token_ids import read_ids, tokenizer_for_ids
+from .token_ids import read_answer, tokenizer_for_ids
 
 if TYPE_CHECKING:
     from ..answers.format import Turn
@@ -20,8 +20,7 @@ def run(arguments: Namespace) -> int:
         where = "template" if arguments.model == "-" or os.path.exists(arguments.model) else "format"
         setattr(arguments, where, arguments.model)
     turn = turn_of(arguments, tokenizer=tokenizer_for_ids(arguments))
-    answer: Any = read_ids(arguments.file) if arguments.ids else read_text(arguments.file)
-    return say(answer, turn, as_json=arguments.json)
+    return say(read_answer(arguments), turn, as_json=arguments.json)
 
 
 def say(answer: Any, turn: Turn, *, as_json: bool = False) -> int:

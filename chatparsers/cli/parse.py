@@ -16,7 +16,7 @@ from ..plain import one_line
 from ..watch import tools_not_given
 from .files import Refused, name_of, print_json, read_text, standard_input, to_json
 from .request import turn_of
-from .token_ids import checked_ids, read_ids, tokenizer_for_ids
+from .token_ids import checked_ids, read_answer, tokenizer_for_ids
 
 if TYPE_CHECKING:
     from ..answers.format import Turn
@@ -37,8 +37,7 @@ def run(arguments: Namespace) -> int:
     if arguments.why:
         from .explain import say
 
-        given = read_ids(arguments.file) if arguments.ids else read_text(arguments.file)
-        return say(given, turn)
+        return say(read_answer(arguments), turn)
     lines = arguments.jsonl or arguments.file.endswith(".jsonl")
     if arguments.show or arguments.timeline:
         from .show import show_output
@@ -138,14 +137,11 @@ def _events(stream: Stream, pieces: Iterator[Any], ids: list[int]) -> Iterator[l
 def _pieces(arguments: Namespace) -> Iterator[Any]:
     """The output in pieces: as it arrives, or cut by ``--pieces``."""
     size: int | None = arguments.pieces
-    if arguments.ids:
-        ids = read_ids(arguments.file)
-        yield from _cut(ids, size or (1 if arguments.stream else len(ids)))
-    elif arguments.stream and arguments.file == "-" and size is None:
+    if arguments.stream and arguments.file == "-" and size is None and not arguments.ids:
         yield from _arriving()
     else:
-        text = read_text(arguments.file)
-        yield from _cut(text, size or len(text))
+        answer = read_answer(arguments)
+        yield from _cut(answer, size or (1 if arguments.stream and arguments.ids else len(answer)))
 
 
 def _cut(whole: Any, size: int) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Token ids that commands read: from files, and the tokenizer that they are of."""
+"""Answers that commands read: a text, or token ids and the tokenizer that they are of."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ def tokenizer_for_ids(arguments: Namespace) -> Any:
     if arguments.template is None:
         raise Refused("--ids needs the model's tokenizer: say --tokenizer FILE")
     return None
+
+
+def read_answer(arguments: Namespace) -> str | list[int]:
+    """The answer in FILE: with ``--ids`` its token ids, else its text."""
+    return read_ids(arguments.file) if arguments.ids else read_text(arguments.file)
 
 
 def read_ids(path: str) -> list[int]:
