@@ -189,27 +189,24 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         unseen = not calls and (can.tools or best.features.tools)
         dropped = _dropped(template, best) if unseen else ()
         evidence = (*contest.evidence, *_equals(best.name, contest), *cuts, *dropped, *contest.broken)
-        lost = tuple(
-            Limit("reasoning", f"{best.name} does not read {probe.what}") for probe in contest.missed
-        )
+        missed = [Limit("reasoning", f"{best.name} does not read {probe.what}") for probe in contest.missed]
+        unproved: list[Limit] = []
         beside = call_after_text(template)
         if beside is not None and loses_calls(best, beside) and not describes(template, best, 2):
             why = f"{best.name} does not read {beside.what}: {beside.wire!r:.200}"
-            found = analysed(template)
-            if found and not found.limits:
-                return _in_place_of(best.name, replace(found, evidence=(why, *found.evidence)), why)
-            lost = (*lost, Limit("text beside calls", why))
+            unproved.append(Limit("text beside calls", why))
         other = _unwritten(template, best, probes)
-        if other is None:
-            return _with_limits(Detection(best.name, 0.5 if unseen else 1.0, evidence), lost)
-        why = f"{best.name} reads {other.what}, but does not write {other.wire!r:.200}"
-        if describes(template, best):
-            line = f"{why}; the prompt tells to write as {best.name} does"
-            return _with_limits(Detection(best.name, 1.0, (*evidence, line)), lost)
-        found = analysed(template)
-        if found and not found.limits:
-            return _in_place_of(best.name, replace(found, evidence=(why, *found.evidence)), why)
-        return _with_limits(Detection(best.name, 1.0, evidence), (*lost, Limit("grammar", why)))
+        if other is not None:
+            why = f"{best.name} reads {other.what}, but does not write {other.wire!r:.200}"
+            if describes(template, best):
+                evidence = (*evidence, f"{why}; the prompt tells to write as {best.name} does")
+            else:
+                unproved.append(Limit("grammar", why))
+        better = analysed(template) if unproved else None
+        if better and not better.limits:
+            why = unproved[0].why
+            return _in_place_of(best.name, replace(better, evidence=(why, *better.evidence)), why)
+        return _with_limits(Detection(best.name, 0.5 if unseen else 1.0, evidence), (*missed, *unproved))
     told_of = _by_prompt(template, contest) if calls else None
     if told_of is not None:
         return replace(told_of, evidence=(*told_of.evidence, *cuts, *contest.broken))
