@@ -328,7 +328,8 @@ class Template:
 
     @limited
     def _found_dial(self, fmt: Format) -> Dial:
-        found = self._dials[fmt.name] = find_dial(partial(self._turned, fmt), compared_of(self.source))
+        words = compared_of(self.source, self.variables or ())
+        found = self._dials[fmt.name] = find_dial(partial(self._turned, fmt), words)
         return found
 
     def _turned(self, fmt: Format, variables: Mapping[str, Any]) -> Seen | None:

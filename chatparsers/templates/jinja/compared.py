@@ -22,15 +22,11 @@ _DEFAULTS = frozenset({"default", "d"})
 _LOOKED_UP = frozenset({"get", "startswith", "index"})
 
 
-def compared_of(source: str) -> Mapping[str, tuple[Value, ...]]:
+def compared_of(source: str, names: Iterable[str]) -> Mapping[str, tuple[Value, ...]]:
     """Of each variable that a caller may give the literals that the source compares it with, in the source's order;
-    none if the source nests too deep to say."""
-    from jinja2.meta import find_undeclared_variables
-
+    none if the source nests too deep to say. ``names``: the variables that the source reads."""
     try:
-        names = find_undeclared_variables(environment().parse(source))
-        tree = environment().parse(source)  # anew: the line above changes its tree
-        return _Compared(tree, names).found()
+        return _Compared(environment().parse(source), names).found()
     except RecursionError:
         return {}
 

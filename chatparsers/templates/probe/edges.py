@@ -63,7 +63,7 @@ def _openings(fmt: Format) -> frozenset[str]:
 
 
 End = Literal["open", "closed", ""]
-"""Where a prompt ends: within a thought, behind one that it closed or in content, or neither."""
+"""Where a prompt ends: within a thought, after one that it closed or in content, or neither."""
 _CLOSER = re.compile(r"</?[^<>\s]*(?:think|thought|reason)[^<>\s]*>", re.I)
 
 
