@@ -64,14 +64,9 @@ class TurnReader(ValueReader):
     def _after_closer(self, space: str) -> Ir:
         """The white space after a thought's closer, which the format writes as ``space``. Before a call that must come,
         all of it is here, because without a thought nothing is written before the call."""
-        if not self._called_at_once:
+        if not self.request.calls_at_once:
             return opt(ir.Text(space)) if space else EMPTY
         return GAP if space in _GAPS else alt(GAP, ir.Text(space))
-
-    @property
-    def _called_at_once(self) -> bool:
-        """Whether the answer is a call, and the template writes no white space before it."""
-        return self.request.calls_at_once
 
     def _thought(self, node: Ir) -> Ir:
         """A thought that is not begun. Where none may begin any more, it is marked, to be left out at the end."""
@@ -126,7 +121,7 @@ class TurnReader(ValueReader):
         if self._text_is_free and (node.calls is not None or start is not None or self.request.spent):
             return self._within(self._free_text(node, start, at))
         calls = [] if node.calls is None else [self.read(node.calls, at)]
-        before: Ir = EMPTY if self._called_at_once else GAP
+        before: Ir = EMPTY if self.request.calls_at_once else GAP
         lead = before
         if start is not None:
             if node.start is not None and not _after_space(node.start):
@@ -156,7 +151,7 @@ class TurnReader(ValueReader):
             return rest
         if span.close is not None:
             thought = self._thought(seq(GAP, self._span(node, span, at)))
-            if self._called_at_once:
+            if self.request.calls_at_once:
                 return seq(opt(seq(ir.Rep(thought, 1, None), GAP)), rest)
             return seq(ir.Rep(thought, 0, None), rest)
         ids, stops = self.request.marker_ids, _exits(node)
