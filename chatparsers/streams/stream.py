@@ -98,7 +98,9 @@ class Stream:
         spelling = ids.spelling if ids is not None else None
         self._transcript = Transcript(tools, machine.program, seed, origin, read, spelling)
         if before:
-            self._transcript.earlier = _said(Transcript(tools, machine.program, "", 0, 0, spelling), before)
+            earlier = Transcript(tools, machine.program, "", 0, 0, spelling)
+            earlier.apply(before, [])
+            self._transcript.earlier = earlier.whole_calls()
         if check:
             self._transcript.judge_by(load_reference(_CHECKS)(turn))
         self._pieces = self._transcript.pieces
@@ -641,12 +643,6 @@ def begun(start: Start, tools: Toolset) -> Stream:
     stream = opened(None, False)
     stream._begin(start, None, tools)
     return stream
-
-
-def _said(transcript: Transcript, items: Sequence[m.Item]) -> frozenset[tuple[str | None, str]]:
-    """The names and the arguments of the whole calls in what the prompt wrote, which ``transcript`` reads."""
-    transcript.apply(items, [])
-    return frozenset([(call.name, call.text()) for call in transcript.calls if call.complete])
 
 
 _NOT_PICKLED = ("_first", "_kind", "_make", "_parts", "_pieces", "_plain", "_undo", "_value")

@@ -311,14 +311,15 @@ class Transcript:
     def _compare(self, call: Call) -> None:
         """Notes that a whole call has the name and the arguments of an earlier one."""
         if not self.said:
-            self.said.update(self.earlier)
-            for other in self.calls:
-                if other.complete:
-                    self.said.add((other.name, other.text()))
+            self.said.update(self.earlier, self.whole_calls())
         said = call.name, call.text()
         if said in self.said:
             self.note("repeated-call", call.start, "another call than those before", call.index)
         self.said.add(said)
+
+    def whole_calls(self) -> frozenset[tuple[str | None, str]]:
+        """The name and the arguments of each call that is over and whole."""
+        return frozenset([(call.name, call.text()) for call in self.calls if call.complete])
 
     def _argue(self, call: Call, text: str, events: list[Event]) -> None:
         """Adds text to the call's arguments."""
