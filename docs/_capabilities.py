@@ -1,4 +1,4 @@
-"""Writes the tables of capabilities.md from the templates in folders; with ``--check``, fails if a row is stale.
+"""Writes docs/tables/capabilities.md from the templates in folders; with ``--check``, fails if a row is stale.
 
     python docs/_capabilities.py [--check] FOLDER…
 
@@ -17,7 +17,7 @@ from chatparsers import Chat
 from chatparsers.errors import ChatParsersError
 from chatparsers.templates import Capabilities, Template
 
-PAGE = Path(__file__).resolve().parent / "capabilities.md"
+PAGE = Path(__file__).resolve().parent / "tables" / "capabilities.md"
 FLAGS = {
     "tools": "T",
     "tool_calls": "C",

@@ -1,4 +1,4 @@
-"""Writes the tables of checked.md: what the doctor finds in templates in use, and what it mends.
+"""Writes the tables of checked.md and tables/checked.md: what the doctor finds in templates in use, and what it mends.
 
     python docs/_checked.py [--fix] [--check] SHARED [NAME…]
 
@@ -29,6 +29,7 @@ from chatparsers.doctor.mend import mends
 from chatparsers.errors import ChatParsersError
 
 PAGE = Path(__file__).resolve().parent / "checked.md"
+ROWS = PAGE.parent / "tables" / PAGE.name
 MODELS = "| Template | Format | Tokenizer | Errors and warnings | Notes |"
 MENDS = "| Template | Mended | Not proved |"
 CODES = "| Finding | Severity | Templates | Such as |"
@@ -158,26 +159,33 @@ def _totals(rows: dict[str, str]) -> Iterator[str]:
 
 def _page(models: dict[str, str], mending: dict[str, str]) -> str:
     intro = PAGE.read_text(encoding="utf-8").partition("## By finding")[0].rstrip()
-    by_name = sorted(models.items(), key=lambda item: item[0].lower())
     parts = [
         intro,
-        f"## By finding\n\n{len(models)} templates.",
+        f"## By finding\n\n{len(models)} templates; [each template's row](tables/checked.md).",
         _table(CODES, _codes(models)),
-        "## By template\n\nErrors are bold.",
-        _table(MODELS, (f"{name} | {cells}" for name, cells in by_name)),
         f"## Mends\n\nWhat `--fix` proved for {len(mending)} templates, and what it refused to write. After each\n"
         "mend the finding is gone, and no check finds more than before, with the same format and with the one\n"
         "that the mended template tells. All else is not proved, and not written.",
         _table(TOTALS, _totals(mending)),
-        _table(
-            MENDS,
-            (
-                f"{name} | {cells}"
-                for name, cells in sorted(mending.items(), key=lambda item: item[0].lower())
-            ),
-        ),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _rows(models: dict[str, str], mending: dict[str, str]) -> str:
+    """The page of the rows."""
+    parts = [
+        "# Templates in use, row by row\n\nWhat [the doctor finds](../checked.md) in each template, and what it mends\n"
+        "there. `python docs/_checked.py --fix SHARED` writes this page.",
+        "## By template\n\nErrors are bold.",
+        _table(MODELS, _by_name(models)),
+        "## Mends",
+        _table(MENDS, _by_name(mending)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _by_name(rows: dict[str, str]) -> list[str]:
+    return [f"{name} | {cells}" for name, cells in sorted(rows.items(), key=lambda item: item[0].lower())]
 
 
 def main() -> int:
@@ -188,7 +196,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    page = PAGE.read_text(encoding="utf-8")
+    page = ROWS.read_text(encoding="utf-8")
     models, mending = rows_of(page, MODELS), rows_of(page, MENDS)
     stale, times = [], []
     _tokenizers(given.shared)  # not counted
@@ -210,6 +218,7 @@ def main() -> int:
             mending[name] = mends_of
         if not given.check:
             PAGE.write_text(_page(models, mending), encoding="utf-8")
+            ROWS.write_text(_rows(models, mending), encoding="utf-8")
     if times:
         total, slowest = sum(seconds for seconds, _ in times), max(times)
         print(

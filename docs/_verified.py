@@ -1,4 +1,4 @@
-"""Writes docs/verified.md: what `chatparsers verify` found in engines.
+"""Writes docs/tables/verified.md: what `chatparsers verify` found in engines.
 
     python docs/_verified.py add "llama-server b11434" rows/*.json   # keeps verdicts that verify --json wrote
     python docs/_verified.py                                         # writes the page
@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
-KEPT, PAGE = DOCS / "_verified.json", DOCS / "verified.md"
+KEPT, PAGE = DOCS / "_verified.json", DOCS / "tables" / "verified.md"
 LONGEST = 160
 HEAD = """# Engines that were judged
 
-What [`chatparsers verify`](verify.md) found in engines. They ran tiny random models with the real chat templates, so
+What [`chatparsers verify`](../verify.md) found in engines. They ran tiny random models with the real chat templates, so
 the engine's prompts, grammars, parser and streams are judged and not a model. A row is about this version, on this day.
 `docs/_verified.py` writes this page.
 
@@ -125,7 +125,7 @@ def _engine(
             sys.exit(f"{KEPT.name}: checked: expected a note for {label}: {code}")
         answers, of = (sum(one[name] for _, one in found) for name in ("answers", "of"))
         names = ", ".join(f"`{name}`" for name, _ in found)
-        yield f"| [`{code}`](verify.md#{code}) | {names} | {answers} of {of} | {note} |"
+        yield f"| [`{code}`](../verify.md#{code}) | {names} | {answers} of {of} | {note} |"
         witnesses += [(code, name, one) for name, one in found if "witness" in one]
     if not faults:
         yield "| none | | | |"

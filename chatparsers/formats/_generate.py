@@ -1,5 +1,6 @@
 """Generates texts from the format modules: the catalog beside them, the markers of reasoning that every format reads
-(answers/thoughts.py), and in docs/models.md the tables of formats and of the names that other servers have.
+(answers/thoughts.py), in docs/models.md the table of formats, and in
+docs/tables/server-names.md those of the names that other servers have.
 
 It imports every module here whose name does not begin with ``_``. A broken module does not stop the others: it is
 reported, and its entries in the catalog stay.
@@ -324,13 +325,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     docs = _HERE.parent.parent / "docs"
     page, names = docs / "models.md", docs / "_host_names.json"
     if page.is_file() and not problems:
-        text = page_text(page.read_text(encoding="utf-8"), table(entry.load() for entry in entries))
+        wanted[page] = page_text(page.read_text(encoding="utf-8"), table(entry.load() for entry in entries))
         if names.is_file():
             hosts: HostNames = json.loads(names.read_text(encoding="utf-8"))
-            text = page_text(text, host_table(hosts, entries), "hosts")
-            text = page_text(text, others_table(hosts), "others")
+            page = docs / "tables" / "server-names.md"
+            text = page_text(page.read_text(encoding="utf-8"), host_table(hosts, entries), "hosts")
+            wanted[page] = page_text(text, others_table(hosts), "others")
             wanted[_HERE / "_servers.py"] = servers_text(hosts, entries)
-        wanted[page] = text
 
     for path, text in wanted.items():
         if path.is_file() and path.read_text(encoding="utf-8") == text:

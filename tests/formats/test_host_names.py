@@ -1,4 +1,4 @@
-"""The names that vLLM and SGLang have for their parsers: docs/models.md answers each, and most are aliases."""
+"""The names that vLLM and SGLang have for their parsers: tables/server-names.md answers each; most are aliases."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALIASES = {alias for info in list_formats() for alias in (info.name, *info.alia
 
 def rows() -> dict[str, tuple[str, list[str]]]:
     """What the page says of each name: the hosts that have it, and our formats."""
-    page = (_DOCS / "models.md").read_text(encoding="utf-8")
+    page = (_DOCS / "tables" / "server-names.md").read_text(encoding="utf-8")
     table = page.partition("<!-- hosts: begin -->")[2].partition("<!-- hosts: end -->")[0]
     return {
         row["name"]: (row["hosts"], re.findall("`([^`]+)`", row["formats"].partition(":")[0]))

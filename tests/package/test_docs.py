@@ -15,7 +15,7 @@ import chatparsers
 ROOT = Path(chatparsers.__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
-HOSTS = sorted((DOCS / "hosts").glob("*.md"))
+HOSTS, TABLES = sorted((DOCS / "hosts").glob("*.md")), sorted((DOCS / "tables").glob("*.md"))
 
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="no docs: not a checkout")
 
@@ -59,7 +59,9 @@ def test_a_table_or_a_picture_is_what_its_script_writes(script: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", [*PAGES, *HOSTS], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *HOSTS, *TABLES], ids=lambda page: f"{page.parent.name}/{page.name}"
+)
 def test_links_within_the_project_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     broken = [link for link in links if "://" not in link and not (page.parent / link).exists()]

@@ -28,7 +28,7 @@ def script() -> ModuleType:
 
 
 def test_the_page_is_of_these_templates(script: ModuleType, found_template: Path) -> None:
-    rows = script.rows_of((DOCS / "capabilities.md").read_text(encoding="utf-8"))
+    rows = script.rows_of(script.PAGE.read_text(encoding="utf-8"))
     source, name = found_template.read_text(encoding="utf-8"), found_template.stem
     can = Template(source, bos_token="<s>", eos_token="</s>", name=name).probe()
     assert rows.get(name) == script.row(can)
@@ -37,14 +37,14 @@ def test_the_page_is_of_these_templates(script: ModuleType, found_template: Path
 def test_the_page_says_what_the_bridges_are(
     real_templates: list[Path], script: ModuleType, amount: Callable[[int, int, int], int]
 ) -> None:
-    rows = script.rows_of((DOCS / "capabilities.md").read_text(encoding="utf-8"), script.BRIDGES_HEAD)
+    rows = script.rows_of(script.PAGE.read_text(encoding="utf-8"), script.BRIDGES_HEAD)
     for path in Random(11).sample(real_templates, amount(1, 3, len(real_templates))):
         chat = load(path, bos_token="<s>", eos_token="</s>")
         assert rows.get(path.stem) == script.bridges_row(chat), path.stem
 
 
 def test_the_page_says_what_thinking_and_effort_reach(script: ModuleType, found_template: Path) -> None:
-    rows = script.rows_of((DOCS / "capabilities.md").read_text(encoding="utf-8"), script.DIALS_HEAD)
+    rows = script.rows_of(script.PAGE.read_text(encoding="utf-8"), script.DIALS_HEAD)
     chat = load(found_template, bos_token="<s>", eos_token="</s>")
     assert rows.get(found_template.stem, "") == script.dial_row(chat)
 

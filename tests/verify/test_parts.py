@@ -454,4 +454,4 @@ def test_the_page_of_engines_is_what_its_script_writes() -> None:
     if not docs.is_dir():
         pytest.skip("no docs: not a checkout")
     page = runpy.run_path(str(docs / "_verified.py"))["page"]
-    assert page() == (docs / "verified.md").read_text(encoding="utf-8"), "run docs/_verified.py"
+    assert page() == (docs / "tables" / "verified.md").read_text(encoding="utf-8"), "run docs/_verified.py"
