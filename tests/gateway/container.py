@@ -1,4 +1,4 @@
-"""Builds the image of docs/gateway.md, runs it before a scripted engine, and checks the page's unit; run by hand.
+"""Builds the image of docs/operate.md, runs it before a scripted engine, and checks the page's unit; run by hand.
 
     python tests/gateway/container.py                                  # with podman, from the page's own base image
     python tests/gateway/container.py --base IMAGE --wheels FOLDER     # from another one, with wheels not yet published
@@ -28,7 +28,7 @@ from servers import tiny_model
 
 from chatparsers.templates.builtins import builtin_source
 
-PAGE = (HERE.parents[1] / "docs" / "gateway.md").read_text(encoding="utf-8")
+PAGE = (HERE.parents[1] / "docs" / "operate.md").read_text(encoding="utf-8")
 ASK = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 5}
 NAME = "chatparsers-gateway"
 

@@ -290,7 +290,7 @@ def test_the_drill(model: dict[str, str], upstream: Callable[..., Upstream], tmp
 
 def test_the_service_files_of_the_page_are_right() -> None:
     """Each command line of the Dockerfile and the unit file is one that the command takes, and their times fit."""
-    page = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "operate.md").read_text(encoding="utf-8")
     docker = re.search(r"```dockerfile\n(.*?)```", page, re.S)
     unit = re.search(r"```ini\n(.*?)```", page, re.S)
     assert docker is not None and unit is not None
