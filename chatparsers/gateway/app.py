@@ -299,6 +299,8 @@ class _Gateway:
                 record.fields["max_tokens_asked"] = request.max_tokens
         if prepared.replaced:
             record.fields["replaced"] = prepared.replaced
+        if prepared.turn.warnings:
+            record.fields["warnings"] = prepared.turn.warnings
         used = prepared.turn.thoughts
         if used is not None:
             record.fields["thoughts"] = str(used)

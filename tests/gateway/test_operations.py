@@ -94,6 +94,30 @@ def test_the_log_has_no_texts(gateway: Callable[..., Any], tmp_path: Path) -> No
     assert (lines[2]["error"], lines[3]["error"]) == ("invalid_api_key", "engine_error")
 
 
+def test_what_does_not_fit_in_the_messages_is_logged_once(
+    gateway: Callable[..., Any], tmp_path: Path
+) -> None:
+    server = gateway(log=str(tmp_path / "log"))
+    call = {"id": "secret", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result = {"role": "tool", "content": "R"}
+    odd: dict[str, Any] = {
+        **ASK,
+        "n": 2,
+        "messages": [
+            {"role": "user", "content": "Q"},
+            {"role": "assistant", "tool_calls": [call]},
+            {**result, "tool_call_id": "secret"},
+            {**result, "tool_call_id": "secret"},
+        ],
+    }
+    for body in (odd, ASK):
+        assert httpx2.post(server.url + URL, json=body).status_code == 200
+    soon(lambda: (tmp_path / "log").read_text().count("\n") == 2)
+    lines = list(map(json.loads, (tmp_path / "log").read_text().splitlines()))
+    wrong = "messages[3].tool_call_id: the call has a result before this one"
+    assert [line.get("warnings") for line in lines] == [[wrong], None]
+
+
 def test_unknown_fields_are_named_once(gateway: Callable[..., Any], tmp_path: Path, capsys: Any) -> None:
     server = gateway(log=str(tmp_path / "log"))
     odd = {**ASK, "models": ["a"], "response_format ": {"type": "json_object"}}

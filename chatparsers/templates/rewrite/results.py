@@ -169,15 +169,13 @@ def _answers(messages: Sequence[Message]) -> tuple[list[_Answer], list[str]]:
             if answer is None:
                 unknown.append((place, message, near))
                 if id and any(map(_known, near)):
-                    warnings.append(
-                        f"messages[{place}].tool_call_id: no call before it has the id {id!r:.60}"
-                    )
+                    warnings.append(f"messages[{place}].tool_call_id: no call before it has this id")
             else:
                 numbers = [number for number in answer.free if answer.ids[number] == id]
                 if numbers:
                     answer.take(place, message, numbers[0])
                 else:
-                    warnings.append(f"messages[{place}]: the call {id!r:.60} has a result before this one")
+                    warnings.append(f"messages[{place}].tool_call_id: the call has a result before this one")
                     if answer in near:
                         answer.take(place, message, answer.ids.index(id))
         last = str(role)
