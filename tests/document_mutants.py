@@ -41,7 +41,7 @@ from chatparsers.testing.drawn import Drawn
 from chatparsers.testing.splicing import CALLS, TOOLS, Search
 from chatparsers.testing.vectors import message_record, vector, vectors
 from chatparsers.testing.wild import fragments
-from chatparsers.watch import tools_not_given
+from chatparsers.watch import observe
 
 CASES = Path(__file__).parent / "needle" / "cases"
 FORMATS = ("deepseek-v3-1", "kimi-k2", "gemma-4", "minimax-m3", "olmo-3", "functionary-v3-2")
@@ -216,7 +216,7 @@ class Judge:
             try:
                 turn = bound(mutant, case)
                 message = turn.parse(case["text"])
-                check_case(case, message, tools_not_given(turn, message))
+                check_case(case, message, observe(turn, message))
             except (AssertionError, ChatParsersError, ValueError):  # arguments that are no JSON
                 return True
         return False

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..plain import one_line
-from ..watch import tools_not_given
+from ..watch import observe
 from .files import Refused, name_of, print_json, read_text, standard_input, to_json
 from .request import turn_of
 from .token_ids import checked_ids, read_answer, tokenizer_for_ids
@@ -107,12 +107,12 @@ def _output(line: str, where: str, arguments: Namespace) -> Any:
 
 
 def _tell(turn: Turn, message: Message, ids: Sequence[int], where: str = "") -> None:
-    """Says on standard error what was broken or cut off, and calls in a turn without tools."""
+    """Says on standard error what was broken or cut off, and what looks like a call and is content."""
     for diagnostic in message.diagnostics:
         if diagnostic.code in ("malformed", "truncated"):
             print(f"chatparsers: {where}{one_line(str(diagnostic))}", file=sys.stderr)
-    for diagnostic in tools_not_given(turn, message, ids):
-        hint = "(it is content: say --tools FILE)"
+    for diagnostic in observe(turn, message, ids):
+        hint = f"(it is content: say {'--why' if turn.tools else '--tools FILE'})"
         print(f"chatparsers: {where}{one_line(str(diagnostic))} {hint}", file=sys.stderr)
 
 

@@ -20,9 +20,9 @@ from ..public import public
 from ..streams.ids import Piece
 from ..streams.message import Diagnostic
 from ..watch import tools_not_given
+from ..watch.beside import beside
 from ..writer.around import written_around
 from .altered import ALTERATIONS
-from .beside import beside
 from .causes import Cause, CauseCode, Explanation, Mention
 from .readings import Reading, own_markers, readings, whole
 from .spelling import respelt

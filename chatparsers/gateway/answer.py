@@ -11,7 +11,7 @@ from ..serving import ApiError, ContentStops, OpenAIChat, Request, Usage, WholeC
 from ..streams.events import Content, Event, Reasoning
 from ..streams.message import FinishReason
 from ..templates import to_json
-from ..watch import tools_not_given
+from ..watch import observe
 from .engine import Batch, End, EngineError
 from .probable import Probable
 from .record import Record
@@ -143,8 +143,7 @@ class Answer:
         chunks = self.writer.finish(reason, self.usage, stop_sequence=stopped)
         if self._ids:
             self.writer.ids(self._ids, chunks)
-        notes = tools_not_given(self.turn, message)
-        record.answered(self.turn.format.name, message, self.usage, notes)
+        record.answered(self.turn.format.name, message, self.usage, observe(self.turn, message))
         return frames + self._frames(chunks)
 
     @property
@@ -155,7 +154,7 @@ class Answer:
         """The last frames before an error: what was held."""
         held = self._written(self._stream.finish("length"), last=True, length=True)
         message = self._stream.message
-        record.answered(self.turn.format.name, message, Usage(), tools_not_given(self.turn, message))
+        record.answered(self.turn.format.name, message, Usage(), observe(self.turn, message))
         return held
 
     def _written(self, events: list[Event], last: bool = False, length: bool = False) -> str:

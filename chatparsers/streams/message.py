@@ -24,6 +24,7 @@ DiagnosticCode: TypeAlias = Literal[
     "repeated-argument",
     "repeated-call",
     "tools-not-given",
+    "looks-like-a-call",
     "schema",
 ]
 FinishReason: TypeAlias = Literal["stop", "length"]

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..answers.format import Format, Turn
 from ..streams.message import Diagnostic, Message
-from ..watch import tools_not_given
+from ..watch import observe
 from .check import check_prefixes, check_stream
 from .chunkings import characters, random_cuts
 from .rendering import exact
@@ -90,7 +90,7 @@ def run_case(format: Format, case: Mapping[str, Any], cuts: int = 24) -> dict[st
     """
     turn, text = bound(format, case), case["text"]
     message = turn.parse(text)
-    check_case(case, message, tools_not_given(turn, message))
+    check_case(case, message, observe(turn, message))
     check_stream(turn, text, [text], whole=message)
     counts = {"whole": 1, "characters": 1, "random": 0}
     check_stream(turn, text, characters(text), whole=message)

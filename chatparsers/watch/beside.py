@@ -13,27 +13,29 @@ _TAG = r"<[^<>\s]{0,30}(?:tool|call|invoke|function|sep|name)[^<>\s]{0,30}>"
 _BEFORE = re.compile(
     r"(?:"
     r"""["'](?:name|tool_name|tool|function|action|recipient_name)["']\s*:\s*["'](?:functions\.)?"""
-    r"""|<function=|=|call:|to=(?:functions\.)?|(?:name|tool)=["']|<tool: """
+    r"""|<function=|call:|to=(?:functions\.)?|(?:name|tool)=["']|<tool: """
     rf"|functions\.|{_TAG}\s*"
     r")\Z"
 )
 _AFTER = re.compile(
     r"\[ARGS\]|\[CALL_ID\]|\s*<(?:arg|\|?tool|\|content)[^>\n]{0,40}>\s*"
-    r"""|\(\{"|(?::\d+)?(?:<[^<>\s]+>)?\s*(?:```json\s*)?\{(?:\s*["}]|\Z)|"\s*:\s*\{"""
+    r"""|\(\{\s*"[^"\n]{1,64}"\s*:|(?::\d+)?(?:<[^<>\s]+>)?\s*(?:```json\s*)?\{(?:\s*["}]|\Z)"""
 )
 _PYTHON = re.compile(r"\((?:\w+=|\))")
 """A call as Python writes it: only after a bracket, a tag or a label, as people write ``read(path)`` in prose."""
 _PYTHON_AFTER = re.compile(r"(?:\[|[\w|]>|\bAction:)\s*\Z")
+_EDGES = frozenset("\"'=:.>[")
+"""With which one of these ends that stand before a name."""
 _DECLARED = re.compile(r"""["']\s*,\s*["']description""")
 """What follows a name in a list of tools, which a model may quote."""
 _AROUND = 64
 """How many characters beside a name are looked at."""
 
 
-def beside(text: str, names: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Each of ``names`` that stands in ``text`` as in a call, with the character where it begins."""
+def beside(text: str, names: Iterable[str], begin: int = 0) -> Iterator[tuple[str, int]]:
+    """Each of ``names`` that stands in ``text`` as in a call, with the character where it begins, from ``begin`` on."""
     for name in names:
-        at = text.find(name) if name else -1
+        at = text.find(name, begin) if name else -1
         while at >= 0:
             if _as_called(text, at, at + len(name)):
                 yield name, at
@@ -41,11 +43,14 @@ def beside(text: str, names: Iterable[str]) -> Iterator[tuple[str, int]]:
 
 
 def _as_called(text: str, start: int, end: int) -> bool:
-    before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
-    if before[-1:].isalnum() or before[-1:] == "_" or after[:1].isalnum() or after[:1] in ("_", "-"):
+    last, next = text[start - 1 : start], text[end : end + 1]
+    if last.isalnum() or last == "_" or next.isalnum() or next in ("_", "-"):
         return False
-    if _DECLARED.match(after):
-        return False
-    if _BEFORE.search(before) or _AFTER.match(after):
-        return True
-    return bool(_PYTHON.match(after) and _PYTHON_AFTER.search(before))
+    least, most = max(0, start - _AROUND), end + _AROUND
+    edge = text[least:start].rstrip()[-1:]  # most names stand after a word, where no pattern need be tried
+    before = edge in _EDGES and _BEFORE.search(text, least, start)
+    if before or (last != "." and _AFTER.match(text, end, most)):
+        return not _DECLARED.match(text, end, most)
+    return edge in _EDGES and bool(
+        _PYTHON.match(text, end, most) and _PYTHON_AFTER.search(text, least, start)
+    )

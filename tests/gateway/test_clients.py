@@ -202,6 +202,23 @@ def test_truncation_is_passed_on(gateway: Any) -> None:
     soon(lambda: metrics.value("requests", status="200") == 2 and metrics.active == 0)
 
 
+def test_an_answer_that_looks_like_a_call_is_counted(gateway: Any) -> None:
+    """By the format that runs: it is likely the wrong one. The client's answer is as it was."""
+    wire = '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Oslo"}}]'
+    gateway.script.pieces = [wire]
+    with openai(gateway) as client:
+        for stream in (False, True):
+            asked = {"messages": [{"role": "user", "content": ASK}], "tools": CHAT_TOOLS, "stream": stream}
+            found = client.chat.completions.create(model="tiny", **asked)
+            if not stream:
+                said = found.choices[0]
+                assert (said.message.content, said.finish_reason) == (wire, "stop")
+            else:
+                assert "".join(chunk.choices[0].delta.content or "" for chunk in found) == wire
+    metrics = gateway.app.state.metrics
+    assert metrics.value("diagnostics", format="qwen3", code="looks-like-a-call") == 2
+
+
 def test_the_clients_raise_their_own_errors(gateway: Any) -> None:
     sdk = pytest.importorskip("openai", reason="the package openai is not installed")
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
