@@ -517,7 +517,8 @@ class Turn(Shown):
         """The message of a whole output, text or ids; the same as a stream's, whatever its pieces.
 
         The options are those of `stream`. ``regions``: whether the message has its regions. They are made when they are
-        first asked for; without them the message keeps nothing of the stream. Raises `OutputError` only in strict mode.
+        first asked for; without them the message keeps nothing of the stream and the turn. Raises `OutputError` only in
+        strict mode.
 
         >>> turn = chat.prepare(messages, tools=tools)
         >>> turn.parse(call).tool_calls[0].parsed_arguments
@@ -534,7 +535,10 @@ class Turn(Shown):
         )
         stream.feed(output)
         stream.finish()
-        return stream._message(regions)
+        message = stream._message(regions)
+        if regions:
+            message._turn = self
+        return message
 
     @property
     def marker_ids(self) -> dict[str, int]:

@@ -124,6 +124,7 @@ class _Answer:
     """An answer while it is read."""
 
     def __init__(self, asked: Generation) -> None:
+        self._turn = asked.turn
         self._stream = asked.turn.stream()
         self._calls = WholeCalls(self._stream.call_text)
         self._content: list[str] = []
@@ -136,7 +137,9 @@ class _Answer:
     def finished(self, cut: bool) -> Answer:
         """The whole answer. ``cut``: it reached its limit."""
         self._take(self._stream.finish("length" if cut else "stop"), cut)
-        return Answer(self._stream.message, "".join(self._content), cut)
+        message = self._stream.message
+        message._turn = self._turn
+        return Answer(message, "".join(self._content), cut)
 
     def _take(self, events: Iterable[Any], cut: bool = False) -> None:
         for event in self._calls.take(events, cut):

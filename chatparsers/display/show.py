@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import singledispatch
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,9 +14,12 @@ from ..chat.rollout import Rollout
 from ..chat.sample import Sample
 from ..detection.analysis.found import Analysis
 from ..detection.detect import Detection
+from ..explaining.causes import Explanation
+from ..explaining.explain import explain
 from ..grammar import Grammar
 from ..streams.message import Message, ToolCall
 from ..templates.probe.capabilities import Capabilities
+from ..watch import observe
 from .card import Card
 from .diagram import diagram
 from .drift import drift
@@ -34,7 +37,8 @@ class Pictured(Protocol):
 @singledispatch
 def show(thing: Any) -> Picture:
     """The picture of an object of this package: Chat, Message, ToolCall, Sample, Format, Turn, Grammar, Detection,
-    Rollout, Report, and of an analysis and the capabilities of a template.
+    Rollout, Report, Explanation, and of an analysis and the capabilities of a template. Below a message of a turn
+    stands why it was not read as somebody expected (`explain`), where its diagnostics or its look ask for it.
 
     Raises TypeError for anything else.
 
@@ -49,10 +53,22 @@ def show(thing: Any) -> Picture:
     raise TypeError(f"show: expected an object of chatparsers, found {type(thing).__name__}")
 
 
-@show.register(Message)
-@show.register(Sample)
-def _(thing: Message | Sample) -> Picture:
+@show.register
+def _(thing: Sample) -> Picture:
     return strip(thing)
+
+
+@show.register
+def _(thing: Message) -> Picture:
+    turn = getattr(thing, "_turn", None)
+    if turn is None or not (thing.diagnostics or observe(turn, thing)):
+        return strip(thing)
+    return replace(strip(thing), causes=tuple(explain(thing.text, turn).causes))
+
+
+@show.register
+def _(thing: Explanation) -> Picture:
+    return replace(strip(thing.message), causes=tuple(thing.causes))
 
 
 @show.register

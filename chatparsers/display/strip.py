@@ -14,6 +14,7 @@ from typing import Any, cast
 from ..answers.format import Turn
 from ..chat.marks import answer_runs, token_runs
 from ..chat.sample import Kind, Sample
+from ..explaining.causes import Cause
 from ..guide.guide import Guide, Origin
 from ..public import public
 from ..streams.message import Message
@@ -26,6 +27,8 @@ _LONG, _SEEN = 2_000, 600
 """The middle of a longer text is folded; so many characters before and after it are shown."""
 _ROWS = 500
 """How many parts the table has."""
+_SAID = 500
+"""How many characters of a cause are shown."""
 _IDS = 12
 """How many ids a tip lists."""
 
@@ -62,11 +65,13 @@ class Chip:
 @public
 @dataclass(frozen=True, slots=True)
 class Strip(Picture):
-    """A text as chips. ``notes``: the diagnostics, each with its place in characters. ``rest``: what is not shown."""
+    """A text as chips. ``notes``: the diagnostics, each with its place in characters. ``rest``: what is not shown.
+    ``causes``: why the text was not read as somebody expected, the likeliest first."""
 
     chips: tuple[Chip, ...]
     notes: tuple[tuple[int, str], ...] = ()
     rest: str = ""
+    causes: tuple[Cause, ...] = ()
 
     def text(self, *, colour: bool = False) -> str:
         """A line a chip: its letter, its kind, its text; with a loss mask, 1 or 0 before them; of a guide, how it
@@ -83,7 +88,8 @@ class Strip(Picture):
             first, shown = shown, bisect_left(self.notes, chip.span[1], key=itemgetter(0))
             lines += self._note_lines(first, shown)
         lines += self._note_lines(shown, len(self.notes))
-        return "\n".join([*lines, *([self.rest] if self.rest else [])])
+        lines += [self.rest] if self.rest else []
+        return "\n".join([*lines, *(for_terminal(line) for cause in self.causes for line in cause.lines())])
 
     def _note_lines(self, first: int, after: int) -> list[str]:
         return [f"! character {place}: {for_terminal(note)}" for place, note in self.notes[first:after]]
@@ -105,7 +111,7 @@ class Strip(Picture):
             f'<div class="note">!{number} character {place}: {for_html(note)}</div>'
             for number, (place, note) in enumerate(self.notes, 1)
         )
-        rest = f"<p>{for_html(self.rest)}</p>" if self.rest else ""
+        rest = (f"<p>{for_html(self.rest)}</p>" if self.rest else "") + causes_html(self.causes)
         parts = f"<details><summary>every part in a table</summary>{self._table()}</details>{self._tokens()}"
         return f'<div class="legend">{legend}</div><div class="chips">{chips}</div>{notes}{rest}{parts}'
 
@@ -130,6 +136,15 @@ class Strip(Picture):
         table = _table(("token", "id", "text", "part", "characters", "state"), rows, ' class="tokens"')
         scroll = f'<div class="scroll" tabindex="0" role="region" aria-label="the tokens">{table}</div>'
         return f"<details><summary>every token in a table</summary>{scroll}</details>"
+
+
+def causes_html(causes: Sequence[Cause]) -> str:
+    """The causes as a list in HTML, each with what to do; nothing where nothing is wrong."""
+    rows = [
+        f"<li><b>{cause.code}</b>: {for_html(cut(cause.says, _SAID)[0])}<br>{for_html(cause.mend)}</li>"
+        for cause in causes
+    ]
+    return f"<ol>{''.join(rows)}</ol>" if rows else ""
 
 
 class _StripWriter:

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..plain import one_line
 from ..public import public
+from ..shown import Shown
 from ..streams.message import Message, RegionKind
 
 CauseCode: TypeAlias = Literal[
@@ -48,6 +49,15 @@ class Cause:
     def __str__(self) -> str:
         return one_line(f"{self.code}: {self.says}")
 
+    def lines(self) -> tuple[str, str]:
+        """The reason and what to do, each in a line for a terminal.
+
+        >>> cause = Cause("lenient", "JSON in a fence", "--lenient-calls")
+        >>> cause.lines()
+        ('because:  lenient: JSON in a fence', '  do:     --lenient-calls')
+        """
+        return f"because:  {self}", f"  do:     {one_line(self.mend)}"
+
 
 @public
 @dataclass(frozen=True, slots=True)
@@ -61,8 +71,8 @@ class Mention:
 
 @public
 @dataclass(frozen=True)
-class Explanation:
-    """Why a text was read as it was: what `explain` found.
+class Explanation(Shown):
+    """Why a text was read as it was: what `explain` found. A notebook shows it as a picture.
 
     ``message``: what was read. ``mentions``: where the names of declared tools stand in it. ``causes``: what is wrong,
     the likeliest first; empty if nothing is.
@@ -109,5 +119,4 @@ class Explanation:
         if not self.causes:
             yield "because:  nothing is wrong: no declared tool stands in the text as in a call"
         for cause in self.causes:
-            yield f"because:  {cause}"
-            yield f"  do:     {one_line(cause.mend)}"
+            yield from cause.lines()

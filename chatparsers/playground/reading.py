@@ -19,6 +19,7 @@ from ..display import Card, show, strip, timeline
 from ..display.card import box
 from ..display.looks import cut, for_html
 from ..display.picture import Picture
+from ..display.strip import causes_html
 from ..document import dumps
 from ..errors import ChatParsersError, RequestError
 from ..explaining.explain import explain
@@ -103,11 +104,7 @@ class _Reading:
         found = explain(self.asked.get("output", ""), self._bound())
         if not found.causes:
             return "<p>Nothing is wrong: a call was read, or none was meant.</p>"
-        rows = [
-            f"<li><b>{cause.code}</b>: {for_html(cut(cause.says, 500)[0])}<br>{for_html(cause.mend)}</li>"
-            for cause in found.causes
-        ]
-        return f"<ol>{''.join(rows)}</ol>"
+        return causes_html(found.causes)
 
     def message(self) -> str:
         read = self._read()

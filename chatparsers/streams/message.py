@@ -128,9 +128,17 @@ class _Later:
         self._write(record, value)
 
 
+class _OfTurn(Shown):
+    """A base of what may know the turn that read it, so that a notebook can say why a text is no call. It is no part of
+    the message's value: it is not compared, copied or pickled."""
+
+    __slots__ = ("_turn",)
+    _turn: Any
+
+
 @public
 @dataclass(slots=True)
-class Message(Shown):
+class Message(_OfTurn):
     """The message of the model. ``text`` is all that it wrote; ``regions`` give each part of that text its kind.
 
     ``complete``: the turn ended, and nothing in it was cut off or broken.
@@ -189,6 +197,9 @@ class Message(Shown):
             if (given := call.parsed_arguments) is not None:
                 blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": given})
         return {"role": "assistant", "content": blocks}
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        return None, {each.name: getattr(self, each.name) for each in fields(self)}
 
     def to_dict(self) -> dict[str, Any]:
         """The whole message as plain JSON data.

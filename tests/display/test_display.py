@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 import random
 import re
 from collections.abc import Callable
@@ -342,6 +344,28 @@ def test_what_notebooks_show() -> None:
         assert thing is not None and thing._repr_html_() == picture.html()
     with pytest.raises(TypeError, match="found int"):
         display.show(1)
+
+
+def test_a_message_that_looks_like_a_call_says_why_it_is_none() -> None:
+    """In a notebook too. Its turn is no part of it: a copy and a pickle say nothing."""
+    turn = chatparsers.get_format("qwen3").bind(tools=TOOLS)
+    text = '[TOOL_CALLS][{"name": "f", "arguments": {"a": "<b>"}}]'
+    message = turn.parse(text)
+    first = chatparsers.explain(text, turn).causes[0]
+    for thing in (message, chatparsers.explain(text, turn)):
+        shown = str(display.show(thing)).splitlines()
+        assert shown[0].startswith("C content") and shown[1:3] == list(first.lines())
+        html = thing._repr_html_()
+        assert html is not None and f"<li><b>{first.code}</b>" in html and '"<b>"' not in html
+    again = pickle.loads(pickle.dumps(message))
+    assert again == message == copy.copy(message) and message.to_dict() == again.to_dict()
+    for plain in (
+        again,
+        copy.copy(message),
+        turn.parse("f is <b>bold</b>."),
+        turn.parse(text, regions=False),
+    ):
+        assert "because:" not in str(display.show(plain))
 
 
 def test_a_rollout_shows_its_samples_and_where_it_was_rewritten() -> None:
