@@ -1,4 +1,4 @@
-"""Writes real.md out of what was measured: ``python docs/_real.py [--check]``.
+"""Writes tables/real.md out of what was measured: ``python docs/_real.py [--check]``.
 
 The rows are in ``tests/real/measured/``: ``tests/real/measure.py`` and ``tests/real/times.py`` write them. ``--check``
 fails if the page is stale.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "real.md"
+PAGE = ROOT / "docs" / "tables" / "real.md"
 MEASURED = ROOT / "tests" / "real" / "measured"
 TITLES = {
     "qwen15": "Qwen2.5-Coder-1.5B",
@@ -31,14 +31,14 @@ the package promises is that a forced answer ends, that its calls are valid, and
 llama-server reads.
 
 `python docs/_real.py` writes this page out of the rows in `tests/real/measured`, which `tests/real/measure.py` wrote.
-[CONTRIBUTING.md](../CONTRIBUTING.md#real-models) says how. Nightly tests ask a part of these cases anew. The engine was
-llama-server b10434 of August 2026, with one thread. *Before* is the state of 25 November 2026, commit d23b6c1, on the
-first of these cases: its prompts had other ids than the engine's, its grammars could not end, and offered thoughts that
-the models do not have. The rest was measured on 26 November 2026, between 251cb0e and 084c656.
+[CONTRIBUTING.md](../../CONTRIBUTING.md#real-models) says how. Nightly tests ask a part of these cases anew. The engine was
+llama-server b10434 of August 2026, with one thread. *Before* is an earlier state, on the first of these cases: its
+prompts had other ids than the engine's, its grammars could not end, and offered thoughts that the models do not have.
+The rest was measured on 26 November 2026.
 """
 ROADS = """- *auto*: the model may call or not; the grammar begins at a call. *no grammar*: nothing holds the call.
 - *--lenient-calls*: the same, and a whole answer that is a call in a fence or bare is read as a call
-  ([contract.md](contract.md#lenient_calls)). Where no call is meant, an answer in that shape is one all the same.
+  ([contract.md](../contract.md#lenient_calls)). Where no call is meant, an answer in that shape is one all the same.
 - *required*, *named*: the answer must be calls, or one call of the named tool, which is the right one here.
 - *none*: no call may come, though the tools are in the prompt. Right is an answer that has text and no call.
 - *llama-server*: its own endpoint, asked for one call where one is right, and for several where several are. For
@@ -168,7 +168,7 @@ def main() -> int:
     if "--check" in sys.argv:
         stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text
         if stale:
-            print("docs/real.md is stale: python docs/_real.py", file=sys.stderr)
+            print("docs/tables/real.md is stale: python docs/_real.py", file=sys.stderr)
         return int(stale)
     PAGE.write_text(text, encoding="utf-8", newline="\n")
     return 0

@@ -1,4 +1,4 @@
-"""Writes the table of formats in response-templates.md; with ``--check``, fails if it is stale."""
+"""Writes the table of formats in tables/response-templates.md; with ``--check``, fails if it is stale."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from _put import put
 from chatparsers import get_format, list_formats
 from chatparsers.interop import WrittenTemplate, write_response_template
 
-PAGE = Path(__file__).resolve().parent / "response-templates.md"
+PAGE = Path(__file__).resolve().parent / "tables" / "response-templates.md"
 _OF_ALL = (
     "text before and after a call: the last part replaces the others",
     "prose that holds the opener of a call, and a call that is broken or cut off, raise an error",

@@ -39,7 +39,7 @@ def test_answers_end_are_valid_and_no_worse_than_llama_servers(
 
 
 def test_what_was_measured_holds(explained: dict[str, str]) -> None:
-    """The rows under docs/real.md, which are there without a model."""
+    """The rows under docs/tables/real.md, which are there without a model."""
     assert not (wrong := broken(read_rows(MEASURED), explained)), "\n".join(wrong)
 
 
