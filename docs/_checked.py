@@ -144,7 +144,7 @@ def _codes(models: dict[str, str]) -> Iterator[str]:
         having.items(), key=lambda item: (order.index(item[0][0]), -len(item[1]))
     ):
         if code != "–":
-            yield f"[`{code}`](check.md#{code}) | {severity} | {len(names)} | {', '.join(sorted(names)[:3])}"
+            yield f"[`{code}`](tables/findings.md#{code}) | {severity} | {len(names)} | {', '.join(sorted(names)[:3])}"
 
 
 def _totals(rows: dict[str, str]) -> Iterator[str]:

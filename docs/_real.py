@@ -31,8 +31,8 @@ the package promises is that a forced answer ends, that its calls are valid, and
 llama-server reads.
 
 `python docs/_real.py` writes this page out of the rows in `tests/real/measured`, which `tests/real/measure.py` wrote.
-[CONTRIBUTING.md](../../CONTRIBUTING.md#real-models) says how. Nightly tests ask a part of these cases anew. The engine was
-llama-server b10434 of August 2026, with one thread. *Before* is an earlier state, on the first of these cases: its
+[CONTRIBUTING.md](../../CONTRIBUTING.md#real-models) says how. Nightly tests ask a part of these cases anew. The engine
+was llama-server b10434 of August 2026, with one thread. *Before* is an earlier state, on the first of these cases: its
 prompts had other ids than the engine's, its grammars could not end, and offered thoughts that the models do not have.
 The rest was measured on 26 November 2026.
 """

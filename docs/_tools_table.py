@@ -1,4 +1,4 @@
-"""``python docs/_tools_table.py TOKENIZERS [--check]``: the table of docs/templates.md that counts the tokens of tools.
+"""``python docs/_tools_table.py TOKENIZERS [--check]``: counts the tokens of tools, in docs/tables/polyfills.md.
 
 The tools (``_tools.json``) are thirty of public servers, written anew as those servers list them.
 TOKENIZERS is a folder of ``NAME.json.gz`` or ``NAME.json``, each a ``tokenizer.json``.
@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from chatparsers.templates.rewrite.declared import ToolsAs, declared
 
 BEGIN, END = "<!-- tools: begin -->", "<!-- tools: end -->"
-PAGE = Path(__file__).parent / "templates.md"
+PAGE = Path(__file__).parent / "tables" / "polyfills.md"
 TOOLS = json.loads((Path(__file__).parent / "_tools.json").read_text(encoding="utf-8"))
 
 

@@ -125,7 +125,7 @@ def _engine(
             sys.exit(f"{KEPT.name}: checked: expected a note for {label}: {code}")
         answers, of = (sum(one[name] for _, one in found) for name in ("answers", "of"))
         names = ", ".join(f"`{name}`" for name, _ in found)
-        yield f"| [`{code}`](../verify.md#{code}) | {names} | {answers} of {of} | {note} |"
+        yield f"| [`{code}`](verify-codes.md#{code}) | {names} | {answers} of {of} | {note} |"
         witnesses += [(code, name, one) for name, one in found if "witness" in one]
     if not faults:
         yield "| none | | | |"

@@ -13,7 +13,7 @@ from .report import Report
 
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 _SHOWN_ON = ("chat_template.jinja", "chat_template.json", "tokenizer_config.json", "tokenizer.json")
-RULES = "https://github.com/chatparsers/chatparsers/blob/main/docs/check.md"
+RULES = "https://github.com/chatparsers/chatparsers/blob/main/docs/tables/findings.md"
 """Where the page is that explains each code."""
 
 

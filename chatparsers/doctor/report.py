@@ -21,8 +21,8 @@ LEVELS: tuple[Severity, ...] = ("error", "warning", "note")
 class Finding:
     """One thing that is wrong, or that one should know.
 
-    ``code``: stable, such as ``stop-differs``; docs/check.md has a section for each. ``severity``: ``error`` (answers
-    are read or trained wrongly), ``warning`` (something is lost, or costs more) or ``note``. ``message``: one sentence.
+    ``code``: stable, such as ``stop-differs``; docs/tables/findings.md has each. ``severity``: ``error`` (answers are
+    read or trained wrongly), ``warning`` (something is lost, or costs more) or ``note``. ``message``: one sentence.
     ``witness``: the text, ids or values that prove it. ``mend``: what to do.
     """
 

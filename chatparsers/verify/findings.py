@@ -9,7 +9,7 @@ from .rows import Blame, Row
 from .text import SILENT, curl
 from .verdict import Verdict
 
-RULES = "https://github.com/chatparsers/chatparsers/blob/main/docs/verify.md"
+RULES = "https://github.com/chatparsers/chatparsers/blob/main/docs/tables/verify-codes.md"
 """Where the page is that explains each code."""
 _SEVERITY: dict[Blame, Severity] = {
     "server": "error",

@@ -19,7 +19,7 @@ BLAMES: tuple[Blame, ...] = ("server", "likely", "unknown", "policy", "model")
 class Row:
     """One thing that is wrong in one answer.
 
-    ``code``: stable, such as ``call-lost``; docs/verify.md has a section for each. ``blame``: ``server`` (proved by the
+    ``code``: stable, such as ``call-lost``; docs/tables/verify-codes.md has each. ``blame``: ``server`` (proved by the
     raw text of the same request, by the request itself, or by two equal runs), ``likely`` (by the raw text of another
     request with the same prompt), ``model`` (the raw text itself is broken), ``policy`` (a choice that servers make) or
     ``unknown``. ``probe``: the request's name, with ``/stream`` if it was streamed. ``api``: ``chat``, ``messages`` or

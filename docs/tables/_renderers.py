@@ -264,7 +264,7 @@ _HEAD = """\
 A model was trained on what Jinja2 renders. Servers and pages that render with llama.cpp, minijinja or JavaScript may
 show it something else. This table says where, for real templates: each was rendered with {count} conversations, and
 compared letter by letter with Jinja2 as transformers sets it up. `chatparsers check` names the row of a template that
-is in it ([renders-otherwise](../check.md#renders-otherwise)). chatparsers renders with Jinja2, and as it does.
+is in it ([renders-otherwise](findings.md#renders-otherwise)). chatparsers renders with Jinja2, and as it does.
 
 Rendered on {date} with {renderers}. Of llama.cpp it is what `/apply-template` of its server gives. That server turns
 thinking on for some templates (`enable_thinking`), and leaves out the first token, which it adds by id: neither is

@@ -116,12 +116,13 @@ def _codes() -> Iterator[str]:
 
 
 def test_every_code_has_a_fault_and_its_section_in_the_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "check.md").read_text(encoding="utf-8")
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "tables" / "findings.md").read_text(encoding="utf-8")
     codes = set(_codes())
     assert {"stop-differs", "loses-calls", "loses-escapes", "prompt-refused"} <= codes
-    missing = [code for code in sorted(codes) if f"### {code}\n" not in page]
-    assert not missing, "docs/check.md: expected a section for each code"
-    assert all(f"`{name}`" in page for name in CHECKS)
+    missing = [code for code in sorted(codes) if f"## {code}\n" not in page]
+    assert not missing, "docs/tables/findings.md: expected a section for each code"
+    assert all(f"| `{name}` |" in (docs / "check.md").read_text(encoding="utf-8") for name in CHECKS)
     seeded = {fault.code for fault in (*FAULTS, *DETECTED, *FOLDERS)}
     assert codes - seeded == OURS, "expected a fault for each code"
 

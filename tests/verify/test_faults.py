@@ -52,10 +52,10 @@ def test_a_fault_is_found(name: str, dark: bool) -> None:
 
 
 def test_the_page_has_a_section_for_each_code() -> None:
-    page = Path(__file__).parents[2] / "docs" / "verify.md"
+    page = Path(__file__).parents[2] / "docs" / "tables" / "verify-codes.md"
     if not page.exists():
         pytest.skip("no docs: not a checkout")
     codes = {code for check in CHECKS for code in check.codes} | {"prompt-count", "stream-differs"}
     codes |= {code for fault in FAULTS.values() for code in fault.codes}
-    missing = [code for code in codes if f"\n### {code}\n" not in page.read_text(encoding="utf-8")]
-    assert not missing, f"docs/verify.md: expected a section for {missing}"
+    missing = [code for code in codes if f"\n## {code}\n" not in page.read_text(encoding="utf-8")]
+    assert not missing, f"docs/tables/verify-codes.md: expected a section for {missing}"
