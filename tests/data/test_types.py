@@ -291,8 +291,17 @@ def by_pandas(folder: Path) -> Any:
 
 
 def by_ray(folder: Path) -> Any:
-    data = pytest.importorskip("ray.data", reason="ray is not installed")
-    return pa.concat_tables(data.read_parquet(in_parquet(folder)).iter_batches(batch_format="pyarrow"))
+    ray = pytest.importorskip("ray", reason="ray is not installed")
+    path = in_parquet(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ray warns of its own options
+        import ray.data
+
+        try:
+            ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+            return pa.concat_tables(ray.data.read_parquet(path).iter_batches(batch_format="pyarrow"))
+        finally:
+            ray.shutdown()
 
 
 def by_duckdb(folder: Path) -> Any:
@@ -316,7 +325,9 @@ READERS: Mapping[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "reader", [pytest.param(name, marks=[pytest.mark.nightly] * (name == "ray")) for name in READERS]
+)
 def test_rows_say_the_same_through_every_reader(reader: str, tmp_path: Path) -> None:
     table = READERS[reader](tmp_path)
     normal = Normalize()(table).to_pylist()
