@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from ..errors import RequestError, warn_user
-from .encode import THINKING_OFF, How, read_rows, wanted, without_thoughts
+from .encode import How, wanted
 from .request import Request
 from .rollout import Rollout
+from .rows import Rows
 from .sample import Sample
 
 
-def encode_as_sampled(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> list[Sample]:
+def encode_as_sampled(request: Request, rows: Rows, how: How) -> list[Sample]:
     """The samples of a conversation. An answer that the format cannot write is context, and `Sample.left_out` of the
     last sample names it."""
-    request = request.but(add_generation_prompt=True)
-    messages, silent = without_thoughts(request, read_rows(request, messages))
+    messages = rows.messages
     answers = [index for index, message in enumerate(messages) if message.get("role") == "assistant"]
     left_out: dict[int, str] = {
         index: "moved" for index in answers[:1] if not index
@@ -47,9 +46,9 @@ def encode_as_sampled(request: Request, messages: Sequence[Mapping[str, Any]], h
         else:
             rollouts.append(rollouts[-1].rebased(messages[:end], *rollouts[:-1]))
     last = answers[-1] if answers else 0
-    for index in sorted(silent - left_out.keys()):
-        if wanted(how.train_on, messages[index], index, last):
-            left_out[index] = THINKING_OFF
+    for index, how_it_counts in rows.noted.items():
+        if index not in left_out and wanted(how.train_on, messages[index], index, last):
+            left_out[index] = how_it_counts
     return _samples(rollouts, left_out)
 
 

@@ -15,20 +15,19 @@ from typing import Any, Literal, TypeAlias
 
 from ..answers.format import Turn
 from ..errors import RequestError
-from ..templates.messages import REASONING, own, reasoning_of
+from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common
 from ..templates.trace import Trace
 from .around import Around
-from .inline import USUAL, beside_thoughts, marks_of, with_thoughts
+from .inline import beside_thoughts
 from .marks import all_marks, answer_at, inside, marks_of_words, starting
 from .parts import in_ids, placeholders_in
 from .places import Place, Places, missing, places_in
 from .request import Request
+from .rows import Rows
 from .sample import Kind, Mark, Sample, Span
-from .shapes import region_after, shape_of
+from .shapes import shape_of
 
-THINKING_OFF = "thinking-off"
-"""Why `Sample.left_out` names an answer that counts without its thought."""
 TrainOn: TypeAlias = Literal["all", "last"] | Callable[[Mapping[str, Any], int], bool]
 """Which answers a loss counts: all, the last, or those for which a function of the message and its index is true."""
 
@@ -58,43 +57,28 @@ class _Shown:
     trace: Trace
     places: Places
     begun: bool
-    silent: frozenset[int] = frozenset()
-    """The answers whose thoughts are left out, as this request's prompts ask for none."""
+    noted: Mapping[int, str]
+    """`Rows.noted`."""
 
 
-def encode(
-    request: Request, messages: Sequence[Mapping[str, Any]], how: How, only: range | None = None
-) -> Sample:
+def encode(request: Request, rows: Rows, how: How, only: range | None = None) -> Sample:
     """The sample of a conversation. ``only``: the messages of which answers may count. Raises the errors of
     `Chat.prepare`."""
-    shown = _shown(request, read_rows(request, own(messages)), how)
+    shown = _shown(request, rows, how)
     counted, left_out = _counted(shown, how, only)
     return _sample(shown, counted, left_out, how.split)
 
 
-def read_rows(request: Request, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The messages, with the thought of each answer in a field of its own. Warns once of one that stays text."""
-    found = request.read(messages)
-    if found is messages and with_thoughts(messages, USUAL) is not messages:
-        chat = request.chat
-        chat._warn_once(
-            f"encode: {chat.name}: an answer's text has a thought (</think>), and the template and the format "
-            f"{chat.format.name!r} have no place for one, so it counts as text (put thoughts into reasoning_content to "
-            "leave such answers out)"
-        )
-    return found
-
-
-def encode_turns(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> list[Sample]:
+def encode_turns(request: Request, rows: Rows, how: How) -> list[Sample]:
     """A sample for each question, in which its own answers count; one for an answer that is shown whole only while it
     is the last."""
     found: list[Sample] = []
-    for cycle in _cycles(messages):
-        sample = encode(request, messages[: cycle.stop], how, cycle)
-        context = [index for index, why in sample.left_out.items() if why != THINKING_OFF]
+    for cycle in _cycles(rows.messages):
+        sample = encode(request, rows.until(cycle.stop), how, cycle)
+        context = [at for at, why in sample.left_out.items() if why != rows.noted.get(at)]
         for index in [index for index in context if index + 1 < cycle.stop]:
-            alone = encode(request, messages[: index + 1], how, range(index, index + 1))
-            if index not in alone.left_out:
+            alone = encode(request, rows.until(index + 1), how, range(index, index + 1))
+            if alone.counted:
                 del sample.left_out[index]
                 found.append(alone)
         found.append(sample)
@@ -112,29 +96,14 @@ def _cycles(messages: Sequence[Mapping[str, Any]]) -> Iterator[range]:
             start = index
 
 
-def _shown(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> _Shown:
+def _shown(request: Request, rows: Rows, how: How) -> _Shown:
     generate, begun = (request.options.get(at) for at in ("add_generation_prompt", "continue_final_message"))
-    messages, silent = without_thoughts(request, messages)
+    messages = rows.messages
     turn, trace = shown = request.traced(messages)
     places = places_in(shown, messages, request.around(turn.polyfills), bool(begun))
     if how.final_stop and not generate and not begun and messages[-1].get("role") == "assistant":
         trace = _stopped(request.around(turn.polyfills), trace, messages, places)
-    return _Shown(request, messages, turn, trace, places, bool(begun), silent)
-
-
-def without_thoughts(
-    request: Request, messages: Sequence[Mapping[str, Any]]
-) -> tuple[Sequence[Mapping[str, Any]], frozenset[int]]:
-    """The messages as answers to prompts that ask for no thought, and the indices of those that had one. They stay as
-    they are if the request does not switch thoughts off, or if its prompts open one nevertheless."""
-    if request.wish is None or request.wish.on() is not False:
-        return messages, frozenset()
-    had = frozenset(index for index, message in enumerate(messages) if reasoning_of(message))
-    asked = request.around(()).asked("user") if had else None
-    if not had or (asked is not None and region_after(request.chat.format, asked.prefix) == "reasoning"):
-        return messages, frozenset()
-    plain = [{key: value for key, value in message.items() if key not in REASONING} for message in messages]
-    return [plain[index] if index in had else message for index, message in enumerate(messages)], had
+    return _Shown(request, messages, turn, trace, places, bool(begun), rows.noted)
 
 
 def _stopped(around: Around, trace: Trace, messages: Sequence[Mapping[str, Any]], places: Places) -> Trace:
@@ -164,8 +133,8 @@ def _counted(shown: _Shown, how: How, only: range | None) -> tuple[list[Span], d
         elif (lost := missing(message, index, shown.trace, turns)) and not how.rewritten:
             left_out[index] = lost
         else:
-            if index in shown.silent:
-                left_out[index] = THINKING_OFF
+            if index in shown.noted:
+                left_out[index] = shown.noted[index]
             for number, place in enumerate(turns):
                 counted += _spans(shown, index, place, how, first=not number)
     return counted, left_out
@@ -186,7 +155,7 @@ _NAMES = {Kind.REASONING: "reasoning", Kind.ANSWER_MARKUP: "markup", Kind.CONTEN
 def _spans(shown: _Shown, index: int, place: Place, how: How, *, first: bool) -> Iterator[Span]:
     """What counts of an answer's turn: all but what the template writes for no thought, and if thoughts do not count,
     them and their markers."""
-    message, marks = shown.messages[index], marks_of(shown.turn.format)
+    message, marks = shown.messages[index], shown.request.marks
     text, at = shown.trace.text[place.start : place.stop], place.start
     thought = bool(reasoning_of(message))
     if (thought and not how.reasoning) or (not thought and first and any(one.end in text for one in marks)):

@@ -44,7 +44,7 @@ from ..tokens.vocabulary import Vocabulary
 from .around import Around, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
-from .inline import marks_of, with_thoughts
+from .inline import Marks, marks_of, with_thoughts
 from .options import PrepareOptions
 from .places import words_of
 from .wishes import Wish, wish_of
@@ -174,9 +174,14 @@ class Request:
         if isinstance(messages, History):  # what grows is read as it comes
             return messages
         found = with_thoughts(messages, marks_of(self.chat.format))
-        if found is messages or self.chat._reasons(self.chat.format, self._renderer.template) is False:
-            return messages
-        return found
+        return messages if found is messages or not self.marks else found
+
+    @property
+    def marks(self) -> tuple[Marks, ...]:
+        """The markers of thoughts; none if the template shows that the model has none."""
+        chat = self.chat
+        silent = chat._reasons(chat.format, self._renderer.template) is False
+        return () if silent else marks_of(chat.format)
 
     def _account(self, messages: object) -> AbstractContextManager[None]:
         template = self.chat.template()

@@ -25,7 +25,7 @@ from ..streams.message import Message
 from ..templates.messages import own, reasoning_of
 from .compare import Break, Difference
 from .ends import joined_message
-from .inline import beside_thoughts, marks_of
+from .inline import beside_thoughts, marks_of, with_thought
 from .line import Line, Policy
 from .parts import Completion, Given
 from .placeholders import Placeholder
@@ -178,20 +178,20 @@ class Rollout(Shown):
             raise RequestError("said: an answer is begun: append the next message first")
         if message.get("role", "assistant") != "assistant":
             raise RequestError(f"said: expected an assistant's message, found the role {message['role']!r}")
-        (message,) = self._line.request.read([{**message, "role": "assistant"}])
         turn = self._numbered()
+        marks = marks_of(turn.format)
+        message = with_thought({**message, "role": "assistant"}, marks)  # as the format reads what is written
         ids = written(self._line.request, turn, message)
-        marks = [counted] * len(ids)
+        counts = [counted] * len(ids)
         thought = bool(reasoning_of(message))
         if not (thought and reasoning):
             texts = pieces(turn.tokenizer, ids)
             firsts, text = [*accumulate(map(len, texts), initial=0)], "".join(texts)
             runs = [(region.start, region.end, region.kind) for region in turn.parse(ids).regions]
-            around = marks_of(turn.format)
-            for start, end in beside_thoughts(text, runs, around, thought=thought, reasoning=reasoning):
+            for start, end in beside_thoughts(text, runs, marks, thought=thought, reasoning=reasoning):
                 first, last = bisect_left(firsts, start), bisect_left(firsts, end)
-                marks[first:last] = [False] * (last - first)
-        found = self.sampled(ids, counted=marks)
+                counts[first:last] = [False] * (last - first)
+        found = self.sampled(ids, counted=counts)
         self._known = own(message)
         return found
 

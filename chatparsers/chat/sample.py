@@ -61,10 +61,11 @@ class Sample(Shown):
     """Ids for training or scoring, with their loss mask. Made by `Chat.encode` and `Rollout.samples`.
 
     ``truncated``: the last answer was cut off by length. ``left_out``: the place of each answer that is context only,
-    and why it is not counted; ``thinking-off``: it counts without its thought, as ``thinking=False`` says. ``text``:
-    the text that the ids spell. ``unit``: ``"token"``, or ``"character"`` if the chat has no tokenizer; then the ids
-    are code points. ``placeholders``: where the template put images and other parts that are no text; an engine puts
-    their own ids there.
+    and why it is not counted. Two words name answers that count in another way than they were given: ``thinking-off``,
+    without the thought, for which the prompts do not ask; ``thought-as-text``, with a thought in the text, as the model
+    has no other place for it. ``text``: the text that the ids spell. ``unit``: ``"token"``, or ``"character"`` if the
+    chat has no tokenizer; then the ids are code points. ``placeholders``: where the template put images and other parts
+    that are no text; an engine puts their own ids there.
     """
 
     __slots__ = ("_columns", "_marks", "left_out", "placeholders", "text", "truncated", "unit")

@@ -14,6 +14,7 @@ from .bridges import Bridges, bridges_of
 from .encode import How, TrainOn, encode, encode_turns
 from .request import Model, Request, plain_messages
 from .rollout import Rollout
+from .rows import read_rows
 from .sample import Sample
 
 if TYPE_CHECKING:
@@ -113,10 +114,13 @@ class Training:
         if as_sampled:
             if split_turns or split or rewritten or not final_stop:
                 raise RequestError("as_sampled: takes train_on and reasoning; leave the other options out")
-            return encode_as_sampled(made, messages, how)
+            made = made.but(add_generation_prompt=True)
+        rows = read_rows(made, messages, as_sampled=as_sampled)
+        if as_sampled:
+            return encode_as_sampled(made, rows, how)
         if split_turns:
-            return encode_turns(made, messages, how)
-        sample = encode(made, messages, how)
+            return encode_turns(made, rows, how)
+        sample = encode(made, rows, how)
         if sample.left_out and not sample.counted:
             left_out = ", ".join(f"message {index}: {why}" for index, why in sample.left_out.items())
             warn_user(f"encode: no id counts ({left_out}); as_sampled=True counts each answer at its turn")

@@ -12,7 +12,7 @@ from ..templates.messages import reasoning_of
 from ..templates.probe.stand_ins import answer, question
 from ..tokens.pieces import as_text, encode_after
 from ..writer.around import written_around
-from .inline import after_thought, marks_of
+from .inline import USUAL, after_thought, marks_of, with_thought
 from .places import in_one_text
 from .quoted import quoted_in_answer
 from .request import Request
@@ -49,7 +49,11 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> list[in
 
 
 def _says(read: Message, message: Mapping[str, Any]) -> bool:
-    return read.complete and same_message(read.to_openai(), message)
+    """Whether a text is read as this message; a thought in its text may be read as one."""
+    found = read.to_openai()
+    return read.complete and (
+        same_message(found, message) or same_message(found, with_thought(message, USUAL))
+    )
 
 
 def _ways(request: Request, turn: Turn, message: Mapping[str, Any], silent: str) -> Iterator[str]:

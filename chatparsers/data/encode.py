@@ -34,7 +34,7 @@ class Encode:
     ``error``. ``drop_empty`` leaves out rows of which a loss counts no id. ``train_on`` (``"all"`` answers or the
     ``"last"``), ``reasoning``, ``rewritten``, ``final_stop``, ``thinking``, ``effort`` and ``template_kwargs``: as in
     `Chat.encode`. ``now``: the time that a template writes; by default that at which this was made, for all rows.
-    ``left_out`` names each answer that is context only, and why. ``kinds=False`` leaves the column of kinds empty,
+    ``left_out``: as in `Sample`. ``kinds=False`` leaves the column of kinds empty,
     which saves a third of the time. A row that cannot be encoded has an ``error``. Packing is left to the trainer.
 
     ``as_sampled``: as in `Chat.encode`. A conversation may then become several rows, which ``sample`` numbers from 0

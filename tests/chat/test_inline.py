@@ -18,6 +18,7 @@ from played import chat_of
 import chatparsers
 from chatparsers import Chat
 from chatparsers.chat.inline import USUAL, marks_of, with_thought
+from chatparsers.templates.probe.edges import end_of
 from chatparsers.writer.around import written_around
 
 FOLDER = Path(__file__).parents[1] / "templates_own"
@@ -63,11 +64,16 @@ def inline(chat: Chat, how: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def chats(real_templates: list[Path], amount: Callable[[int, int, int], int]) -> list[Chat]:
+def every(real_templates: list[Path], amount: Callable[[int, int, int], int]) -> list[Chat]:
+    found = [*Random(3).sample(OWN, amount(3, 8, len(OWN)))]
+    found += Random(4).sample(real_templates, amount(3, 8, len(real_templates)))
+    return [chat_of(path) for path in found]
+
+
+@pytest.fixture
+def chats(every: list[Chat]) -> list[Chat]:
     """Chats of templates whose models think."""
-    found = [chat_of(path) for path in Random(3).sample(OWN, amount(3, 8, len(OWN)))]
-    found += [chat_of(path) for path in Random(4).sample(real_templates, amount(3, 8, len(real_templates)))]
-    return [chat for chat in found if chat._reasons(chat.format, chat.template())]
+    return [chat for chat in every if chat._reasons(chat.format, chat.template())]
 
 
 def counted(chat: Chat, samples: Any) -> dict[int, str]:
@@ -141,6 +147,43 @@ def test_thoughts_that_the_prompt_does_not_ask_for_are_named() -> None:
     assert "Needleoslo." not in sample.text + turns.text
 
 
+def named(made: Any) -> dict[int, str]:
+    samples = made if isinstance(made, list) else [made]
+    return {index: why for sample in samples for index, why in sample.left_out.items()}
+
+
+@pytest.mark.parametrize("as_sampled", [False, True])
+def test_the_default_may_be_without_thoughts(every: list[Chat], as_sampled: bool) -> None:
+    """Where a prompt closes an empty thought, no thought counts after it, and that is said."""
+    off = [chat_of(FOLDER / f"{name}.jinja") for name in ("deepseek-v3-1", "gemma-4")]
+    for chat in [*off, *every]:
+        end = end_of(chat.format, chat.prepare([ASK]).prefix)
+        assert chat not in off or end == "closed"
+        made = chat.encode(ROW, id_seed="", as_sampled=as_sampled)
+        if end == "closed":
+            texts = [sample.text for sample in made] if isinstance(made, list) else [made.text]
+            assert named(made) == {1: "thinking-off", 3: "thinking-off"}, chat.name
+            assert not any("Needleoslo." in text for text in texts), chat.name
+            assert [*counted(chat, made)] == [1, 3], chat.name
+        else:
+            assert "thinking-off" not in named(made).values(), chat.name
+
+
+@pytest.mark.parametrize("how", ["lines", "one line", "a closer alone"])
+def test_no_thought_counts_as_text_in_silence(every: list[Chat], how: str) -> None:
+    """An answer counts as if its thought were in a field of its own, or the sample names it."""
+    for chat in [chat_of(FOLDER / "hermes-2-pro.jinja"), *every]:
+        for as_sampled in (False, True):
+            split, inlined = (
+                chat.encode(row, id_seed="", as_sampled=as_sampled) for row in (ROW, inline(chat, how))
+            )
+            wanted, found = counted(chat, split), counted(chat, inlined)
+            for index in (1, 3):
+                same = wanted.get(index) == found.get(index)
+                assert same is (named(inlined).get(index) != "thought-as-text"), (chat.name, wanted, found)
+                assert same or str(ROW[index]["reasoning_content"]) in found[index], (chat.name, found)
+
+
 def test_a_weight_of_nothing_does_not_count() -> None:
     chat = chat_of(FOLDER / "qwen3.jinja")
     row = [ASK, {**PLAIN[1], "weight": 0}, MORE, {**PLAIN[3], "weight": 1}]
@@ -189,4 +232,5 @@ def test_a_format_without_thoughts_has_none() -> None:
             chat.encode(inline(chat, "lines"), **options)
         chat.encode(PLAIN, **options)
     sample = chat.encode(inline(chat, "lines"))
+    assert named(sample) == {1: "thought-as-text", 3: "thought-as-text"}
     assert counted(chat, sample)[1] == "<think>\nNeedleoslo.\n</think>\n\nNeedlecold.<|im_end|>"
