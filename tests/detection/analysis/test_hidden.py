@@ -115,7 +115,7 @@ def test_found_reads_what_the_module_reads(
 
 
 def test_the_page_says_how_much_is_found() -> None:
-    page = Path(__file__).parents[3] / "docs" / "analysis.md"
+    page = Path(__file__).parents[3] / "docs" / "tables" / "analysis.md"
     if not page.exists():
         pytest.skip("no docs: not a checkout")
     rows = pinned()

@@ -117,7 +117,7 @@ def test_emit_module(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["qwen3", "kimi-k2", "glm-4-5"])
 def test_the_page_shows_what_is_found_and_what_is_written_by_hand(name: str) -> None:
-    page = Path(__file__).parents[3] / "docs" / "analysis.md"
+    page = Path(__file__).parents[3] / "docs" / "tables" / "analysis.md"
     if not page.exists():
         pytest.skip("no docs: not a checkout")
     text = _bare(page.read_text(encoding="utf-8"))
