@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,7 +13,7 @@ from ..detection.detect import Detection, analysed, by_name, detect_in
 from ..detection.limits import needed
 from ..detection.names import known
 from ..detection.shown import CONTENT_ONLY, calls_at_once, knows_reasoning
-from ..errors import RequestError, TemplateError, did_you_mean, warn_user
+from ..errors import ChatParsersError, RequestError, TemplateError, did_you_mean, warn_user
 from ..kept import cached
 from ..public import made_by, public
 from ..registry import get_format, list_formats
@@ -27,6 +28,7 @@ from ..templates.renderer import Renderer
 from ..templates.rewrite.declared import ToolsAs
 from ..templates.rewrite.polyfills import POLYFILLS
 from ..tokens import ModelFiles, TokenizerLike
+from ..tokens.vocabulary import Vocabulary
 from .asking import Asking
 from .conversation import Conversation
 from .placeholders import Placeholder, prompt_placeholders
@@ -146,7 +148,20 @@ class Chat(Training, Asking, Shown):
     def tokenizer(self) -> TokenizerLike | None:
         """The model's tokenizer; None if its files have no tokenizer, or ``tokenizers`` is not installed."""
         found: TokenizerLike | None = self._tokenizer if self._tokenizer is not None else self.files.tokenizer
+        if found is not None:
+            self._warn_of_another(found)
         return found
+
+    def _warn_of_another(self, tokenizer: Any) -> None:
+        """Warns of a tokenizer that has none of the markers: it is another model's."""
+        with suppress(ChatParsersError):  # a template that fails says so where it is used
+            markers = [text.strip() for text in (*self.format.preserved_tokens, *self.format.stops)]
+            if any(markers) and not Vocabulary.bare(tokenizer).single(markers):
+                self._warn_once(
+                    f"tokenizer: {self.name}: none of the markers of {self.format.name!r} and its ends of turns is one "
+                    f"token of it, such as {next(filter(None, markers))!r}: is it another model's? (pass the model's "
+                    "own; markers of several tokens are read from their text, which anybody can spell)"
+                )
 
     @cached
     def detection(self) -> Detection:

@@ -51,7 +51,8 @@ def load(
     template, instead of the model's own; a model without one gets that of its format, or else that which its name
     tells. It is a small stand-in, which tells tools in words that are not the model's own. ``tools_as``: how a
     template that shows no tools gets them: as JSON Schemas, or in fewer words (``"compact"``, ``"typescript"``).
-    ``limits``: how much the template may do in one call. Raises `LoadError`, which names the file and the field,
+    ``limits``: how much the template may do in one call. Warns if none of the format's markers is a token of the
+    ``tokenizer``. Raises `LoadError`, which names the file and the field,
     `UnknownFormat` and `TemplateError`.
 
     >>> chat = chatparsers.load(template="qwen3")
@@ -88,7 +89,7 @@ def load(
             "tokenizer: expected a tokenizers.Tokenizer, a fast tokenizer of transformers or a path, found "
             f"{type(tokenizer).__name__}"
         )
-    return Chat._made(
+    chat = Chat._made(
         files,
         tokenizer=tokenizer,
         format=named,
@@ -98,6 +99,9 @@ def load(
         builtin=builtin,
         tools_as=tools_as,
     )
+    if tokenizer is not None:
+        _ = chat.tokenizer  # warns if it is another model's
+    return chat
 
 
 def _named(format: str | Format | None) -> Format | None:

@@ -30,8 +30,8 @@ _HOSTS = ("system", "developer")
 def quoted_markers(request: Request, messages: Sequence[Mapping[str, Any]], **options: Any) -> list[Span]:
     """The spans of quoted markers in the rendering of ``messages`` with these options. It is rendered only if a text
     may hold a marker: most hold none."""
-    given = request.options.get("tools"), request.options.get("documents")
-    if not may_quote(request.chat.tokenizer, messages, given):
+    given = request.may_quote("tools") or request.may_quote("documents")
+    if not given and not may_quote(request.chat.tokenizer, messages, request.beside):
         return []
     return quoted_in(request, request.traced(messages, **options).trace, messages)
 
@@ -40,7 +40,7 @@ def quoted_in_answer(request: Request, text: str, said: Message) -> list[Span]:
     """The spans of quoted markers in the text of an answer that says this."""
     calls = [{"name": call.name, "arguments": call.parsed_arguments} for call in said.tool_calls]
     message = {"role": "assistant", "thinking": said.reasoning, "content": said.content, "tool_calls": calls}
-    if not may_quote(request.chat.tokenizer, [message]):
+    if not may_quote(request.chat.tokenizer, [message], text):
         return []
     marked = Marked()
     trace = marked.trace(carried(text, *marked.messages([message])))

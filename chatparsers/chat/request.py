@@ -39,7 +39,7 @@ from ..templates.rewrite.history import History
 from ..templates.rewrite.results import MISSING, ORDER, Settled
 from ..templates.trace import Marked
 from ..tokens import ModelFiles
-from ..tokens.markers import markers_of, may_spell
+from ..tokens.markers import markers_of, may_spell, spelling_part
 from ..tokens.vocabulary import Vocabulary
 from .around import Around, Rendered
 from .begun_calls import begun_calls
@@ -189,11 +189,11 @@ class Request:
 
     def _traced(self, messages: Sequence[Mapping[str, Any]], since: int) -> Rendered:
         marked, tools, request = Marked(), self.tools.raw, self
-        if self.markers is not None and self._quotes_tools:
-            tools = marked.given(tools, "tools", self.markers.search)
-        documents = self.options.get("documents")
-        if self.markers is not None and may_spell(self.chat.tokenizer, documents):
-            request = self.but(documents=marked.given(documents, "documents", self.markers.search))
+        if self.may_quote("tools"):
+            tools = marked.given(tools, "tools", self._may_be_marker)
+        if self.may_quote("documents"):
+            documents = marked.given(self.options["documents"], "documents", self._may_be_marker)
+            request = self.but(documents=documents)
         with tracing():
             text, prefix, fmt, given = request._rendered(marked.messages(messages, since), tools)
         trace = marked.trace(text)
@@ -206,10 +206,23 @@ class Request:
         tokenizer = self.chat.tokenizer
         return None if tokenizer is None else markers_of(Vocabulary.bare(tokenizer))
 
+    @property
+    def beside(self) -> str:
+        """What is written beside the words of requests: the template's source."""
+        return self._renderer.template.source
+
+    def may_quote(self, option: str) -> bool:
+        """Whether a text of the tools or documents may hold a marker, or a part of one that the template completes."""
+        given = self.options.get(option)
+        if not given or self.chat.tokenizer is None:
+            return False
+        return self.fact((option, "may quote"), lambda: may_spell(self.chat.tokenizer, given, self.beside))
+
     @cached
-    def _quotes_tools(self) -> bool:
-        """Whether a text of the tools may hold a marker."""
-        return may_spell(self.chat.tokenizer, self.options.get("tools"))
+    def _may_be_marker(self) -> Callable[[str], bool]:
+        """Tells of a text what `may_quote` tells of all."""
+        part, whole = spelling_part(self.chat.tokenizer, self.beside), self.markers
+        return lambda text: (whole is not None and whole.search(text) is not None) or part(text)
 
     def around(self, polyfills: tuple[str, ...]) -> Around:
         """What the template writes around answers, for these options and polyfills."""
@@ -484,9 +497,10 @@ def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**message, "tool_calls": calls} if calls else message
 
 
-def may_quote(tokenizer: Any, messages: Sequence[Mapping[str, Any]], tools: Any = None) -> bool:
-    """Whether words of these messages, or of tools, may spell a marker of a tokenizer."""
-    return may_spell(tokenizer, ([*messages], [*_joined(messages)], [*_unescaped(messages)], tools))
+def may_quote(tokenizer: Any, messages: Sequence[Mapping[str, Any]], beside: str) -> bool:
+    """Whether words of these messages may spell a marker of a tokenizer, alone or together with what is written
+    ``beside`` them."""
+    return may_spell(tokenizer, ([*messages], [*_joined(messages)], [*_unescaped(messages)]), beside)
 
 
 def _joined(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -12,6 +12,8 @@ from ..streams.message import Message
 Blame: TypeAlias = Literal["server", "likely", "model", "policy", "unknown"]
 BLAMES: tuple[Blame, ...] = ("server", "likely", "unknown", "policy", "model")
 """The worst first."""
+OTHER_MODEL = "other-model"
+"""The code of the row which says that nothing could be judged, as the files seem to be another model's."""
 
 
 @public

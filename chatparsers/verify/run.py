@@ -23,10 +23,11 @@ from .exchange import Exchange
 from .judging import judge, model_facts
 from .plan import Plan, chosen
 from .probes import LATER, MOST, Probe, cuts, sent_back
+from .served import other_model, unblamed
 from .server import Server, server_of
 from .shrinking import shrink as shrunk
 from .subject import Subject
-from .verdict import Verdict
+from .verdict import Verdict, ranked
 
 KEY = "CHATPARSERS_VERIFY_KEY"
 _VERSION = str(vars(sys.modules["chatparsers"])["__version__"])  # its package names this module: no circle
@@ -79,6 +80,8 @@ def verdict_of(
     if subject.tokenizer is None:
         not_judged.append("counts and ids: the model's files have no tokenizer")
     rows, judged = judge(kept, engine) if exchanges else ((), {})
+    other = other_model(exchanges)
+    rows = rows if other is None else ranked([other, *map(unblamed, rows)])
     facts = {**facts, "answers": len(exchanges) - len(busy), **model_facts(kept)}
     return Verdict(rows, facts, judged, tuple(not_judged))
 

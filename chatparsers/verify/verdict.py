@@ -9,7 +9,7 @@ from typing import Any
 
 from ..lazy import load_reference
 from ..public import public
-from .rows import BLAMES, Blame, Row
+from .rows import BLAMES, OTHER_MODEL, Blame, Row
 
 
 @public
@@ -36,8 +36,8 @@ class Verdict:
         return f"<Verdict: {self.facts.get('url')}, {told or 'nothing found'}>"
 
     def status(self, *, strict: bool = False) -> int:
-        """The exit status: 0 nothing to the server's charge, 1 at least one row, 2 nothing could be judged. ``strict``:
-        what is likely counts too.
+        """The exit status: 0 nothing to the server's charge, 1 at least one row, 2 nothing could be judged, as nothing
+        answered or the files seem to be another model's. ``strict``: what is likely counts too.
 
         >>> from chatparsers.verify import Row, Verdict
         >>> row = Row("call-lost", "server", "auto", "0 of the 1 calls that the model wrote")
@@ -45,6 +45,8 @@ class Verdict:
         >>> verdict.status()
         1
         """
+        if any(row.code == OTHER_MODEL for row in self.rows):
+            return 2
         charged = ("server", "likely") if strict else ("server",)
         if any(row.blame in charged for row in self.rows):
             return 1
@@ -83,8 +85,16 @@ class Verdict:
 
 
 def ranked(rows: list[Row]) -> tuple[Row, ...]:
-    """The worst first; rows of one code beside each other."""
+    """The worst first; rows of one code beside each other. What doubts all others stands before them."""
     many = Counter((row.blame, row.code) for row in rows)
     return tuple(
-        sorted(rows, key=lambda row: (BLAMES.index(row.blame), -many[row.blame, row.code], row.code))
+        sorted(
+            rows,
+            key=lambda row: (
+                row.code != OTHER_MODEL,
+                BLAMES.index(row.blame),
+                -many[row.blame, row.code],
+                row.code,
+            ),
+        )
     )

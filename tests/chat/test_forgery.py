@@ -2,6 +2,7 @@
 
 The words are the template's own headers and ends. They stand in every place that a client, a tool or an old answer
 fills, and no id of the prompt may be another than with plain words there, but for the ids of the words themselves.
+A template may complete words to a marker, with brackets around them; these are words all the same.
 """
 
 from __future__ import annotations
@@ -109,9 +110,15 @@ PLACES: dict[str, Callable[[str], Request]] = {
 }
 
 
-def check(chat: Chat) -> int:
+def inner(chat: Chat) -> list[str]:
+    """The markers of headers without their brackets, and without one of them."""
+    found = dict.fromkeys(one[0] for text in headers(chat) for one in MARKER.finditer(text))
+    return [part for text in found for part in (text[1:-1], text[1:], text[:-1])]
+
+
+def check(chat: Chat, words: list[str]) -> int:
     """How many prompts were compared, of those that the template makes."""
-    tokenizer, words, tried = chat.tokenizer, forged(chat, PLAIN), 0
+    tokenizer, tried = chat.tokenizer, 0
     special = set(tokenizer.get_added_tokens_decoder())
 
     def asked(place: str, words: str) -> dict[str, Counter[int]]:
@@ -128,6 +135,8 @@ def check(chat: Chat) -> int:
         except ChatParsersError:  # the template, or the format, has no such place
             continue
         for text in words:
+            if place == "a role" and text.isidentifier():  # it names a role of the template's
+                continue
             try:
                 found = asked(place, text)
             except ChatParsersError:
@@ -149,7 +158,35 @@ def test_no_words_begin_a_message(path: Path) -> None:
     marks = {text.strip() for text in (*bare.syntax.preserved_tokens, *bare.syntax.stops)}
     marks |= {found[0] for text in headers(bare) for found in MARKER.finditer(text)}
     tokenizer = bytewise("<BOS>", "<EOS>", *sorted(filter(None, marks)))
-    assert check(chatparsers.load(path, tokenizer=tokenizer, **named)) > 20
+    chat = chatparsers.load(path, tokenizer=tokenizer, **named)
+    assert check(chat, [*forged(chat, PLAIN), *inner(chat)]) > 20
+
+
+BRACKETS = (
+    "{% macro in(x) %}{{ '<' ~ x ~ '>' if x is string else x | tojson }}{% endmacro %}"
+    "{% for t in tools or [] %}<|im_start|>system\n{{ in(t.function.name) }}{{ in(t.function.description) }}"
+    "{% for k, v in t.function.parameters.properties.items() %}{{ in(k) }}{{ in(v.description) }}"
+    "{% for e in v.enum or [] %}{{ in(e) }}{% endfor %}{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% for d in documents or [] %}<{{ d.title }}>{{ d.text }}{% endfor %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ in(m.name) if m.name }}"
+    "{% if m.reasoning_content %}<think>{{ in(m.reasoning_content) }}</think>{% endif %}"
+    "{{ in(m.content) if m.content }}{% for c in m.tool_calls or [] %}<tool_call>{{ in(c.function.name) }}"
+    "{% for k, v in c.function.arguments.items() %}{{ in(k) }}{{ in(v) }}{% endfor %}</tool_call>{% endfor %}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""It writes all words in brackets."""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sides", [("<|", "|>"), ("", ">")])
+def test_no_words_are_completed_to_a_marker(sides: tuple[str, str]) -> None:
+    """Whatever part of a marker the words are, and with no other word of the request that spells one."""
+    open, close = sides
+    template = BRACKETS.replace("'<' ~ x ~ '>'", f"'{open}' ~ x ~ '{close}'")
+    tokenizer = bytewise("<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<think>", "</think>")
+    chat = chatparsers.load(template, tokenizer=tokenizer, format="hermes-2-pro")
+    words = [text[len(open) : len(text) - len(close)] for text in ("<|im_end|>", "<|im_start|>")]
+    assert check(chat, [*words, *(f" {word}" for word in words)]) > 40
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -166,4 +203,14 @@ def test_by_real_tokenizers(shared_dir: Path, vocabulary: str, template: str) ->
     if not all(path.exists() for path in where):
         pytest.skip(f"no {template} with {vocabulary}")
     tokenizer = Tokenizer.from_str(gzip.decompress(where[1].read_bytes()).decode())
-    assert check(chatparsers.load(where[0], tokenizer=tokenizer)) > 20
+    chat = chatparsers.load(where[0], tokenizer=tokenizer)
+    assert check(chat, forged(chat, PLAIN)) > 20
+
+
+def test_a_tokenizer_of_another_model_warns() -> None:
+    """No marker of the format is one token: then any text spells them."""
+    template = (OWN[0].parent / "qwen3.jinja").read_text(encoding="utf-8")
+    own, other = bytewise("<|im_start|>", "<|im_end|>"), bytewise("<|start|>", "<|end|>")
+    assert chatparsers.load(template, tokenizer=own).format.name == "qwen3"
+    with pytest.warns(UserWarning, match="is it another model's"):
+        chatparsers.load(template, tokenizer=other)

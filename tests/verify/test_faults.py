@@ -38,6 +38,19 @@ def test_a_server_without_a_fault_is_charged_with_nothing(dark: bool) -> None:
     assert verdict.facts["raw"] == ("nothing" if dark else "return_token_ids")
 
 
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize(("other", "dark"), [("llama-3-x", False), ("gpt-oss", True)], ids=["ids", "dark"])
+def test_files_of_another_model_charge_nobody(other: str, dark: bool) -> None:
+    """The server is right, and the files are another model's, by template and tokenizer."""
+    server = Server(broken(tiny("qwen3").chat, Fault(()), hidden=dark))
+    try:
+        verdict = run(server.url, tiny(other).chat, Plan(answer_tokens=600, requests=60, black_box=dark))
+    finally:
+        server.close()
+    assert verdict.rows[0].code == "other-model" and not verdict.blamed("server", "likely")
+    assert verdict.status(strict=True) == 2 and "are these the files" in str(verdict)
+
+
 WAYS = [(name, False) for name in FAULTS] + [(name, True) for name, fault in FAULTS.items() if fault.dark]
 
 

@@ -14,11 +14,11 @@ _AROUND = 60
 
 
 def _knows_prompt(exchange: Exchange) -> bool:
-    return exchange.said is not None and exchange.probe.prompt and _prompt(exchange) is not None
+    return exchange.said is not None and exchange.probe.prompt and prompt_text(exchange) is not None
 
 
-def _prompt(exchange: Exchange) -> str | None:
-    """The prompt as text."""
+def prompt_text(exchange: Exchange) -> str | None:
+    """The prompt as text, if the server tells it or its ids."""
     raw = exchange.raw
     if raw.prompt is not None:
         return raw.prompt
@@ -28,7 +28,7 @@ def _prompt(exchange: Exchange) -> str | None:
 @judges("prompt-differs", "prompt-default", "tools-not-shown", where=_knows_prompt)
 def prompt(exchange: Exchange) -> Iterator[Row]:
     """The prompt is what the template renders of the request, or differs by a choice that servers make."""
-    theirs, subject = _prompt(exchange) or "", exchange.subject
+    theirs, subject = prompt_text(exchange) or "", exchange.subject
     prompts = subject.prompts(exchange.probe.body)
     right, known = prompts.right, prompts.known
     begin = subject.chat.files.bos_token or ""
@@ -72,7 +72,7 @@ def _counted(exchange: Exchange) -> bool:
 def prompt_usage(exchange: Exchange) -> Iterator[Row]:
     """The usage counts the prompt that was read, with a first token or without it."""
     ids = exchange.raw.prompt_ids
-    size = len(ids) if ids is not None else exchange.subject.count(_prompt(exchange) or "")
+    size = len(ids) if ids is not None else exchange.subject.count(prompt_text(exchange) or "")
     counted = exchange.answer.prompt
     assert size is not None and counted is not None
     if counted not in (size, size + 1):
@@ -81,7 +81,7 @@ def prompt_usage(exchange: Exchange) -> Iterator[Row]:
 
 def by_count(exchange: Exchange) -> bool:
     """Whether the prompt of an exchange can be judged by its count alone."""
-    if not _counted(exchange) or _prompt(exchange) is not None:
+    if not _counted(exchange) or prompt_text(exchange) is not None:
         return False
     return not exchange.subject.quotes(exchange.probe.body)
 
@@ -109,6 +109,14 @@ def counts(exchanges: Sequence[Exchange]) -> Iterator[Row]:
             what += "".join(f", as many as without {name}" for name in without if found == without[name])
             blame: Blame = "server" if bare else "policy"
             yield exchange.row("prompt-count", what, given, sorted(right), blame=blame)
+
+
+def prompt_sizes(exchange: Exchange) -> set[int]:
+    """The counts of the prompts that may be right; none if the server tells no count, or nothing can be counted."""
+    if not by_count(exchange):
+        return set()
+    right, known, without = _sizes(exchange)
+    return {*right, *known, *(size for size in without.values() if size is not None)}
 
 
 def _fits(
