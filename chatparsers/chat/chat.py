@@ -23,7 +23,6 @@ from ..streams.message import Message
 from ..templates import Template
 from ..templates.jinja.limits import DEFAULT, Limits, limited
 from ..templates.probe.edges import opening
-from ..templates.probe.roles import role_headers
 from ..templates.renderer import Renderer
 from ..templates.rewrite.declared import ToolsAs
 from ..templates.rewrite.polyfills import POLYFILLS
@@ -31,6 +30,7 @@ from ..tokens import ModelFiles, TokenizerLike
 from ..tokens.vocabulary import Vocabulary
 from .asking import Asking
 from .conversation import Conversation
+from .cut import headers_of
 from .placeholders import Placeholder, prompt_placeholders
 from .quoted import quoted_markers
 from .read_back import PromptMessage, read_back
@@ -386,16 +386,15 @@ class Chat(Training, Asking, Shown):
         >>> [each.message["role"] for each in chat.parse_prompt(prompt)]
         ['user']
         """
-        template = self.template()
-        headers = role_headers(template, self.syntax)
-        opens = headers["assistant"].before if headers else ()
+        template, request = self.template(), Request(self, {"thinking": thinking})
+        opens = headers_of(request)["assistant"].before
         if not any(text.rstrip().endswith(header.strip()) for header in opens):
             prompts = {self._generation_prompt(template, thinking) for thinking in (None, True, False)}
             longest = sorted(prompts, key=len, reverse=True)
             text = next((text[: -len(end)] for end in longest if end and text.endswith(end)), text)
         modes = (None, False) if thinking is None else (thinking,)
         prefixes = [opening(self.syntax, self._generation_prompt(template, mode)) for mode in modes]
-        return read_back(Request(self, {"thinking": thinking}), text, headers, prefixes)
+        return read_back(request, text, prefixes)
 
     @staticmethod
     def _generation_prompt(template: Template, thinking: bool | None) -> str:

@@ -135,8 +135,9 @@ def _counted(shown: _Shown, how: How, only: range | None) -> tuple[list[Span], d
         else:
             if index in shown.noted:
                 left_out[index] = shown.noted[index]
+            thought = bool(reasoning_of(message)) and lost != "thought"
             for number, place in enumerate(turns):
-                counted += _spans(shown, index, place, how, first=not number)
+                counted += _spans(shown, index, place, how, thought=thought, first=not number)
     return counted, left_out
 
 
@@ -152,12 +153,13 @@ def wanted(train_on: TrainOn, message: Mapping[str, Any], index: int, last: int)
 _NAMES = {Kind.REASONING: "reasoning", Kind.ANSWER_MARKUP: "markup", Kind.CONTENT: "content"}
 
 
-def _spans(shown: _Shown, index: int, place: Place, how: How, *, first: bool) -> Iterator[Span]:
+def _spans(
+    shown: _Shown, index: int, place: Place, how: How, *, thought: bool, first: bool
+) -> Iterator[Span]:
     """What counts of an answer's turn: all but what the template writes for no thought, and if thoughts do not count,
-    them and their markers."""
+    them and their markers. ``thought``: whether one is shown."""
     message, marks = shown.messages[index], shown.request.marks
     text, at = shown.trace.text[place.start : place.stop], place.start
-    thought = bool(reasoning_of(message))
     if (thought and not how.reasoning) or (not thought and first and any(one.end in text for one in marks)):
         runs = answer_at(place, shown.turn, shown.trace.text, message)
         found = [(start - at, end - at, _NAMES.get(Kind(kind), "call")) for start, end, kind in runs]

@@ -25,6 +25,11 @@ Indexed = Sequence[Mapping[str, Any]] | Mapping[int, Mapping[str, Any]]
 """Messages by their indices."""
 
 
+def kind_of(message: Mapping[str, Any]) -> Kind:
+    """What the words of a message are that is no answer."""
+    return _ROLES.get(str(message.get("role")), Kind.USER)
+
+
 def answer_runs(message: Message) -> Iterator[Run]:
     """The runs of kinds of an answer that was read, in characters."""
     for region, named in _with_names(message):
@@ -68,10 +73,9 @@ def _named(text: str, name: str) -> int:
 def marks_of_words(trace: Trace, messages: Indexed) -> Iterator[Mark]:
     """What the words of all messages are that are no answers."""
     for span in trace.spans:
-        role = messages[span.message].get("role") if span.field == "content" else "assistant"
-        if role != "assistant":
-            kind = _ROLES.get(str(role), Kind.USER)
-            yield span.start, span.end, int(kind), span.message
+        message = messages[span.message]
+        if span.field == "content" and message.get("role") != "assistant":
+            yield span.start, span.end, int(kind_of(message)), span.message
 
 
 def all_marks(

@@ -160,7 +160,7 @@ class Request:
             try:
                 return request._traced(messages, since)
             except TemplateError:
-                mended = [*map(_with_objects, messages)]
+                mended = [*map(with_objects, messages)]
                 if mended == messages:
                     raise
                 return request._traced(mended, since)
@@ -486,7 +486,7 @@ def _no_option(name: str, value: Any) -> RequestError:
     )
 
 
-def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """The message, with an empty object for arguments that are none."""
     calls = [
         call

@@ -1,14 +1,16 @@
 """Finds the text that a template writes before and after a message of each role, in the traces of stand-ins.
 
 Each role is rendered in the middle of a conversation, between messages of other roles, so that neither the beginning
-of the text nor its end is taken for a header. Only a system message is rendered at the start. The assistant's header
+of the text nor its end is taken for a header. A system message is rendered at the start, and late: most templates write
+another text before the first. No header begins with what closes a user's message: gpt-oss closes each message with one
+marker, but the model's last one with another. The assistant's header
 is the text with which its answers, calls and thoughts all begin. Mistral's templates, for example, write no such text:
 then the text that closes a user's message or a result is the assistant's header.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,6 +57,7 @@ def role_headers(template: Template, fmt: Format) -> Mapping[str, Headers]:
         closes = closes.partition(header)[0]
     else:
         openers, closes = [closes], ""
+    user = user._replace(before=_past(user.before, closes))
     found = {"user": Headers((user.before,), closes)}
     result = {"role": "tool", "name": _NAME, "tool_call_id": _ID, "content": _WORDS}
     called = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
@@ -66,17 +69,42 @@ def role_headers(template: Template, fmt: Format) -> Mapping[str, Headers]:
         else:
             openers.append(_any(_bare(fmt, tool.after)))
             after = ""
-        found["tool"] = Headers((_any(tool.before),), after)
+        found["tool"] = Headers((_any(_past(tool.before, closes)),), after)
     found["assistant"] = Headers(
         tuple(text for text in openers if _enough(text)), answer.after.partition(user.before)[0]
     )
-    system = _shown(template, [{"role": "system", "content": _WORDS}, _USER])
-    gaps = None if system is None else _gaps(system, 0)
-    if gaps is not None:
-        opens = user.before.strip()
-        if not gaps.before.rstrip().endswith(opens) and _enough(gaps.before) and opens in gaps.after:
-            found["system"] = Headers((gaps.before,), gaps.after.partition(opens)[0])
+    taken = {text.strip() for header in found.values() for text in header.before}
+    system = _systems(template, user.before.strip(), closes, taken)
+    if system is not None:
+        found["system"] = system
     return found if found["assistant"].before else {}
+
+
+def _systems(template: Template, opens: str, closes: str, taken: Collection[str]) -> Headers | None:
+    """The headers of a system message: of the first, and of one that comes late. ``opens``: a user's header;
+    ``taken``: those of others."""
+    message = {"role": "system", "content": _WORDS}
+    shown = _shown(template, [message, _USER])
+    gaps = None if shown is None else _gaps(shown, 0)
+    if gaps is None or opens not in gaps.after or not _enough(gaps.before):
+        return None
+    if gaps.before.rstrip().endswith(opens):
+        return None
+    before = [gaps.before]
+    late = _around(template, [_USER, _ANSWER], message, [_USER, _ANSWER])
+    header = "" if late is None else _past(late.before, closes)
+    shared = header[len(header) - common(header[::-1], gaps.before[::-1]) :]
+    if shared == gaps.before or MARKER.match(shared):
+        header = shared  # what is before it closes another message
+    if _enough(header) and MARKER.search(header) and header.strip() not in taken:
+        before.append(header)
+    return Headers(tuple(dict.fromkeys(before)), gaps.after.partition(opens)[0])
+
+
+def _past(header: str, closes: str) -> str:
+    """The header without what closes the message before it."""
+    rest = header.removeprefix(closes.strip())
+    return rest if _enough(rest) else header
 
 
 def _enough(header: str) -> bool:

@@ -1,0 +1,299 @@
+"""Cuts the text of a conversation into its messages, and each of them into header, words, thought, call and stop.
+
+    …<|im_end|>⏎<|im_start|>assistant⏎<think>⏎So.⏎</think>⏎⏎Yes.<|im_end|>⏎<|im_start|>user⏎And now?…
+    ├ part ─┤  └─────── header ──────┘└─ markup, thought, content ─┘└ stop ─┘└─ header ─────┘└ words ┘
+
+Strategy. The headers that the template writes for each role show where messages begin (templates/probe/roles.py). The
+format's parser reads an answer. Where it begins and ends is then found as `Chat.encode` finds it (`places`), by a trace
+of the words that were read. So `Chat.parse_prompt`, which has a text, and the judge of labels, which has ids, see the
+spans that a loss counts.
+
+Invariants: parts are in the order of the text and do not overlap; what is between two of them is the header of the
+second, and before its first marker what follows the stop of the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..answers.format import Format, Turn
+from ..errors import TemplateError
+from ..streams.message import Message
+from ..templates.probe.edges import opening
+from ..templates.probe.roles import ANY, Headers, role_headers
+from ..templates.probe.turns import MARKER
+from ..templates.trace import Trace, TraceSpan
+from .inline import beside_thoughts
+from .marks import answer_runs, kind_of
+from .places import NUMBER, Place, Places, find_places
+from .request import Request, with_objects
+from .sample import Kind, Run
+
+_FIELDS = {"reasoning": "reasoning", "content": "content", "call": "arguments"}
+_ANY_TOOL = [{"name": "any"}]
+_CALLED = [{"type": "function", "function": {"name": "any"}}]
+
+
+@dataclass(slots=True)
+class Part:
+    """A message in a text. ``message``: OpenAI-shaped. ``begin``: where the message before it ends, and so where its
+    header begins. ``start``, ``end``: its words; an answer's, from after the generation prompt to the end of its stop,
+    which begins at ``stop``. ``silent``: where what is written for no thought begins, which ends at ``start``.
+    ``read``: how the format reads the answer after its ``header``, from ``at`` on."""
+
+    message: dict[str, Any]
+    begin: int
+    start: int
+    stop: int
+    end: int
+    silent: int = -1
+    header: str = ""
+    read: Message | None = None
+    at: int = 0
+
+    @property
+    def written(self) -> bool:
+        """Whether the model wrote it."""
+        return self.read is not None
+
+    def runs(self) -> Iterator[Run]:
+        """What its stretches are: characters and their `Kind`. A later one is over those before it."""
+        if self.read is None:
+            yield self.start, self.end, int(kind_of(self.message))
+            return
+        yield self.start, self.stop, int(Kind.ANSWER_MARKUP)
+        for start, end, kind in answer_runs(self.read):
+            first, last = max(self.at + start, self.start), min(self.at + end, self.stop)
+            if first < last:
+                yield first, last, int(kind)
+        yield self.stop, self.end, int(Kind.STOP)
+
+
+class _Header(NamedTuple):
+    """A header of a role in the text, from ``begin`` to ``start``."""
+
+    role: str
+    header: str
+    begin: int
+    start: int
+
+
+def headers_of(request: Request) -> Mapping[str, Headers]:
+    """The headers of the template's roles. Raises `TemplateError` if it marks none."""
+    chat = request.chat
+    found = request.fact("headers", lambda: role_headers(chat.template(), chat.syntax))
+    if not found:
+        name = chat.template().name
+        raise TemplateError(
+            f"template {name}: no message can be found in its text, as it does not mark where a user's message and the "
+            "answer to it begin (read the text with a format's parser, turn by turn)"
+        )
+    return found
+
+
+def cut(request: Request, text: str, prefixes: Sequence[str]) -> list[Part]:
+    """The messages of a text. ``request``: its tools read the calls; any tool, without. ``prefixes``: what generation
+    prompts write of an answer; the first that is there is not the model's. Raises `TemplateError` if the template marks
+    no roles."""
+    fmt, headers = request.chat.syntax, headers_of(request)
+    places = _places(text, headers)
+    inner = _inner(request)
+    found: list[Part] = []
+    for number, place in enumerate(places):
+        following = places[number + 1] if number + 1 < len(places) else None
+        end = len(text) if following is None else following.begin
+        after = headers[place.role].after
+        begin = found[-1].end if found else 0
+        if place.role != "assistant":
+            content = _without(text[place.start : end], after)
+            last = place.start + len(content)
+            found.append(Part({"role": place.role, "content": content}, begin, place.start, last, last))
+            continue
+        if following is not None and after.strip() and after.strip() in following.header:
+            end = following.start  # the end of a turn is all that comes before the next answer
+        wire = _wire(text[place.start : end], fmt.stops, after)
+        part = _answer(request, wire, place, begin)
+        if not _says(part) and part.stop == part.end:
+            continue  # a generation prompt, or nothing between two headers
+        if found and _goes_on(found[-1], part, text, inner):
+            first = found.pop()
+            header = _Header("assistant", first.header, first.begin, first.at)
+            part = _answer(request, text[first.at : part.end], header, first.begin)
+        found.append(part)
+    if len(found) > 1 and found[-2].written and not (found[-1].written or found[-1].message["content"]):
+        found.pop()  # the stop of the last answer is the next message's header
+    _answered([part.message for part in found])
+    answers = _answers(request, text, found)
+    for index, part in enumerate(found):
+        if part.written:
+            _narrowed(request, part, text, answers.get(index, ()), prefixes)
+        if index:
+            part.begin = found[index - 1].end
+    return found
+
+
+def _narrowed(
+    request: Request, part: Part, text: str, turns: Sequence[Place], prefixes: Sequence[str]
+) -> None:
+    """Puts the answer where `Chat.encode` counts it: from after the generation prompt, and after what the template
+    writes for no thought, to the end of its stop."""
+    if turns and not any(_over_a_stop(request.chat.syntax, text[turn.start : turn.stop]) for turn in turns):
+        part.start, part.stop, part.end = turns[0].start, turns[-1].stop, turns[-1].end
+    begin, marks = part.start, request.marks
+    given = (prefix for prefix in prefixes if prefix and text.startswith(prefix, part.start, part.end))
+    part.start += len(next(given, ""))
+    part.stop = max(part.stop, part.start)
+    if not part.message.get("reasoning_content"):
+        runs = [(start - part.start, end - part.start, kind) for start, end, kind in _regions(part)]
+        for first, last in beside_thoughts(
+            text[part.start : part.stop], runs, marks, thought=False, reasoning=True
+        ):
+            part.start += last if not first else 0
+    closed = any(text.find(mark.end, begin, part.start) >= 0 for mark in marks)
+    part.silent = begin if closed else part.start
+
+
+def _over_a_stop(fmt: Format, answer: str) -> bool:
+    """Whether the text holds a stop: then a message after the answer was not found."""
+    return any(stop in answer for stop in fmt.stops)
+
+
+def _says(part: Part) -> bool:
+    return any(part.message.get(key) for key in ("content", "tool_calls", "reasoning_content"))
+
+
+def _inner(request: Request) -> str:
+    """The marker that ends an answer in a history, if it is no stop: a model goes on after it (gpt-oss' ``<|end|>``);
+    ``""`` if there is none."""
+
+    def found() -> str:
+        around = request.around(())
+        followed = around.followed(False) or ""
+        marker = MARKER.search(followed) if around.first_stop(followed) is None else None
+        return marker[0] if marker else ""
+
+    return request.fact("inner", found)
+
+
+def _goes_on(first: Part, second: Part, text: str, inner: str) -> bool:
+    """Whether two messages are one answer: a thought and what comes after it, or a text and a call. gpt-oss writes a
+    header before each part of an answer."""
+    if not first.written or first.stop < first.end:
+        return False
+    if not (first.message.get("content") or first.message.get("tool_calls")):
+        return True
+    closed = bool(inner) and inner in text[max(first.end - len(inner), first.start) : second.at]
+    return closed and bool(second.message.get("tool_calls"))
+
+
+def _answer(request: Request, wire: str, place: _Header, begin: int) -> Part:
+    """The answer whose text is ``wire``, after its header."""
+    fmt = request.chat.syntax
+    prefix = opening(fmt, place.header)
+    read = _reader(request, prefix).parse(wire)
+    end = place.start + len(wire)
+    closed = wire.rstrip()
+    stop = max((len(stop) for stop in fmt.stops if closed.endswith(stop)), default=0)
+    stops = place.start + len(closed) - stop if stop else end
+    return Part(read.to_openai(), begin, place.start, stops, end, -1, place.header, read, place.start)
+
+
+def _reader(request: Request, prefix: str) -> Turn:
+    """The turn that reads answers after this beginning."""
+
+    def made() -> Turn:
+        return request.chat.syntax.bind(tools=request.tools.raw or _ANY_TOOL, prefix=prefix)
+
+    return request.fact(("reader", prefix), made)
+
+
+def _wire(wire: str, stops: Sequence[str], after: str) -> str:
+    """An assistant's text up to where the model's own text ends. ``after``: what the template writes there."""
+    ends = [at + len(stop) for stop in stops if (at := wire.find(stop)) >= 0]
+    if ends:
+        return wire[: min(ends)]
+    return _without(wire, after) if after.strip() or wire.endswith(after) else wire
+
+
+def _answers(request: Request, text: str, found: Sequence[Part]) -> Places:
+    """The places of the answers, as `Chat.encode` has them, by their indices."""
+    messages = [with_objects(part.message) for part in found]  # the last call may be cut
+    called = any(message.get("tool_calls") for message in messages)
+    asking = request if request.tools else request.but(tools=_CALLED if called else None)
+    around = asking.around(asking.polyfills(messages))
+    return find_places(_read(text, found), messages, around)
+
+
+def _read(text: str, found: Sequence[Part]) -> Trace:
+    """The trace that a rendering of these messages would have: their words were read off the text."""
+    spans: list[TraceSpan] = []
+    for index, part in enumerate(found):
+        for first, last, field in _words(part):
+            words = text[first:last]
+            start, end = first + len(words) - len(words.lstrip()), first + len(words.rstrip())
+            if start < end and MARKER.fullmatch(words.strip()) is None:  # else it is the end of a header
+                spans.append(TraceSpan(start, end, index, field, 0, start - first, end - first, True))
+    return Trace(text, tuple(spans))
+
+
+def _words(part: Part) -> Iterator[tuple[int, int, str]]:
+    """The spans of a message's words, with their fields."""
+    if part.read is None:
+        yield part.start, part.end, "content"
+        return
+    for start, end, kind in _regions(part):
+        if kind in _FIELDS:
+            yield start, end, _FIELDS[kind]
+
+
+def _regions(part: Part) -> Iterator[tuple[int, int, str]]:
+    """What the format read in an answer."""
+    for region in part.read.regions if part.read is not None else ():
+        yield part.at + region.start, part.at + region.end, region.kind
+
+
+def _places(text: str, headers: Mapping[str, Headers]) -> list[_Header]:
+    """Every header in the text, in order. If two begin at one place, the longer one."""
+    known = [(role, before) for role, header in headers.items() for before in header.before]
+    known.sort(key=lambda item: -len(item[1].strip()))
+    spelt = (_pattern(before) for _, before in known)
+    pattern = re.compile("|".join(f"({one})" for one in spelt))
+    found: list[_Header] = []
+    for match in pattern.finditer(text):
+        role, header = known[(match.lastindex or 1) - 1]
+        lead, trail = header[: len(header) - len(header.lstrip())], header[len(header.rstrip()) :]
+        begin = match.start() - (len(lead) if text.endswith(lead, 0, match.start()) else 0)
+        start = match.end() + (len(trail) if text.startswith(trail, match.end()) else 0)
+        found.append(_Header(role, header, begin, start))
+    return found
+
+
+def _pattern(header: str) -> str:
+    """The expression of a header, without white space around it: it may hold any name, and any number in the place of
+    one that counts. A mere word (``tool``) must end its line."""
+    texts = (r"\d+".join(map(re.escape, NUMBER.split(text))) for text in header.strip().split(ANY))
+    line = header.rstrip(" ").endswith("\n") and MARKER.search(header) is None
+    return r"[^\s<>]+".join(texts) + (r"(?=[ \t]*\n)" if line else "")
+
+
+def _without(text: str, end: str) -> str:
+    """``text`` without ``end``, or without as much of its marker and white space as is there."""
+    if end and text.endswith(end):
+        return text[: -len(end)]
+    marker = end.strip()
+    at = text.rfind(marker) if marker else -1
+    return text[:at] if at >= 0 and not text[at + len(marker) :].strip() else text
+
+
+def _answered(messages: Sequence[dict[str, Any]]) -> None:
+    """Gives results the ids and names of the calls that they answer, in their order."""
+    waiting: list[Mapping[str, Any]] = []
+    for message in messages:
+        if message["role"] == "assistant":
+            waiting = list(message.get("tool_calls") or ())
+        elif message["role"] == "tool" and waiting:
+            call = waiting.pop(0)
+            message.update(tool_call_id=call["id"], name=call["function"]["name"])
