@@ -31,17 +31,18 @@ class Call:
     ``members``: how many arguments have begun, -1 if they come as one object. ``started``: its `CallStart` has gone
     out. ``made``: the id, if the model writes none. ``broken``: the object of its arguments is not JSON, so the text
     that follows is kept unchanged. ``given``: the names of the arguments so far; ``again``: the present one was given
-    before. ``record``: the finished call, once somebody has asked for it.
+    before. ``noted``: how many notes there were before it. ``record``: the finished call, once somebody has asked for it.
     """
 
     __slots__ = (
         "again", "arguments", "broken", "complete", "end", "given", "id", "index", "lent", "made", "members", "name",
-        "reader", "record", "seen", "start", "started",
+        "noted", "reader", "record", "seen", "start", "started",
     )  # fmt: skip
 
-    def __init__(self, index: int, start: int) -> None:
+    def __init__(self, index: int, start: int, noted: int) -> None:
         self.index = index
         self.start = start
+        self.noted = noted
         self.end = -1
         self.id: str | None = None
         self.name: str | None = None
@@ -60,7 +61,7 @@ class Call:
 
     def copy(self) -> Call:
         other = Call.__new__(Call)
-        other.index, other.start, other.end = self.index, self.start, self.end
+        other.index, other.start, other.end, other.noted = self.index, self.start, self.end, self.noted
         other.id, other.name, other.made, other.record = self.id, self.name, self.made, self.record
         other.members, other.again, other.started = self.members, self.again, self.started
         other.broken, other.complete = self.broken, self.complete

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 from ..core.machine import instructions as m
+from ..core.machine.instructions import Item
 from ..core.machine.machine import Machine
 from ..public import public
 
@@ -19,6 +20,8 @@ _NEXT = "\ue000"
 _RUNNING: dict[int, StateKind] = {m.CONTENT: "content", m.REASONING: "reasoning"}
 _NAMED = (m.NAME, m.ARGS_BEGIN, m.ARG_NAME, m.ARGUMENT, m.CALL_BEGIN)
 """The items of a held call by which its name is known, and its beginning."""
+_LONG = 256
+"""From how many held characters on they are not read in another way to tell what they are."""
 
 
 @public
@@ -45,14 +48,25 @@ def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
     held = reversed(machine.trail)  # its end tells nearly always
     if machine.calling and next((item[0] != m.CALL_BEGIN for item in held if item[0] in _NAMED), False):
         return "call", machine.tool
-    probe = machine.copy()
-    items = [*probe.feed(_NEXT), *probe.trail]
-    after = next((item[0] for item in reversed(items) if item[1].endswith(_NEXT)), m.MARKUP)
+    beginning, long = _beginning(machine)
+    marked = any(kind == m.MARKUP and raw.strip() for kind, raw, _ in beginning)
+    if long:
+        after = m.MARKUP if marked else machine.text_region
+    else:
+        probe = machine.copy()
+        items = [*probe.feed(_NEXT), *probe.trail]
+        after = next((item[0] for item in reversed(items) if item[1].endswith(_NEXT)), m.MARKUP)
     if after == m.REASONING:
         return "reasoning", ""
-    if not content or after != m.CONTENT:
-        return "between", ""
-    held = reversed(machine.trail)
-    marked = any(kind == m.MARKUP and raw.strip() for kind, raw, _ in held)
-    prose = not marked and (machine.trail or machine.text)
+    prose = content and after == m.CONTENT and not marked and (beginning or machine.text)
     return ("content" if prose else "between"), ""
+
+
+def _beginning(machine: Machine) -> tuple[list[Item], bool]:
+    """The first items that the machine holds, of up to so many characters, and whether it holds more."""
+    length = len(machine.text)
+    for place, item in enumerate(machine.trail):
+        length += len(item[1])
+        if length > _LONG:
+            return machine.trail[:place], True
+    return machine.trail, length > _LONG

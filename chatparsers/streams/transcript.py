@@ -13,7 +13,7 @@ Invariants:
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import attrgetter, is_, itemgetter
@@ -74,9 +74,9 @@ class Transcript:
     """
 
     __slots__ = (
-        "answer", "call", "calls", "checks", "content", "earlier", "ending", "kind", "late_ids", "length",
-        "notes", "origin", "pieces", "reasoning", "regions", "runs", "said", "seed", "spelling", "text",
-        "tools", "unwanted", "wrong",
+        "answer", "call", "calls", "checks", "content", "diagnostics", "earlier", "ending", "kind", "late_ids",
+        "length", "mended", "notes", "origin", "pieces", "reasoning", "records", "regions", "runs", "said", "seed",
+        "serious", "spelling", "text", "tools", "unwanted", "whole", "wrong",
     )  # fmt: skip
 
     def __init__(
@@ -111,8 +111,11 @@ class Transcript:
         """The region of the last run."""
         self.runs: list[tuple[int, int]] = []
         self.notes: list[_Note] = []
-        self.wrong = False
-        """Whether there is a note at which a strict stream raises; it asks after each piece."""
+        self.mended: set[tuple[str, int, int]] = set()
+        """What was mended in which value: however often, it is one note."""
+        self.wrong = self.serious = False
+        """Whether there is a note at which a strict stream raises, which asks after each piece; and one with which
+        the message is not complete."""
         self.checks: Checks | None = None
         self.answer: Any = None
         """Who reads and judges the content, if it must fit a schema."""
@@ -120,6 +123,11 @@ class Transcript:
         """Whether the text is over. Text of a call that comes after that is not part of its arguments."""
         # Of the last message, what will not change any more.
         self.regions: list[Region] = []
+        self.records: list[ToolCall] = []
+        self.whole = True
+        """Whether all calls of ``records`` are complete."""
+        self.diagnostics: list[Diagnostic] = []
+        """In the order of the text: those of as many notes, the first ones."""
         self.text: Text | None = None
 
     def copy(self) -> Transcript:
@@ -134,9 +142,10 @@ class Transcript:
         other.pieces, other.content, other.reasoning = self.pieces[:], self.content[:], self.reasoning[:]
         other.calls, other.runs, other.notes = self.calls[:], self.runs[:], self.notes[:]
         other.kind, other.ending, other.checks = self.kind, self.ending, self.checks
-        other.wrong = self.wrong
+        other.wrong, other.serious, other.mended = self.wrong, self.serious, self.mended.copy()
         other.answer = None if self.answer is None else self.answer.copy()
         other.said, other.regions, other.text = set(), [], None
+        other.records, other.whole, other.diagnostics = self.records[:], self.whole, self.diagnostics[:]
         other.earlier = self.earlier
         return other
 
@@ -181,7 +190,7 @@ class Transcript:
             while self.runs and self.runs[-1][0] >= end:
                 self.runs.pop()
             self.kind = self.runs[-1][1] if self.runs else -1
-        self.regions, self.text = [], None
+        self.regions, self.diagnostics, self.text = [], [], None
 
     # from trail items to events
 
@@ -261,8 +270,7 @@ class Transcript:
                     if self.unwanted:
                         self.note("unwanted-call", length, "no call")
                     else:
-                        count = self.count
-                        call = self.call = Call(count, length)
+                        call = self.call = Call(self.count, length, len(self.notes))
                 elif call is not None:
                     self.length = length
                     self._in_call(call, op, raw, value, events)
@@ -388,7 +396,8 @@ class Transcript:
                 self.calls.append(call)
                 events.append(CallEnd(call.index, self._id(call), call.complete))
             else:  # it broke before its name: the next call has its index
-                for place, (code, at, expected, index) in enumerate(self.notes):
+                for place in range(call.noted, len(self.notes)):
+                    code, at, expected, index = self.notes[place]
                     if index == call.index:
                         self.notes[place] = code, at, expected, None
 
@@ -412,12 +421,22 @@ class Transcript:
             self.call.broken = False
 
     def note(self, code: DiagnosticCode, at: int, expected: str, call: int | None = None) -> None:
-        """Notes that something was wrong at the position ``at``, in ``call`` or else in the open call."""
-        if call is None and self.call is not None:
-            call = self.call.index
+        """Notes that something was wrong at the position ``at``, in ``call`` or else in the open call. What is mended
+        again and again in one value is noted once."""
+        opened = self.call
+        if code == "mended":
+            start, member = (-1 - len(self.calls), 0) if opened is None else (opened.start, opened.members)
+            kind = expected, start, member
+            if kind in self.mended:
+                return
+            self.mended.add(kind)
+        if call is None and opened is not None:
+            call = opened.index
         self.notes.append((code, at, expected, call))
         if code in STRICT:
             self.wrong = True
+            if code in SERIOUS:
+                self.serious = True
 
     def note_unknown(self, ids: Iterable[tuple[int, int]]) -> None:
         """Notes ids that the tokenizer does not have, each after its position."""
@@ -438,17 +457,19 @@ class Transcript:
         if self.text is None:
             self.text = Text(self.origin)
         text = self.text.whole(joined(self.pieces), ids)
-        calls = [self._record(call) for call in self.calls]
+        for call in self.calls[len(self.records) :]:
+            self.records.append(self._record(call))
+            self.whole = self.whole and call.complete
+        calls = self.records[:]
         if self.call is not None and self.call.started:
             calls.append(self._record(self.call))
+            ended = ended and self.call.complete
         made: Any = partial(self._regions, ids, len(self.runs), self.length)
         return Message(
             content=joined(self.content),
             reasoning=joined(self.reasoning),
             tool_calls=calls,
-            complete=ended
-            and all([call.complete for call in calls])
-            and (not self.notes or SERIOUS.isdisjoint([note[0] for note in self.notes])),
+            complete=ended and self.whole and not self.serious,
             diagnostics=self._diagnostics(text, self.text) if self.notes else [],
             regions=[] if not (regions and self.runs) else made if over else made(),
             text=text,
@@ -477,14 +498,20 @@ class Transcript:
         return record
 
     def _diagnostics(self, text: str, places: Text) -> list[Diagnostic]:
-        """One diagnostic for each note, in the order of the text."""
-        found = []
-        for code, at, expected, call in self.notes:
+        """One diagnostic for each note, in the order of the text. One that no further text changes is made once."""
+        kept = found = self.diagnostics
+        nameless = self.call.index if self.call is not None and not self.call.started else -1
+        for code, at, expected, call in self.notes[len(kept) :]:
             place = places.position(at)
+            if kept is found and (
+                place + _SNIPPET > len(text) or at >= self.length or (call is not None and call == nameless)
+            ):
+                found = kept[:]
             if code == "unknown-token":
                 call = self._call_at(at)
-            found.append(Diagnostic(code, place, expected, text[place : place + _SNIPPET], call))
-        return sorted(found, key=_place)
+            made = Diagnostic(code, place, expected, text[place : place + _SNIPPET], call)
+            insort_right(found, made, key=_place)
+        return kept[:] if kept is found else found
 
     def _call_at(self, at: int) -> int | None:
         """The call that the position ``at`` is in. A token comes before the machine has read it, and before other ids

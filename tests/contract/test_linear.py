@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -116,6 +116,54 @@ def test_work_is_linear(format: Format, monkeypatch: pytest.MonkeyPatch, pytestc
                     f"{name}: {before:.1f} {what} a piece in the first of {pieces} pieces, {after:.1f} in the last; "
                     f"start = {start!r}"
                 )
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def lines(call: Callable[[], object]) -> int:
+    """How many lines of Python run in a call. Each round of a loop is one, also of a loop in one line."""
+    ran = 0
+
+    def count(frame: object, event: str, argument: object) -> Any:
+        nonlocal ran
+        ran += event == "line"
+        return count
+
+    sys.settrace(count)
+    try:
+        call()
+    finally:
+        sys.settrace(None)
+    return ran
+
+
+@pytest.mark.pure
+def test_looking_is_linear(format: Format, pytestconfig: pytest.Config) -> None:
+    """What a look costs does not grow with the text before it: `message`, `state`, `fork`, after each piece."""
+    sizes = (2_000, 8_000, 32_000) if pytestconfig.getoption("--nightly") else (500, 4_000)
+    turn = format.bind(tools=TOOLS)
+    wrong = []
+    for name, start, unit in adversaries(format):
+        rows = []
+        for size in (sizes[0], *sizes):  # the first time, patterns are compiled
+            stream = turn.stream()
+            stream.feed(start + unit * (size // len(unit)))
+            looks: dict[str, Callable[[], object]] = {
+                "message": lambda stream=stream: stream.message,
+                "state": lambda stream=stream: stream.state,
+                "fork": lambda stream=stream: stream.fork(),
+            }
+            for look in looks.values():
+                look()
+            cost = dict.fromkeys(looks, 0)
+            for at in range(0, 3 * PIECE, PIECE):
+                stream.feed((unit * PIECE * 3)[at : at + PIECE])
+                for what, look in looks.items():
+                    cost[what] += lines(look)
+            rows.append(cost)
+        for what in rows[0]:
+            row = [row[what] for row in rows[1:]]
+            if max(row) > 1.5 * row[0] + 200:
+                wrong.append(f"{name}: {what} {row} lines after {sizes} characters; start = {start!r}")
     assert not wrong, "\n" + "\n".join(wrong)
 
 

@@ -9,7 +9,7 @@ cdef class Call:
     cdef public bint again, broken, complete, lent, started
     cdef public object given, id, name, reader, record
     cdef public list arguments
-    cdef public Py_ssize_t end, index, members, seen, start
+    cdef public Py_ssize_t end, index, members, noted, seen, start
     cdef public object made
     cpdef Call copy(self)
     cdef give(self, name)

@@ -3,14 +3,14 @@ from .call cimport Call, call_id, joined
 from .text cimport Text, holding
 @cython.final
 cdef class Transcript:
-    cdef public bint ending, late_ids, unwanted, wrong
+    cdef public bint ending, late_ids, serious, unwanted, whole, wrong
     cdef public Call call
-    cdef public list calls, content, notes, pieces, reasoning, regions, runs
+    cdef public list calls, content, diagnostics, notes, pieces, reasoning, records, regions, runs
     cdef public int kind
     cdef public Py_ssize_t length, origin
     cdef public object seed
     cdef public object answer, checks, earlier, spelling, tools
-    cdef public set said
+    cdef public set mended, said
     cdef public Text text
     cpdef list named_calls(self, ids)
     cpdef sink(self, int region)
