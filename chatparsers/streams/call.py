@@ -30,13 +30,14 @@ class Call:
 
     ``members``: how many arguments have begun, -1 if they come as one object. ``started``: its `CallStart` has gone
     out. ``made``: the id, if the model writes none. ``broken``: the object of its arguments is not JSON, so the text
-    that follows is kept unchanged. ``given``: the names of the arguments so far; ``again``: the present one was given
-    before. ``noted``: how many notes there were before it. ``record``: the finished call, once somebody has asked for it.
+    that follows is kept unchanged. ``other``: its arguments are a whole JSON value, but no object. ``given``: the names
+    of the arguments so far; ``again``: the present one was given before. ``noted``: how many notes there were before
+    it. ``record``: the finished call, once somebody has asked for it.
     """
 
     __slots__ = (
         "again", "arguments", "broken", "complete", "end", "given", "id", "index", "lent", "made", "members", "name",
-        "noted", "reader", "record", "seen", "start", "started",
+        "noted", "other", "reader", "record", "seen", "start", "started",
     )  # fmt: skip
 
     def __init__(self, index: int, start: int, noted: int) -> None:
@@ -51,7 +52,7 @@ class Call:
         self.given: set[str] = set()
         self.again = False
         self.started = False
-        self.broken = False
+        self.broken = self.other = False
         self.complete = False
         self.made = ""
         self.record: ToolCall | None = None
@@ -64,7 +65,7 @@ class Call:
         other.index, other.start, other.end, other.noted = self.index, self.start, self.end, self.noted
         other.id, other.name, other.made, other.record = self.id, self.name, self.made, self.record
         other.members, other.again, other.started = self.members, self.again, self.started
-        other.broken, other.complete = self.broken, self.complete
+        other.broken, other.other, other.complete = self.broken, self.other, self.complete
         other.arguments = self.arguments[:]
         other.given, other.reader, other.seen = self.given, self.reader, self.seen
         other.lent = self.lent = True

@@ -305,14 +305,16 @@ class Transcript:
             call.members = 0
             self._start(call, events)
         elif op == CALL_END:
-            call.complete = True
-            if call.index or self.earlier:
+            call.complete = not call.other
+            if call.complete and (call.index or self.earlier):
                 self._compare(call)
             self.close(events)
         elif op == m.BROKEN_BEGIN:
+            call.broken = call.broken or (call.other and not self.ending)
             self._start(call, events)
         elif op == m.BROKEN_VALUE:
-            call.broken = call.members <= 0 and not self.ending
+            call.other = value is not None
+            call.broken = not call.other and call.members <= 0 and not self.ending
         elif op == m.BROKEN_END:
             self.close(events)
 

@@ -426,7 +426,9 @@ class ObjectScanner(JsonScanner):
     """Reads a call's arguments: a JSON object.
 
     Some models write a string that holds the object's JSON text, or null or an empty string for no arguments. All are
-    mended, a string once it is whole. A string that holds no object is passed on unchanged.
+    mended, a string once it is whole. Another value ends where it ends, and is an error (``kinds`` is empty then). A
+    string that holds no object is passed on unchanged. One that begins as an object, or that goes on after its quote,
+    has quotes that are not escaped: it is broken.
     """
 
     __slots__ = ("decoded", "raw", "string")
@@ -438,8 +440,10 @@ class ObjectScanner(JsonScanner):
         self.raw: list[str] = []
 
     def scan(self, text: str, start: int, final: bool) -> int:
-        if self.stack:
+        if self.stack and self.kinds:
             return JsonScanner.scan(self, text, start, final)
+        if not self.kinds:
+            return self._other(text, start, final)
         if self.string is None:
             match = white(text, start)
             at = match.end() if match else start
@@ -449,8 +453,12 @@ class ObjectScanner(JsonScanner):
             if not final and 0 < len(text) - at < 4 and "null".startswith(text[at:]):
                 self.out = ""
                 return start
-            if at == len(text) or text[at] != '"':
+            if at == len(text) or text[at] == "{":
                 return JsonScanner.scan(self, text, start, final)
+            self.length = start - at
+            if text[at] != '"':
+                self.kinds = ""
+                return self._other(text, start, final)
             self.string = StringScanner()
             self.notes = [(at, "an object", "a string")]
             self.out = text[start:at]
@@ -460,6 +468,7 @@ class ObjectScanner(JsonScanner):
             if self.notes:
                 self.notes = []
         end = self.string.scan(text, start, final)
+        self.length += end - start
         self.decoded.append(self.string.out)
         self.raw.append(text[start:end])
         if self.string.done:
@@ -473,7 +482,33 @@ class ObjectScanner(JsonScanner):
         elif self.string.error:
             self.out += "".join(self.raw)
             self.error = self.string.error
+        if self.string.done and self.error and decoded[0] != "{":
+            self.kinds = ""
+            self._string_ends(text, end, final)
         return end
+
+    def _other(self, text: str, start: int, final: bool) -> int:
+        """Reads more of a value that is no object."""
+        if self.string is not None:
+            self.out, self.notes = "", []
+            self._string_ends(text, start, final)
+            return start
+        end = JsonScanner.scan(self, text, start, final)
+        self.length += end - start
+        if self.done or not self.length:
+            self.error = _OBJECT[JSON]
+        return end
+
+    def _string_ends(self, text: str, end: int, final: bool) -> None:
+        """Ends a string that holds no object, as soon as it is known whether it goes on."""
+        after = _after_string(text, end)
+        waits = after is not None and after[1] is None and not final
+        self.done = not waits and (after is None or after[1] is None)
+        self.error = "" if waits else _OBJECT[JSON]
+
+
+_after_string = re.compile(r'[ \t\r\n]{0,16}(?:\Z|([\w"\\:]))').match
+"""Matches what a string goes on with, or the end of the text."""
 
 
 class NoObject(Transcoder):

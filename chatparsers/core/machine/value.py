@@ -25,7 +25,7 @@ Search = Callable[[str], object]
 class Transcoder:
     """Reads one value."""
 
-    __slots__ = ("done", "error", "marked", "notes", "out", "plain")
+    __slots__ = ("done", "error", "length", "marked", "notes", "out", "plain")
 
     def __init__(self) -> None:
         self._reset()
@@ -38,7 +38,9 @@ class Transcoder:
         """True once the value has ended. The text after the value is not consumed."""
         self.error = ""
         """What the scan expected at the place where it failed; "" if it has not failed. All text before that
-        place is consumed."""
+        place is consumed. With ``done``: the value is whole, but not what is wanted here."""
+        self.length = 0
+        """Of such a value: how long it is."""
         self.notes: list[tuple[int, str, str]] = []
         """The mends of the last scan: (index in its text, expected, found)."""
         self.marked = -1

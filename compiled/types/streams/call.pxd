@@ -6,7 +6,7 @@ cdef unsigned long long _SQUARE
 cpdef str call_id(str seed, Py_ssize_t index)
 cpdef str joined(list texts)
 cdef class Call:
-    cdef public bint again, broken, complete, lent, started
+    cdef public bint again, broken, complete, lent, other, started
     cdef public object given, id, name, reader, record
     cdef public list arguments
     cdef public Py_ssize_t end, index, members, noted, seen, start

@@ -28,6 +28,9 @@ cdef class ObjectScanner(JsonScanner):
     cdef public list decoded, raw
     @cython.locals(at=Py_ssize_t, end=Py_ssize_t, whole=Py_ssize_t)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+    @cython.locals(end=Py_ssize_t)
+    cdef Py_ssize_t _other(self, str text, Py_ssize_t start, bint final) except? -1
+    cdef _string_ends(self, str text, Py_ssize_t end, bint final)
 cdef class NoObject(Transcoder):
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
 cdef class AnswerScanner(JsonScanner):
