@@ -222,6 +222,22 @@ class Free(Ir):
     """How many tokens of text may come before the first call; None: any number. The engine counts them."""
     marks: tuple[str, ...] = ()
     """The tokens around content, which free text may have, if an engine takes no token for its text."""
+    taken: tuple[Ir, ...] = ()
+    """What the parser takes for the beginning of a call, and any text before and after it: regular. Free text is none
+    of these. So a call's opener that is an ordinary word is text until what follows tells it from prose."""
+    unfinished: tuple[Ir, ...] = ()
+    """The texts that end within such a beginning: the free text at the end of the turn is none of these either."""
+
+    @property
+    def text(self) -> Lang:
+        """The free text before a call."""
+        return Lang(tuple(Part(node, False) for node in self.taken), stops=(*self.triggers, *self.excludes))
+
+    @property
+    def last(self) -> Lang:
+        """The free text at the end of the turn."""
+        text = self.text
+        return replace(text, parts=(*text.parts, *(Part(node, False) for node in self.unfinished)))
 
     @property
     def after(self) -> Ir:
@@ -229,7 +245,7 @@ class Free(Ir):
         if self.most is None:
             return self if self.within is None else replace(self, within=None)
         if self.most == 1:
-            return Lang(stops=(*self.triggers, *self.excludes)) if self.left else EMPTY
+            return self.last if self.left else EMPTY
         return replace(self, most=self.most - 1, left=True, within=None)
 
     def ends(self, trigger: str) -> int:

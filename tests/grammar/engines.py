@@ -92,7 +92,8 @@ class Xgrammar:
         for index, value in enumerate(text.encode()):
             if matcher.is_terminated() or not matcher.accept_token(value):
                 return _rejected(text, index)
-        return FULL if matcher.accept_token(256) else PREFIX
+        # Not by the token that ends a turn: where any text may follow, xgrammar takes its name, `<eos>`, for text.
+        return FULL if matcher.is_completed() else PREFIX
 
 
 @lru_cache(maxsize=8)

@@ -370,9 +370,10 @@ class _Writer(RuleWriter):
         return " & ".join(terms)
 
     def terms(self, node: ir.Lang) -> list[str]:
-        terms = [
-            ("" if part.positive else "~") + f"/{regex(part.node, 'raw') or _EMPTY}/" for part in node.parts
-        ]
+        terms = [f"/{regex(part.node, 'raw') or _EMPTY}/" for part in node.parts if part.positive]
+        excluded = [regex(part.node, "raw") for part in node.parts if not part.positive]
+        if excluded:  # as one expression: of several, llguidance's lexer makes too many
+            terms.append(f"~/{excluded[0] if len(excluded) == 1 else f'(?:{chr(124).join(excluded)})'}/")
         if node.least or node.most is not None:
             terms.append(f"/{ANY_CHARACTER}{suffix(node.least, node.most)}/")
         return terms
@@ -464,22 +465,22 @@ class _Writer(RuleWriter):
         if node.within is not None:
             return self.free_within(node, node.within)
         options: list[str] = []
-        stops = [*node.triggers, *node.excludes]
+        text = node.text
         for (first, *others), after in self.called(node):
             if isinstance(first, ir.TokenRef):
-                head = f"{self.lang(ir.Lang(stops=tuple(stops)))} {self.atom(first)}"
+                head = f"{self.lang(text)} {self.atom(first)}"
             elif others and isinstance(others[0], ir.TokenRef):
                 # A lazy terminal would end at the first such text, and force the token after it.
-                head = self.terminal("TEXT", self.before_token(ir.Lang(stops=tuple(stops)), first.text))
+                head = self.terminal("TEXT", self.before_token(text, first.text))
             else:
                 end = (
                     len(first.text) if first.text.startswith(_begun(node.excludes)) else node.ends(first.text)
                 )
-                head = self.text_until(ir.Lang(stops=tuple(stops)), first.text[:end])
+                head = self.text_until(text, first.text[:end])
                 if end < len(first.text):
                     others.insert(0, ir.Text(first.text[end:]))
             options.append(" ".join([head, *map(self.atom, others), after]))
-        tail = self.lang(ir.Lang(stops=tuple(stops)))
+        tail = self.lang(node.last)
         if node.marks:
             opener, closer = (self.atom(ir.TokenRef(mark)) for mark in node.marks)
             marked = self.rule("marked", f"{tail} {opener} {tail} {closer}")
@@ -511,7 +512,7 @@ class _Writer(RuleWriter):
             calls.append(" ".join([*map(self.atom, marker), after]))
         text = self.fresh("text")
         del self.out[text]
-        self.out[f"{text}[max_tokens={most}]"] = self.lang(ir.Lang(stops=(*node.triggers, *node.excludes)))
+        self.out[f"{text}[max_tokens={most}]"] = self.lang(node.last)
         return f"({text} ({self.rule('calls', ' | '.join(calls))} {self.atom(node.after)})?)"
 
 

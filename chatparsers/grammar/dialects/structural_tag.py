@@ -104,17 +104,18 @@ class _Writer(XgrammarWriter):
 
     def free(self, node: ir.Free) -> str:
         """Text, and calls wherever a trigger begins."""
-        text = _without((*node.triggers, *node.excludes))
+        text = self.lang(node.text) if node.taken else _without((*node.triggers, *node.excludes))
         if node.within is not None:
             name = self.fresh("text")
             del self.out[name]
             self.out[f"{name}[max_tokens={node.within}]"] = text
             return f"({name} ({self.atom(node.calls)} {self.atom(node.after)})?)"
         text = self.rule("text", text)
+        last = self.lang(node.last) if node.taken else text
         call = self.rule("calls", f"{text} {self.atom(node.calls)}")
         if node.most == 1 and not node.left:
-            return f"({call} | {text})"
-        return f"({call}{suffix(0, node.most)} {text})"
+            return f"({call} | {last})"
+        return f"({call}{suffix(0, node.most)} {last})"
 
 
 @lru_cache(maxsize=256)

@@ -186,8 +186,9 @@ class _Walk:
             yield from self.called(node, start)
         if any(stop in self.text[at:] for stop in (*node.triggers, *node.excludes)):
             return
-        begun = self.begun((*node.triggers, *node.excludes), at)
-        if not begun:
+        begun = [_not_after(rest) for rest in self.begun((*node.triggers, *node.excludes), at)]
+        taken = self.rests(node.taken, at)
+        if not begun and len(taken) == len(node.taken):
             yield node, len(self.text)
             return
         if node.within is not None:
@@ -195,17 +196,31 @@ class _Walk:
                 f"call_within: the prefix ends in a part of a marker, {self.text[-20:]!r}, and a grammar cannot count "
                 "what may follow: use turn.guide(call_within=…), or let the prefix end before it"
             )
-        text = ir.Lang(tuple(_not_after(rest) for rest in begun), stops=(*node.triggers, *node.excludes))
+        text = replace(node.text, parts=(*begun, *taken))
+        last = replace(text, parts=(*text.parts, *self.rests(node.unfinished, at)))
         calls = [
             seq(text, *ir.literals(trigger, self.by_id), rest, node.after)
             for trigger in node.triggers
             if (rest := residual(node.calls, trigger, self.rules)) is not None
         ]
-        yield alt(text, *calls), len(self.text)
+        yield alt(last, *calls), len(self.text)
+
+    def rests(self, nodes: tuple[Ir, ...], at: int) -> list[ir.Part]:
+        """What may not come after the text, which ``nodes`` are of the text and what follows it."""
+        ways = [rest for node in nodes for rest, _ in self.advance(node, at)]
+        return [ir.Part(rest, False) for rest in ways if rest is not None]
 
     def called(self, node: ir.Free, start: int) -> _Ways:
-        """A call from ``start`` on, and what follows it."""
+        """A call from ``start`` on, and what follows it. The rest of a trigger is one piece with what it begins."""
         after = node.after
+        begun = self.text[start:]
+        halves = [text for text in node.triggers if text.startswith(begun) and text != begun]
+        if halves:
+            for trigger in halves:
+                rest = residual(node.calls, trigger, self.rules)
+                if rest is not None:
+                    yield seq(*ir.literals(trigger[len(begun) :], self.by_id), rest, after), len(self.text)
+            return
         for rest, end in self.advance(node.calls, start):
             if rest is not None:
                 yield seq(rest, after), end

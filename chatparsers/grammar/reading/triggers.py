@@ -13,17 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...answers import nodes as n
 from ...answers.nodes import Node
-from ...core.nodes.control import Look
+from ...core.nodes.control import Look, Not
 from ...core.nodes.first import Paths
-from ...core.tree import nullable, opens, through, tokens, walk
+from ...core.tree import nullable, once, opens, through, tokens, walk
 from ...public import public
 from .. import ir
 from ..ir import ANY, ANYTHING, BLANKS, EMPTY, SPACES, Ir, alt, seq
 from ..regular.regex import read_regex
+from .residual import residual
 
 NO_TEXT = (n.Cut, n.Implied, n.End, n.Declared, n.LineStart)
 """The nodes that generate nothing."""
@@ -155,6 +156,40 @@ def _fixed_texts(node: Node) -> list[str]:
     return [text for option in options for text in _fixed_texts(option)]
 
 
+def ordinary(openers: Iterable[str], markers: Iterable[str]) -> tuple[str, ...]:
+    """The openers that are words, as prose has them too: none of ``markers``, and without a bracket or a bar."""
+    known = tuple(markers)
+    return tuple(text for text in openers if not _MARKUP(text) and not text.startswith(known))
+
+
+def told_apart(calls: Ir, trigger: str, opener: str) -> tuple[str, ...]:
+    """The beginnings of calls with ``trigger``, long enough to tell them from prose that has the word ``opener``: where
+    only white space follows it, with the name of each tool. None if no names follow, or too many."""
+    if trigger[len(opener) :].strip():
+        return (trigger,)
+    rest = residual(calls, trigger)
+    heads = literal_heads(EMPTY if rest is None else rest)
+    return tuple(trigger + head for head in heads) if all(heads) and len(heads) <= _MOST_TOLD else ()
+
+
+def unfinished_of(node: Ir) -> Ir:
+    """The beginnings of the texts of a regular node, the empty text and the texts themselves among them."""
+    found: Ir = EMPTY
+    if isinstance(node, ir.Text):
+        for char in reversed(node.text):
+            found = ir.opt(seq(ir.Text(char), found))
+        return found
+    if isinstance(node, ir.Seq):
+        for item in reversed(node.items):
+            found = alt(unfinished_of(item), seq(item, found))
+        return found
+    if isinstance(node, ir.Alt):
+        return alt(*map(unfinished_of, node.options))
+    if isinstance(node, ir.Rep) and not isinstance(node.node, ir.Chars):
+        return seq(ir.Rep(node.node, 0, node.most), unfinished_of(node.node))
+    return ir.Rep(node.node, 0, node.most) if isinstance(node, ir.Rep) else ir.opt(node)
+
+
 def split_heads(node: Ir, others: list[str], further: bool = False) -> list[tuple[Ir, Ir]]:
     """The beginnings of ``node``, long enough to tell it from prose and from ``others``; each with the rest of
     ``node`` after it. ``further``: where the literals do not tell it, the name of each tool after them does."""
@@ -165,7 +200,7 @@ def split_heads(node: Ir, others: list[str], further: bool = False) -> list[tupl
 def _further(way: tuple[Ir, ...]) -> list[tuple[Ir, Ir]]:
     """The beginnings of a way whose literals are too few, with the name of each tool after them. None if there are
     enough, no names follow, or too many."""
-    begin = tuple(takewhile(lambda item: isinstance(item, (ir.Text, ir.TokenRef, ir.Blank)), way))
+    begin = tuple(takewhile(lambda item: isinstance(item, _FIXED), way))
     if not begin or begin == way or _ENOUGH(ir.literal_text(begin)):
         return []
     after, *rest = way[len(begin) :]
@@ -182,8 +217,9 @@ def _named(node: Ir) -> bool:
 def _split(items: tuple[Ir, ...], others: list[str]) -> tuple[Ir, Ir]:
     text = ""
     for index, item in enumerate(items):
-        if not isinstance(item, (ir.Text, ir.TokenRef, ir.Blank)):
-            return _regular(items[:index]), seq(*items[index:])
+        if not isinstance(item, _FIXED):
+            begin, rest = _alike(item)
+            return _regular((*items[:index], *begin)), seq(rest, *items[index + 1 :])
         if isinstance(item, (ir.Text, ir.TokenRef)):
             text += item.text
             if _ENOUGH(item.text) and not any(other.startswith(text) for other in others):
@@ -191,17 +227,54 @@ def _split(items: tuple[Ir, ...], others: list[str]) -> tuple[Ir, Ir]:
     return _regular(items), EMPTY
 
 
-def parsed_beginnings(node: Node) -> dict[str, Ir]:
-    """What the parser takes for the beginning of ``node``, and any text after it: a regular superset of each way, by a
-    key that equal ways share.
+def parsed_heads(node: Node, names: Collection[str]) -> list[Ir]:
+    """What the parser takes for the beginning of ``node``, up to the first value in it: a regular superset of each way.
+    ``names``: the declared tools."""
+    found = {repr(way[0]): way[0] for way in _Pieces(names).after(node, _BEGUN)}
+    return [*found.values()]
+
+
+def _alike(node: Ir) -> tuple[tuple[Ir, ...], Ir]:
+    """What all ways of ``node`` begin with, up to the first word, and the rest; nothing if they share no word."""
+    ways = _ways(node)
+    alike: list[Ir] = []
+    for items in zip(*ways, strict=False):
+        if not isinstance(items[0], _FIXED) or len({(type(item), _expression(item)) for item in items}) > 1:
+            break
+        alike.append(items[0])
+        if isinstance(items[0], ir.Text) and _ENOUGH(items[0].text):
+            return tuple(alike), alt(*(seq(*way[len(alike) :]) for way in ways))
+    return (), node
+
+
+_FIXED = (ir.Text, ir.TokenRef, ir.Blank)
+"""The nodes that are the same in every text."""
+
+
+class Beginning(NamedTuple):
+    """What the parser takes for the beginning of a call: ``head``, and ``rest`` somewhere after it (`EMPTY`: nothing
+    more)."""
+
+    head: Ir
+    rest: Ir
+
+    @property
+    def whole(self) -> Ir:
+        """The beginning and any text after it."""
+        return seq(self.head, ANYTHING) if self.rest is EMPTY else seq(self.head, ANYTHING, self.rest)
+
+
+def parsed_beginnings(node: Node, names: Collection[str]) -> dict[str, Beginning]:
+    """What the parser takes for the beginning of ``node``: a regular superset of each way, by a key that equal ways
+    share.
 
     The parser takes more than is generated, such as other members of a JSON object. So a value is any text. Of what
     follows the first value only one piece counts, the one that most ways share, and of these the longest: the key of
-    the arguments. With more pieces the automata would be large.
+    the arguments. With more pieces the automata would be large. ``names``: the declared tools.
     """
     ways = [
         (first_piece, [piece for piece in others if _letters(piece)])
-        for first_piece, *others in _Pieces().after(node, _BEGUN)
+        for first_piece, *others in _Pieces(names).after(node, _BEGUN)
     ]
     shared = Counter(name for _, others in ways for name in {repr(piece) for piece in others})
     found: dict[str, tuple[Ir, list[Ir]]] = {}
@@ -210,7 +283,10 @@ def parsed_beginnings(node: Node) -> dict[str, Ir]:
         _, after = found.setdefault(repr(first_piece), (first_piece, []))
         after.append(seq(*others, ANYTHING) if others else EMPTY)
     return {
-        key: seq(first_piece, ANYTHING, alt(*{repr(piece): piece for piece in after}.values()))
+        key: Beginning(
+            first_piece,
+            EMPTY if EMPTY in after else alt(*{repr(piece): piece for piece in after}.values()),
+        )
         for key, (first_piece, after) in found.items()
     }
 
@@ -218,14 +294,22 @@ def parsed_beginnings(node: Node) -> dict[str, Ir]:
 _Way = tuple[Ir, ...]
 _BEGUN: list[_Way] = [(EMPTY,)]
 _ANY_TEXT: _Way = (EMPTY, EMPTY)
+_OVER: Ir = ir.Rep(EMPTY, 0, None)
+"""The last piece of a way that goes no further: any text."""
 
 
 class _Pieces(Paths[_Way]):
-    """Follows the ways to begin a node as regular pieces, with any text between two of them."""
+    """Follows the ways to begin a node as regular pieces, with any text between two of them. What the parser looks
+    ahead for belongs to a way and ends it. ``names``: the declared tools; none if they are too many."""
+
+    def __init__(self, names: Collection[str] = ()) -> None:
+        self.names = ir.texts(names) if 0 < len(names) <= _MOST_TOLD else None
 
     def choice(self, node: n.Choice, paths: list[_Way]) -> list[_Way]:
         ways = [way for option in node.options for way in self.after(option, _BEGUN)]
-        return _joined(paths, ways if any(way[1:] for way in ways) else [(_one_of(ways),)])
+        if any(way[1:] for way in ways) or any(isinstance(below, n.Declared) for below in once(node)):
+            return [way for option in node.options for way in self.after(option, paths)]
+        return _joined(paths, [(_one_of(ways),)])
 
     def repeat(self, node: n.Many, paths: list[_Way]) -> list[_Way]:
         ways = self.after(node.node, _BEGUN)
@@ -234,15 +318,28 @@ class _Pieces(Paths[_Way]):
         return _joined(paths, [(ir.Rep(_one_of(ways), node.least, node.most),)])
 
     def look(self, node: Look, paths: list[_Way]) -> list[_Way]:
-        return paths
+        if isinstance(node, Not):
+            return paths
+        return _joined(paths, [(way[0], _OVER) for way in self.after(node.node, _BEGUN)])
 
     def leaf(self, node: Node, paths: list[_Way]) -> list[_Way]:
+        if isinstance(node, n.Declared) and self.names is not None:
+            return [_declared(path, self.names) for path in paths]
         read = _PIECES.get(type(node))
         return _joined(paths, [_ANY_TEXT if read is None else (read(node),)])
 
 
 def _joined(paths: list[_Way], ways: list[_Way]) -> list[_Way]:
-    return [(*path[:-1], seq(path[-1], begin), *rest) for path in paths for begin, *rest in ways]
+    over = [path for path in paths if path[-1] is _OVER]
+    left = (path for path in paths if path[-1] is not _OVER)
+    return over + [(*path[:-1], seq(path[-1], begin), *rest) for path in left for begin, *rest in ways]
+
+
+def _declared(path: _Way, names: Ir) -> _Way:
+    """A way in which the name just read is one of ``names``."""
+    items = path[-1].items if isinstance(path[-1], ir.Seq) else (path[-1],)
+    named = bool(items) and isinstance(items[-1], ir.Shared)
+    return (*path[:-1], seq(*items[:-1], names)) if named else path
 
 
 def _one_of(ways: list[_Way]) -> Ir:
@@ -255,10 +352,16 @@ _PIECES: Mapping[type[Node], Callable[[Any], Ir]] = {
     n.Space: lambda node: SPACES,
     n.AnyChar: lambda node: ir.Chars(ANY),
     n.Chars: lambda node: ir.Rep(read_regex(f"^[{node.ranges}]$"), node.least, node.most),
-    n.Name: lambda node: ir.Rep(read_regex(f"^{node.chars}$"), 1, None),
+    n.Name: lambda node: ir.Shared("name", ir.Rep(_wide(read_regex(f"^{node.chars}$")), 1, None)),
     **dict.fromkeys((*NO_TEXT, n.SameName, n.Think, n.Body), lambda node: EMPTY),
 }
 """The leaves that are regular; any other is any text."""
+
+
+def _wide(node: Ir) -> Ir:
+    """A set of characters with all those beyond ASCII: most sets of names have nearly all of them, and a lexer of bytes
+    takes long to tell those that they lack."""
+    return ir.Chars(ir.charset([*node.ranges, (128, ir.LAST)])) if isinstance(node, ir.Chars) else node
 
 
 def _letters(node: Ir) -> bool:
@@ -313,6 +416,7 @@ def _expression(node: Ir) -> str:
     return r"\s*"
 
 
+_MARKUP = re.compile(r"[<{\[|]").search
 _MOST_TOLD = 256
 """So many tools are told from prose each."""
 _ENOUGH = re.compile(r"\w{3}").search

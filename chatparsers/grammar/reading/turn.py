@@ -8,10 +8,10 @@ every generated text as it was meant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...answers import nodes as n
 from ...answers.nodes import Node, Span
@@ -22,13 +22,18 @@ from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, literals, never, nullabl
 from .place import At
 from .residual import residual
 from .triggers import (
+    Beginning,
     distinct,
     holds,
     literal_heads,
+    ordinary,
     parsed_beginnings,
+    parsed_heads,
     split_heads,
     stretches,
     thoughts,
+    told_apart,
+    unfinished_of,
     words,
 )
 from .values import ValueReader
@@ -233,7 +238,10 @@ class TurnReader(ValueReader):
         if marks is not None:
             others += tokens(marks)
         others = (*others, *self.request.stops)  # after a stop the parser reads no more
-        others = tuple(text for text in dict.fromkeys(others) if not text.startswith(triggers))
+        prose, triggers = self._told_from_prose(node, calls, triggers)
+        others = tuple(
+            text for text in dict.fromkeys(others) if text not in prose and not text.startswith(triggers)
+        )
         content = node.content
         if content is not None and (
             not content.optional
@@ -253,39 +261,100 @@ class TurnReader(ValueReader):
                 return seq(GAP, calls, GAP if more == 0 else self._spans(node, content, [calls], more, at))
             return self._spans(node, content, options, most, at)
         most = self._most(item)
+        stops = (*triggers, *others)
+        taken, unfinished = self._in_prose(node, prose, stops)
+
+        def free(calls: Ir, most: int | None, marks: tuple[str, ...] = ()) -> ir.Free:
+            return ir.Free(calls, triggers, most, others, marks=marks, taken=taken, unfinished=unfinished)
+
         if self.request.call_next and calls is not None:
-            return seq(GAP, calls, GAP, ir.Free(calls, triggers, most, others).after)
+            return seq(GAP, calls, GAP, free(calls, most).after)
         if calls is not None and most == 1:
             calls = seq(calls, GAP)
-        around = self._around(content, at, (*triggers, *others))
+        around = self._around(content, at, stops)
         rest: Ir = ir.Lang(stops=others)
         if calls is not None:
-            rest = ir.Free(calls, triggers, most, others, marks=around)
+            rest = free(calls, most, around)
         heads: list[tuple[Ir, Ir]] = []
         if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
             heads = split_heads(start, stretches(node, "", self.spelling), further=True)
-        stops = (*triggers, *others)
-        taken = _taken(node, marks, heads, stops)
-        if not taken:
+        at_start = _taken(node, marks, heads, stops, self._names)
+        if not any(at_start):
             return rest
-        plain = ir.Lang(tuple(ir.Part(part, False) for part in taken), stops=stops)
+        within = free(EMPTY, most)
+        openers = [seq(SPACES, alt(*at_start.openers), ANYTHING)] if at_start.openers else []
+        last, plain = (_but(text, *at_start.always, *openers) for text in (within.last, within.text))
         lead = GAP if node.start is not None and _after_space(node.start) else EMPTY
         begun = [seq(ir.Shared("begin", seq(lead, head), True), after, GAP) for head, after in heads]
+        if openers:
+            like_calls = _but(within.last, *at_start.always, *at_start.then)
+            begun.append(replace(like_calls, parts=(ir.Part(openers[0]), *like_calls.parts)))
         if around:
             opener, closer = map(ir.TokenRef, around)
             marked = ir.Lang(stops=stops)
             begun += [seq(opener, marked), seq(opener, marked, closer, rest)]
         if calls is None:
-            return alt(*begun, plain)
+            return alt(*begun, last)
         assert node.calls is not None
+        ids = self.request.marker_ids
+        ways = ((trigger, residual(calls, trigger, self.rules)) for trigger in triggers)
+        calls = alt(*(seq(*literals(trigger, ids), way) for trigger, way in ways if way is not None))
         if most == 1:
-            return alt(*begun, plain, seq(plain, calls))
+            return alt(*begun, last, seq(plain, calls))
         if not any(isinstance(below, n.Calls) for below in walk(node.calls, True)):
             # The format writes one call, as the end of the turn.
-            return alt(*begun, plain, seq(plain, calls, GAP))
+            return alt(*begun, last, seq(plain, calls, GAP))
         if most is not None:
-            rest = ir.Free(calls, triggers, most - 1, others)
-        return alt(*begun, plain, seq(plain, calls, rest))
+            rest = free(calls, most - 1)
+        return alt(*begun, last, seq(plain, calls, rest))
+
+    @property
+    def _names(self) -> list[str]:
+        """The names of the tools."""
+        return [tool.name for tool in self.tools]
+
+    def _told_from_prose(
+        self, node: n.Body, calls: Ir | None, triggers: tuple[str, ...]
+    ) -> tuple[set[str], tuple[str, ...]]:
+        """The openers of calls that are ordinary words, as far as what follows tells them from prose; and the triggers,
+        those that begin with such a word long enough for that."""
+        if node.calls is None or calls is None:
+            return set(), triggers
+        prose = {*ordinary(first(node.calls), tokens(self.request.tree))}
+        found: list[str] = []
+        for trigger in triggers:
+            opener = next((word for word in prose if trigger.startswith(word)), None)
+            longer = () if opener is None else told_apart(calls, trigger, opener)
+            if opener is not None and not longer:
+                prose.discard(opener)
+                why = f"too many tools: after {opener!r} only a call is generated, also where a text has that word"
+                self.output.tell("$.tools", "name", why)
+            found += longer or (trigger,)
+        return prose, tuple(found)
+
+    def _in_prose(
+        self, node: n.Body, prose: Collection[str], stops: tuple[str, ...]
+    ) -> tuple[tuple[Ir, ...], tuple[Ir, ...]]:
+        """What free text may not be where calls begin with the words ``prose``: `Free.taken` and `Free.unfinished`."""
+        if node.calls is None or not prose:
+            return (), ()
+        begins = head(node.calls)
+
+        def after_word(names: Collection[str]) -> list[tuple[str, Ir]]:
+            """The ways to begin with a word, each with what follows the word."""
+            found: list[tuple[str, Ir]] = []
+            for way in parsed_heads(begins, names):
+                first_, *rest = way.items if isinstance(way, ir.Seq) else (way,)
+                text = first_.text if isinstance(first_, ir.Text) else ""
+                word = next((word for word in prose if text.startswith(word)), "")
+                if word and not holds(way, stops):
+                    found.append((word, seq(ir.Text(text[len(word) :]), *rest)))
+            return found
+
+        # At the end of a text the parser takes any name, also after white space, for the half of one.
+        taken = [seq(ir.Text(word), rest, ANYTHING) for word, rest in after_word(self._names)]
+        halves = [seq(ir.Text(word), SPACES, unfinished_of(rest)) for word, rest in after_word(())]
+        return (seq(ANYTHING, alt(*taken)),), (seq(ANYTHING, alt(*halves)),)
 
     def _around(self, content: Span | None, at: At, stops: tuple[str, ...]) -> tuple[str, ...]:
         """The two tokens around content that may stand without them; none if content has no such tokens."""
@@ -408,31 +477,64 @@ def has_calls(node: Node) -> bool:
     return any(isinstance(found, n.EachTool) for found in walk(node))
 
 
+def _but(text: ir.Lang, *taken: Ir) -> ir.Lang:
+    """A text that is none of ``taken``."""
+    return replace(text, parts=(*text.parts, ir.Part(alt(*taken), False))) if taken else text
+
+
 def _text_until(*stops: str) -> ir.Lang:
     """Text that holds none of these."""
     return ir.Lang(stops=tuple(dict.fromkeys(stops)))
 
 
-def _taken(body: n.Body, marks: Node | None, heads: list[tuple[Ir, Ir]], stops: tuple[str, ...]) -> list[Ir]:
-    """The texts that the parser takes for the beginning of calls, if they hold none of ``stops``: free text is none of
-    them. ``heads``: how the calls at the start are written. ``marks``: the calls that may begin anywhere."""
+class _Taken(NamedTuple):
+    """What free text at the start of a turn may not be, because the parser takes it for the beginning of calls.
+
+    ``always``: no text is one of these. ``openers``: with these, more decides: text that begins so is none of
+    ``then``. Text and calls after it is not generated where it begins so: an engine's lexer would not bear both.
+    """
+
+    always: list[Ir]
+    openers: list[Ir]
+    then: list[Ir]
+
+
+def _taken(
+    body: n.Body,
+    marks: Node | None,
+    heads: list[tuple[Ir, Ir]],
+    stops: tuple[str, ...],
+    names: Collection[str],
+) -> _Taken:
+    """What free text may not be, as far as it holds none of ``stops``, which free text has none of anyway. ``heads``:
+    how the calls at the start are written. ``marks``: the calls that may begin anywhere. ``names``: the tools'."""
     written = (head for head in distinct(head for head, _ in heads) if not holds(head, stops))
-    taken = [seq(SPACES, head, ANYTHING) for head in written]
-    anywhere = {} if marks is None else _beginnings(marks, stops)
-    at_start = {} if body.start is None else _beginnings(body.start, stops)
-    for before, ways in ((SPACES, at_start.keys() - anywhere.keys()), (ANYTHING, anywhere.keys())):
-        if ways:
-            taken.append(seq(before, alt(*((at_start | anywhere)[way] for way in sorted(ways)))))
+    taken = _Taken([seq(SPACES, head, ANYTHING) for head in written], [], [])
+    anywhere = {} if marks is None else _beginnings(marks, stops, names)
+    at_start = {} if body.start is None else _beginnings(body.start, stops, names)
+    if anywhere:
+        taken.always.append(seq(ANYTHING, alt(*(anywhere[way].whole for way in sorted(anywhere)))))
+    for way in sorted(at_start.keys() - anywhere.keys()):
+        begun = at_start[way]
+        if begun.rest is EMPTY:
+            taken.always.append(seq(SPACES, begun.whole))
+        else:
+            taken.openers.append(begun.head)
+            taken.then.append(seq(SPACES, begun.whole))
     return taken
 
 
-def _beginnings(node: Node, stops: tuple[str, ...]) -> dict[str, Ir]:
-    """The texts that the parser takes for the beginning of calls, without the white space before them. Those that hold
-    one of ``stops`` are left out, because free text has none of these anyway."""
+def _beginnings(node: Node, stops: tuple[str, ...], names: Collection[str]) -> dict[str, Beginning]:
+    """What the parser takes for the beginning of calls, without the white space before it, if it holds none of
+    ``stops``."""
     while isinstance(node, n.Sequence) and node.items and isinstance(node.items[0], n.Space):
         node = n.Sequence.of(*node.items[1:])
-    found = parsed_beginnings(head(node))
-    return {way: begun for way, begun in found.items() if not nullable(begun) and not holds(begun, stops)}
+    found = parsed_beginnings(head(node), names)
+    return {
+        way: begun
+        for way, begun in found.items()
+        if not nullable(begun.head) and not holds(seq(begun.head, begun.rest), stops)
+    }
 
 
 def _space_after(marker: Ir) -> str:

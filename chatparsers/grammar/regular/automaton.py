@@ -129,14 +129,26 @@ class _Positions:
         spend(self.budget, len(todo))
         return frozenset([place for place in todo if self.moves[place] or place == self.last])
 
-    def always(self) -> frozenset[int]:
-        """The positions from which every text is in the grammar."""
-        return frozenset(
+    def always(self, end: str = "") -> frozenset[int]:
+        """The positions from which every text is in the grammar; none if a text may come there within ``end``, which
+        follows it and is no part of it."""
+        found = frozenset(
             place
             for place, moves in enumerate(self.moves)
             if any(ranges == ANY and place in self.closed([then]) for ranges, then in moves)
             and self.last in self.closed([place])
         )
+        here = frozenset(range(len(self.moves))) - found if found else found
+        for point in map(ord, end):
+            here = self.closed(
+                then
+                for place in here
+                for ranges, then in self.moves[place]
+                if any(low <= point <= high for low, high in ranges)
+            )
+            if here & found:
+                return frozenset()
+        return found
 
 
 State: TypeAlias = frozenset[int]
@@ -195,7 +207,7 @@ class _Nfa:
         self.steps = [1 + sum(len(of) for of, _ in moves) for moves in self.moves]
         self.closed: dict[frozenset[int], frozenset[int]] = {}
         # Text that has come here is refused, whatever follows. The positions of `node` have the same numbers alone.
-        self.always = frozenset() if positive else _Positions(node, budget).always()
+        self.always = frozenset() if positive else _Positions(node, budget).always(end)
         self.rows: dict[Hashable, Sequence[Hashable | None]] = {}
 
     def row(self, state: Hashable) -> Sequence[Hashable | None]:
