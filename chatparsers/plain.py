@@ -6,7 +6,9 @@ and whatever sends them on or stores them, so that UTF-8 can spell them.
 
 from __future__ import annotations
 
+import os
 import re
+from typing import TextIO
 
 
 def one_line(text: str, most: int | None = None) -> str:
@@ -37,3 +39,12 @@ def whole_characters(text: str) -> str:
 
 
 _surrogate = re.compile("[\ud800-\udfff]").search
+
+
+def wants_colour(stream: TextIO, choice: str = "auto") -> bool:
+    """Whether to write colours: ``always``, ``never``, or on a terminal that shows them, without ``NO_COLOR``."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty():
+        return False
+    return os.name != "nt" or any(name in os.environ for name in ("WT_SESSION", "TERM", "ANSICON"))

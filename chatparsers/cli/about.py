@@ -13,7 +13,7 @@ from .files import Refused
 
 _TOLD = ("tokenizers", "jinja2", "llguidance", "xgrammar", "pyarrow", "starlette")
 """Packages on which an answer may depend, with those of the extras."""
-_FILES, _FOLDERS = ("FILE", "MODEL", "INPUT"), ("DIR",)
+_FILES, _FOLDERS = ("FILE", "MODEL", "ANSWER", "INPUT", "FORMAT", "TEMPLATE"), ("DIR",)
 
 
 def version() -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..plain import wants_colour
 from .files import Refused
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def explain_analysis(chat: Chat, arguments: Namespace) -> int:
     from ..detection.analysis import analyse
     from .module_source import module_source
 
-    paint = _Paint(_colour(arguments.plain))
+    paint = _Paint(wants_colour(sys.stdout, arguments.color))
     found = analyse(chat.template())
     print(paint(f"━━ {chat.files.source} ━━", "title"))
     print(paint("\n· what was asked, and what the template wrote", "label"))
@@ -106,13 +106,6 @@ class _Paint:
 
     def __call__(self, text: str, style: str) -> str:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
-
-
-def _colour(plain: bool) -> bool:
-    """Whether the output is a terminal, and the user did not refuse colours."""
-    return (
-        not (plain or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb") and sys.stdout.isatty()
-    )
 
 
 def _thinking(answer: Rendering) -> str:

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import RequestError
 from ..plain import one_line
 from .files import Refused, items, print_json, to_json
 from .request import thinking_of
@@ -20,21 +21,25 @@ _STDOUT = "-"
 
 
 def run(arguments: Namespace) -> int:
-    """Runs the batch and prints its summary: a table, or JSON with ``--json``. Rows with an error are counted in it."""
+    """Runs the batch and prints its summary: a table, or JSON. Rows with an error are counted in it."""
     try:
         from ..data.batch.inputs import BatchError, find_inputs
     except ModuleNotFoundError as error:
         raise Refused(str(error)) from error
     try:
-        inputs = find_inputs(arguments.inputs)
-        if arguments.explain:
+        inputs = find_inputs(arguments.rows)
+        if arguments.action == "normalize" and arguments.say_rows:
             return _explain(arguments, inputs)
-        if arguments.out is None:
+        if arguments.parts is None:
             raise Refused("where to? Say --out DIR, or --out - for JSON lines on standard output")
         made = _callable(arguments)
         outcome = _run(arguments, made, inputs)
     except BatchError as error:
         raise Refused(str(error)) from error
+    except RequestError as error:  # of a column that is not there
+        columns = (word for word in arguments.parser.words if word.kind == "COLUMN")
+        flag = next((word.flag for word in columns if repr(vars(arguments)[word.key]) in str(error)), None)
+        raise Refused(f"{flag}: {error}" if flag else str(error)) from error
     _summary(arguments, outcome)
     return 0
 
@@ -42,9 +47,9 @@ def run(arguments: Namespace) -> int:
 def _run(arguments: Namespace, made: Any, inputs: Any) -> Outcome:
     from ..data.batch.run import run_batch, run_stream
 
-    ids = arguments.output if arguments.action == "parse" else None
+    ids = arguments.answer_column if arguments.action == "parse" else None
     format = _format(arguments)
-    if arguments.out == _STDOUT:
+    if arguments.parts == _STDOUT:
         if arguments.resume:
             raise Refused("--resume needs --out DIR: what went to standard output is not known")
         write = sys.stdout.write
@@ -60,29 +65,29 @@ def _run(arguments: Namespace, made: Any, inputs: Any) -> Outcome:
     from ..data.batch.progress import progress_bar
 
     options = _options(arguments)
-    if arguments.engine == "ray":
+    if arguments.runner == "ray":
         from ..data.batch.on_ray import run_on_ray
 
         if arguments.resume:
             raise Refused(
-                "--resume is of the local engine; on Ray use its own checkpoints (docs/data.md), or another --out"
+                "--resume is of --runner local; on Ray use its own checkpoints (docs/data.md), or another --out"
             )
         return run_on_ray(
             made,
             inputs,
-            Path(arguments.out),
+            Path(arguments.parts),
             address=arguments.address,
             workers=arguments.workers,
             limit=arguments.limit,
             ids=ids,
             format=format,
         )
-    shown = sys.stderr.isatty() and not arguments.json
+    shown = sys.stderr.isatty() and arguments.form != "json"
     with progress_bar(inputs, arguments.limit) if shown else nullcontext() as progress:
         return run_batch(
             made,
             inputs,
-            Path(arguments.out),
+            Path(arguments.parts),
             options,
             workers=arguments.workers or _cores(),
             limit=arguments.limit,
@@ -103,13 +108,14 @@ def _callable(arguments: Namespace) -> Any:
     from ..data import Encode, Normalize, Parse, Render, Translate
 
     action, thinking = arguments.action, thinking_of(arguments)
-    tools = _tools(arguments.tools)
-    if arguments.model is None and action in ("parse", "render", "encode") and not arguments.model_column:
+    given = vars(arguments)
+    tools = _tools(given.get("tools")) or given.get("tools_column") or "tools"
+    if arguments.model is None and action in ("parse", "render", "encode") and not given.get("model_column"):
         raise Refused(f"batch {action}: which model? Say --model with its files, or a format's name")
     if action == "parse":
         return Parse(
             arguments.model,
-            output=arguments.output,
+            output=arguments.answer_column,
             tools=tools,
             model_column=arguments.model_column,
             model_paths=arguments.model_paths,
@@ -120,7 +126,7 @@ def _callable(arguments: Namespace) -> Any:
             prefix=arguments.prefix,
             append_to=arguments.append,
         )
-    messages = arguments.messages or "messages"
+    messages = given.get("messages_column", "")
     if action == "render":
         return Render(
             arguments.model,
@@ -146,13 +152,11 @@ def _callable(arguments: Namespace) -> Any:
             tokenizer=arguments.tokenizer,
             now=_now(arguments),
         )
-    rows = _rows(arguments, tools)
+    rows = _rows(arguments)
     if action == "normalize":
-        if arguments.model is not None and arguments.text is None:
+        if arguments.model is not None and arguments.text_column is None:
             rows["wire"] = _wire_of(arguments.model) if arguments.wire == "auto" else arguments.wire
-        return Normalize(model=arguments.model if arguments.text is not None else None, **rows)
-    if arguments.to is None:
-        raise Refused("batch translate: for which model? Say --to with its files, or a format's name")
+        return Normalize(model=arguments.model if arguments.text_column is not None else None, **rows)
     return Translate(
         arguments.model,
         arguments.to,
@@ -166,14 +170,14 @@ def _callable(arguments: Namespace) -> Any:
     )
 
 
-def _rows(arguments: Namespace, tools: Any) -> dict[str, Any]:
+def _rows(arguments: Namespace) -> dict[str, Any]:
     """What ``normalize`` and ``translate`` are told of the rows: their columns, their shape, their format."""
     return {
-        "messages": arguments.messages,
-        "tools": tools if isinstance(tools, str) and arguments.tools is not None else None,
+        "messages": arguments.shaped_column,
+        "tools": arguments.tools_column,
         "shape": arguments.shape,
         "wire": arguments.wire,
-        "text": arguments.text,
+        "text": arguments.text_column,
         "row_id": arguments.row_id,
     }
 
@@ -190,7 +194,7 @@ def _now(arguments: Namespace) -> Any:
 
     from ..data.batch.manifest import read_manifest
 
-    found = read_manifest(Path(arguments.out)) if arguments.out != _STDOUT and arguments.resume else None
+    found = read_manifest(Path(arguments.parts)) if arguments.parts != _STDOUT and arguments.resume else None
     arguments.now = (found or {}).get("options", {}).get("now") or datetime.now().isoformat()
     return datetime.fromisoformat(arguments.now)
 
@@ -198,7 +202,7 @@ def _now(arguments: Namespace) -> Any:
 def _tools(given: str | None) -> Any:
     """The tools: a column's name, or the list in a file."""
     if given is None:
-        return "tools"
+        return None
     if given.endswith(".json") or os.path.isfile(given):
         return items(given, "tools")
     return given
@@ -207,45 +211,25 @@ def _tools(given: str | None) -> Any:
 def _format(arguments: Namespace) -> str:
     """The name of the format that reads or writes the rows; "" if each row has its own."""
     model = arguments.to if arguments.action == "translate" else arguments.model
-    if model is None or arguments.action == "normalize" or arguments.model_column:
+    if model is None or arguments.action == "normalize" or vars(arguments).get("model_column"):
         return ""
     from ..data.rows import source_of
 
     return source_of(model).open().format.name
 
 
-_NAMED = (
-    "action",
-    "append",
-    "as_sampled",
-    "drop_empty",
-    "effort",
-    "encode",
-    "generation_prompt",
-    "max_length",
-    "messages",
-    "model",
-    "model_column",
-    "model_paths",
-    "now",
-    "on_long",
-    "output",
-    "prefix",
-    "row_id",
-    "shape",
-    "text",
-    "thinking",
-    "to",
-    "tokenizer",
-    "tools",
-    "wire",
-)
+_NO_MATTER = {
+    *("run", "parser", "rows", "parts", "workers", "runner", "address", "limit", "lines", "resume"),
+    *("form", "say_rows"),
+}
+"""Options on which the result does not depend, or that the manifest has elsewhere."""
 
 
 def _options(arguments: Namespace) -> dict[str, Any]:
     """The options on which the result depends."""
-    given = vars(arguments)
-    return {name: given[name] for name in _NAMED if given.get(name) is not None}
+    return {
+        name: given for name, given in vars(arguments).items() if name not in _NO_MATTER and given is not None
+    }
 
 
 def _summary(arguments: Namespace, outcome: Outcome) -> None:
@@ -259,10 +243,10 @@ def _summary(arguments: Namespace, outcome: Outcome) -> None:
         "resumed": outcome.resumed,
         "seconds": round(outcome.seconds, 3),
         "rows_per_second": round(rate, 1),
-        "out": arguments.out,
+        "out": arguments.parts,
     }
-    stream = sys.stderr if arguments.out == _STDOUT else sys.stdout
-    if arguments.json:
+    stream = sys.stderr if arguments.parts == _STDOUT else sys.stdout
+    if arguments.form == "json":
         if stream is sys.stderr:
             print(to_json(whole), file=stream)
         else:
@@ -290,19 +274,17 @@ def _lines(whole: dict[str, Any]) -> Any:
 
 def _explain(arguments: Namespace, inputs: Any) -> int:
     """Says what the rows are: the shape, the wire and why, the share of rows that fit, and three that do not."""
-    if arguments.action != "normalize":
-        raise Refused("--explain is an option of `batch normalize`")
     from ..data.batch.run import first_rows
 
     normalize = _callable(arguments)
     first = first_rows(inputs, arguments.limit or 1000)
     if first is None:
-        raise Refused(f"{', '.join(arguments.inputs)}: no rows there")
+        raise Refused(f"{', '.join(arguments.rows)}: no rows there")
     if isinstance(first, list):
         report = normalize.explain_rows([row for row in first if isinstance(row, dict)])
     else:
         report = normalize.explain(first)
-    if arguments.json:
+    if arguments.form == "json":
         print_json(report.to_dict(), indent=2)
         return 0
     print(f"rows        {report.rows:,} (the first)")

@@ -34,7 +34,7 @@ def run(arguments: Namespace) -> int:
     tools = None if arguments.tools is None else items(arguments.tools, "tools")
     reports: list[Report] = []
     failed = False
-    for model in arguments.models:
+    for model in arguments.model:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> int:
                 if fixed is not None:
                     _fix(chat, report, fixed, arguments)
         except (ChatParsersError, Refused) as error:
-            if len(arguments.models) == 1:
+            if len(arguments.model) == 1:
                 raise
             print(f"chatparsers: {one_line(f'{model}: {error}')}", file=sys.stderr)
             failed = True
@@ -53,7 +53,7 @@ def run(arguments: Namespace) -> int:
     _show(reports, arguments)
     if failed:
         return 2
-    bad = any(report.findings if arguments.strict else not report for report in reports)
+    bad = any(report.findings if arguments.findings else not report for report in reports)
     return 1 if bad else 0
 
 
@@ -63,17 +63,19 @@ def _show(reports: list[Report], arguments: Namespace) -> None:
 
     if arguments.html is not None:
         Path(arguments.html).write_text(outputs.html(reports), encoding="utf-8")
-    form = "json" if arguments.json else arguments.format_output
-    if form == "json":
+    form = arguments.form
+    if form == "html":
+        print(outputs.html(reports))
+    elif form == "json":
         values = [report.to_dict() for report in reports]
-        print_json(values[0] if len(values) == 1 == len(arguments.models) else {"reports": values}, indent=2)
+        print_json(values[0] if len(values) == 1 == len(arguments.model) else {"reports": values}, indent=2)
     elif form == "sarif":
         print_json(outputs.sarif(reports, __version__), indent=2)
     elif form == "junit":
         print(outputs.junit(reports, "chatparsers check"), end="")
     elif form == "github":
         print(outputs.github(reports))
-    elif len(arguments.models) > 1:
+    elif len(arguments.model) > 1:
         for report in reports:
             print(one_line(report.line()))
     else:
@@ -86,7 +88,7 @@ def _fix(chat: Chat, report: Report, folder: Path, arguments: Namespace) -> None
     from ..doctor.mend import diff, mends, refuse_files, written_to
     from ..doctor.shipped import response_template_mend
 
-    folder = folder / Path(chat.name).stem if len(arguments.models) > 1 else folder
+    folder = folder / Path(chat.name).stem if len(arguments.model) > 1 else folder
     found = []
     for mend in mends(chat, report):
         refuse_files(folder, [mend.file])

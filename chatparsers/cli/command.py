@@ -15,7 +15,7 @@ from ..errors import ChatParsersError
 from ..lazy import load_reference
 from ..plain import one_line
 from .arguments import build_parser
-from .files import Refused
+from .files import Refused, output_to
 
 _SHOW_TRACEBACK = "CHATPARSERS_TRACEBACK"
 _CLOSED_OUTPUT = 141
@@ -29,7 +29,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         try:
             _speak_utf8()
             arguments = build_parser().parse_args(argv)
-            status: int = load_reference(arguments.run)(arguments)
+            with output_to(vars(arguments).get("out", "-")):
+                status: int = load_reference(arguments.run)(arguments)
             sys.stdout.flush()
             return status
         except SystemExit as done:  # --help and --version

@@ -6,7 +6,6 @@ region has a label, so the demo can be read without colours.
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import sys
@@ -17,6 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..errors import UnknownFormat, did_you_mean
+from ..plain import wants_colour
 from ..streams.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from .files import Refused
 
@@ -53,7 +53,7 @@ _TOOL = {
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 }
 _NOW_YOURS = """
-now yours:    chatparsers parse answer.txt --template model/ --tools tools.json
+now yours:    chatparsers parse answer.txt --model model/ --tools tools.json
 not read?     chatparsers explain answer.txt --model model/ --tools tools.json
 as a server:  chatparsers serve --gguf model.gguf   (OpenAI's and Anthropic's APIs)
 more to see:  chatparsers demo --all
@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> int:
 
     if not arguments.formats and not arguments.all:
         return _short()
-    screen = _Screen(colour=_colour(arguments.plain), pause=_pause(arguments.speed))
+    screen = _Screen(colour=wants_colour(sys.stdout, arguments.color), pause=_pause(arguments.speed))
     for sample in _chosen(arguments.formats):
         _show(screen, get_format(sample.format), sample)
     return 0
@@ -113,13 +113,6 @@ def _chosen(names: list[str]) -> list[Sample]:
             raise Refused(f"no sample output is bundled for {name!r}: {did_you_mean(name, bundled)}")
         chosen.append(sample)
     return chosen or list(bundled.values())
-
-
-def _colour(plain: bool) -> bool:
-    """Whether to use colours: the output is a terminal that shows them, and the user did not refuse them."""
-    if plain or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():
-        return False
-    return os.name != "nt" or any(name in os.environ for name in ("WT_SESSION", "TERM", "ANSICON"))
 
 
 def _pause(speed: float | None) -> float:
@@ -249,7 +242,7 @@ def _grammar(screen: _Screen, turn: Turn) -> None:
     for line in shown[:_GRAMMAR_LINES]:
         screen.write((line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…") + "\n")
     if len(shown) > _GRAMMAR_LINES:
-        more = f"… and so on: chatparsers grammar --format {turn.format.name} --tools FILE\n"
+        more = f"… and so on: chatparsers grammar --model {turn.format.name} --tools FILE\n"
         screen.write(more, "label")
 
 

@@ -19,17 +19,17 @@ def run(arguments: Namespace) -> int:
     """Prints name, score and evidence; returns 1 if no format explains the template."""
     from ..detection.detect import detect_in
 
-    template = _template(arguments.file)
+    template = _template(arguments.model)
     found = detect_in(template)
-    if arguments.emit == "data" and found.name is not None:
+    if arguments.form == "data" and found.name is not None:
         from ..registry import get_format
         from .export import text_of
 
         print(text_of(found.format or get_format(found.name)))
-    elif arguments.json:
+    elif arguments.form == "json":
         print_json({"name": found.name, "score": found.score, "evidence": list(found.evidence)}, indent=2)
     else:
-        out = sys.stderr if arguments.emit else sys.stdout  # no document
+        out = sys.stderr if arguments.form == "data" else sys.stdout  # no document
         print(f"{found.name or 'none'}  {found.score:.2f}", file=out)
         for line in found.evidence:
             print(f"  {one_line(line)}", file=out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,8 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Prints what was read, where declared tools are named, and the causes. Returns 1 with a cause, 0 without one."""
-    if arguments.model is not None:
-        where = "template" if arguments.model == "-" or os.path.exists(arguments.model) else "format"
-        setattr(arguments, where, arguments.model)
     turn = turn_of(arguments, tokenizer=tokenizer_for_ids(arguments))
-    return say(read_answer(arguments), turn, as_json=arguments.json)
+    return say(read_answer(arguments), turn, as_json=arguments.form == "json")
 
 
 def say(answer: Any, turn: Turn, *, as_json: bool = False) -> int:

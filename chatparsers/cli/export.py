@@ -4,52 +4,49 @@ which says what is wrong with a document."""
 from __future__ import annotations
 
 import json
-import os
 import runpy
 from argparse import Namespace
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..lazy import load_reference
 from ..plain import plain_lines
-from .files import Refused, existing, name_of, print_json, write_text
+from .files import Refused, existing, name_of, print_json
+from .request import chat_of, named_format_of, names_format
 
 if TYPE_CHECKING:
     from ..answers.format import Format
 
 _VECTORS = "chatparsers.testing.vectors:vectors"
+_NO_MORE = Namespace()
 
 
 def run(arguments: Namespace) -> int:
-    """Writes the document of a format or of a model's format, with samples; or vectors; or the JSON Schema of
+    """Prints the document of a format or of a model's format, with samples; or vectors; or the JSON Schema of
     documents."""
     if arguments.schema:
         from ..document import schema
 
-        write_text(arguments.out, json.dumps(schema(), indent=1, ensure_ascii=False))
+        print(json.dumps(schema(), indent=1, ensure_ascii=False))
         return 0
-    if arguments.source is None:
+    source = arguments.model or arguments.format
+    if source is None:
         raise Refused(
             "which format? Name one (`chatparsers formats` lists them), or a model's folder or file"
         )
-    format = _format(arguments)
-    write_text(arguments.out, text_of(format) if arguments.vectors is None else _vectors(arguments, format))
+    format = format_of(source, arguments)
+    print(text_of(format) if arguments.vectors is None else _vectors(format, arguments.vectors, source))
     return 0
 
 
-def _vectors(arguments: Namespace, format: Format) -> str:
+def _vectors(format: Format, most: int, source: str) -> str:
     """Vectors of the format, a line of JSON for each."""
-    if arguments.vectors < 1:
-        raise Refused(f"--vectors: expected a number from 1 on, found {arguments.vectors}")
-    found = load_reference(_VECTORS)(format, arguments.vectors, samples=_samples(arguments.source))
+    found = load_reference(_VECTORS)(format, most, samples=_samples(source))
     return "\n".join(json.dumps(one, ensure_ascii=False) for one in found)
 
 
 def _is_document(source: str) -> bool:
-    from ..tokens.loaders import FOLDER_FILES
-
-    return source.endswith(".json") and Path(source).name not in FOLDER_FILES
+    return source.endswith(".json") and names_format(source)
 
 
 def _samples(source: str) -> list[Any]:
@@ -72,45 +69,30 @@ def text_of(format: Format) -> str:
     return dumps({**format.to_data(), "samples": samples_of(format)})
 
 
-def _format(arguments: Namespace) -> Format:
-    from .request import chat_of
-
-    source: str = arguments.source
-    if not _is_document(source) and (os.sep in source or source == "-" or Path(source).exists()):
-        return chat_of(source, arguments).format
-    return _named(source)
-
-
-def _named(source: str) -> Format:
-    from ..errors import UnknownFormat
-    from ..registry import named_format
-
-    try:
-        return named_format(source)
-    except UnknownFormat as error:
-        raise Refused(f"{error}; or name a model's folder or file") from None
+def format_of(source: str, arguments: Namespace = _NO_MORE) -> Format:
+    """The format of a name, a document, a module (its ``FORMAT``), or a model."""
+    if source.endswith(".py"):
+        return _defined(source)
+    return named_format_of(source) if names_format(source) else chat_of(source, arguments).format
 
 
 def check(arguments: Namespace) -> int:
     """Prints what is wrong with a format, judged by chat templates of its models; or with a document alone. Returns 1
     if anything is."""
-    if not arguments.files:
-        raise Refused("which format? Say: chatparsers formats check NAME|FILE.json|MODULE.py TEMPLATE…")
-    source, *templates = arguments.files
-    if templates:
-        return _exam(source, [str(existing(template)) for template in templates], arguments)
+    source = arguments.source
+    if arguments.templates:
+        return _exam(source, [str(existing(template)) for template in arguments.templates], arguments)
     if not _is_document(source):
         raise Refused(
             f"{source}: say a chat template of its models too: chatparsers formats check {source} TEMPLATE…"
         )
     from ..doctor.document import document_report
     from ..formats._files import read_both
-    from .request import chat_of
 
     format, document = read_both(source)
-    chat = None if arguments.model is None else chat_of(arguments.model, Namespace())
+    chat = None if arguments.writer is None else chat_of(arguments.writer, _NO_MORE)
     report = document_report(source, format, document.get("samples", []), chat)
-    if arguments.json:
+    if arguments.form == "json":
         print_json(report.to_dict(), indent=2)
     else:
         print(plain_lines(str(report)))
@@ -120,8 +102,8 @@ def check(arguments: Namespace) -> int:
 def _exam(source: str, templates: list[str], arguments: Namespace) -> int:
     """The exam of a format: prints its red lines, or that it passed."""
     exam = load_reference("chatparsers.testing.exam:exam")
-    failures = exam(_defined(source), templates, arguments.known)
-    if arguments.json:
+    failures = exam(format_of(source), templates, arguments.known)
+    if arguments.form == "json":
         print_json([asdict(failure) for failure in failures], indent=2)
     else:
         for failure in failures:
@@ -132,9 +114,7 @@ def _exam(source: str, templates: list[str], arguments: Namespace) -> int:
 
 
 def _defined(source: str) -> Format:
-    """The format of a name, a document, or a module: its ``FORMAT``."""
-    if not source.endswith(".py"):
-        return _named(source)
+    """The format of a module."""
     from ..answers.format import Format
 
     try:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -130,9 +134,29 @@ def print_json(value: object, *, indent: int | None = None) -> None:
     print(to_json(value, indent=indent), flush=True)
 
 
-def write_text(path: str, text: str) -> None:
-    """Writes a line or more to a file, or (``-``) to standard output."""
+@contextmanager
+def output_to(path: str) -> Iterator[None]:
+    """What is printed goes to a file, whole or not at all; ``-`` is standard output. Raises `Refused` at once if the
+    file cannot be written."""
     if path == "-":
-        print(text)
-    else:
-        Path(path).write_text(text + "\n", encoding="utf-8", newline="\n")
+        yield
+        return
+    target = Path(path).resolve()
+    aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    whole = target.is_file() or not target.exists()  # nothing is put in the place of a device or a pipe
+    try:
+        file = (aside if whole else target).open(
+            "w", encoding="utf-8", errors="backslashreplace", newline="\n"
+        )
+    except OSError as error:
+        raise Refused(f"{path}: cannot be written: {error.strerror or error}") from error
+    try:
+        with file, redirect_stdout(file):
+            yield
+        if whole:
+            if target.exists():
+                shutil.copymode(target, aside)
+            os.replace(aside, target)
+    finally:
+        if whole:
+            aside.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""``chatparsers formats``: lists the formats."""
+"""``chatparsers formats list`` and ``formats table``: the formats, and whether a page has their tables."""
 
 from __future__ import annotations
 
@@ -14,26 +14,14 @@ _COLUMNS = ("name", "title", "reasoning", "tools", "parallel", "ids", "aliases",
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the table. With ``--check`` it prints nothing and returns 1 if the table in FILE is stale."""
-    if arguments.name == "check":
-        from .export import check
-
-        return check(arguments)
-    if arguments.diagram is not None:
-        from .show import show_diagram
-
-        return show_diagram(arguments.name, arguments.diagram)
-    if arguments.name is not None:
-        raise Refused(f"{arguments.name}: a name goes with --diagram FILE, or check FILE; formats lists all")
-    if arguments.check is not None:
-        return _check(arguments.check)
-    if arguments.markdown:
+    """Prints the formats: a table, JSON, or the tables of docs/models.md."""
+    if arguments.form == "markdown":
         sys.stdout.write(_markdown())
         return 0
     from ..registry import list_formats
 
     listed = [_row(info) for info in list_formats()]
-    if arguments.json:
+    if arguments.form == "json":
         print_json(listed, indent=2)
     else:
         for line in _lines([_cells(row) for row in listed]):
@@ -84,9 +72,11 @@ def _markdown() -> str:
     return table(reference.load() for reference in chatparsers_register_formats())
 
 
-def _check(path: str) -> int:
+def table(arguments: Namespace) -> int:
+    """Prints nothing, and returns 1 if the tables in a file are stale. Raises `Refused` for a file without them."""
     from ..formats._generate import page_text
 
+    path: str = arguments.table
     text, table = read_text(path).replace("\r\n", "\n"), _markdown()
     if page_text(text, table) != text:
         hint = "run `python -m chatparsers.formats`"

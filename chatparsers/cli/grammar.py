@@ -10,19 +10,24 @@ from typing import Any
 
 from ..errors import ChatParsersError
 from ..plain import one_line
-from .files import Refused, name_of, read_text, to_json
+from .files import Refused, name_of, print_json, read_text, to_json
 from .request import turn_of
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the grammar; returns 1 if the request constrains nothing, because then there is no grammar."""
+    """Prints the grammar, as JSON with what is known of it; returns 1 if the request constrains nothing, because then
+    there is none."""
     grammar = turn_of(arguments).grammar(arguments.dialect)
     if grammar is None:
         why = "this request constrains nothing, so there is no grammar: give --tools or --response-format"
         print(f"chatparsers: {why}", file=sys.stderr)
         return 1
+    known = {"dialect": arguments.dialect, **info(grammar)}
+    if arguments.form == "json":
+        print_json({"grammar": str(grammar), **known}, indent=2)
+        return 0
     if arguments.info:
-        print(to_json({"dialect": arguments.dialect, **info(grammar)}), file=sys.stderr)
+        print(to_json(known), file=sys.stderr)
     else:
         for each in grammar.weakened:
             if each.keyword == "*":  # of a tool nothing is enforced but its name
@@ -36,12 +41,14 @@ def check(arguments: Namespace) -> int:
     """Reads a GBNF grammar; an error gives line, column and what was expected."""
     from ..grammar.user import read_gbnf
 
-    text = read_text(arguments.file)
+    text = read_text(arguments.grammar)
     try:
         rules = len(read_gbnf(text).rules)
     except ChatParsersError as error:
-        raise Refused(f"{name_of(arguments.file)}: {error}") from error
-    print(f"{name_of(arguments.file)}: a GBNF grammar of {rules} rule{'s' if rules > 1 else ''}, no errors")
+        raise Refused(f"{name_of(arguments.grammar)}: {error}") from error
+    print(
+        f"{name_of(arguments.grammar)}: a GBNF grammar of {rules} rule{'s' if rules > 1 else ''}, no errors"
+    )
     return 0
 
 

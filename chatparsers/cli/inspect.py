@@ -31,20 +31,20 @@ def run(arguments: Namespace) -> int:
     chat = chat_of(arguments.model, arguments, tokenizer=tokenizer)
     if arguments.emit_module is not None:
         emit_module(chat, arguments.emit_module)
-    if arguments.data:
+    if arguments.form == "data":
         from .export import text_of
 
         print(text_of(chat.format))
         return 0
-    if arguments.html is not None:
-        show_model(chat, list(rows(_answer_first(asdict(chat.record())))), arguments.html)
+    if arguments.form == "html":
+        show_model(chat, list(rows(_answer_first(asdict(chat.record())))))
         return 0
     if arguments.explain:
         return explain_analysis(chat, arguments)
     if arguments.emit_module is not None:
         return 0
     if arguments.diff is not None:
-        return _diff(chat, chat_of(arguments.diff, arguments), arguments.json)
+        return _diff(chat, chat_of(arguments.diff, arguments), arguments.form == "json")
     if arguments.messages is not None:
         found = _conversation(chat, arguments)
     elif arguments.tools is not None:
@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
     else:
         found = asdict(chat.record())
         found["bridge"] = {f"{shape}, then {then}": str(one) for (shape, then), one in chat.bridge.items()}
-    if arguments.json:
+    if arguments.form == "json":
         print_json(found, indent=2)
     else:
         _print(list(rows(found if arguments.messages is not None else _answer_first(found))))

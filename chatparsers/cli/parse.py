@@ -29,7 +29,7 @@ _word = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def run(arguments: Namespace) -> int:
-    """Parses FILE and prints the message, or with ``--stream`` each event as it comes and the message last; with
+    """Parses ANSWER and prints the message, or with ``--stream`` each event as it comes and the message last; with
     ``--why``, why nothing was called, as `chatparsers explain`."""
     if arguments.tokenizer is not None and not arguments.ids:
         raise Refused("--tokenizer is for token ids: say --ids as well, or leave it out")
@@ -38,19 +38,19 @@ def run(arguments: Namespace) -> int:
         from .explain import say
 
         return say(read_answer(arguments), turn)
-    lines = arguments.jsonl or arguments.file.endswith(".jsonl")
+    lines = arguments.jsonl or arguments.answer.endswith(".jsonl")
+    if arguments.form == "html" and not arguments.timeline:
+        arguments.show = True
     if arguments.show or arguments.timeline:
         from .show import show_output
 
         if not lines:
-            return show_output(turn, arguments, [(name_of(arguments.file), list(_pieces(arguments)))])
+            return show_output(turn, arguments, [(name_of(arguments.answer), list(_pieces(arguments)))])
         outputs = ((f"line {number}", value) for number, value in _each(arguments))
         size = arguments.pieces
         return show_output(
             turn, arguments, ((name, list(_cut(value, size or len(value)))) for name, value in outputs)
         )
-    if arguments.html is not None:
-        raise Refused("--html goes with --show or --timeline: say one of them as well")
     if lines:
         return _lines(arguments, turn)
     stream = turn.stream(strict=arguments.strict, reasoning=arguments.reasoning)
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
             sys.stdout.writelines(to_json(event_record(event)) + "\n" for event in events)
             sys.stdout.flush()
     _tell(turn, stream.message, fed)
-    message = _record(stream.message, arguments.openai)
+    message = _record(stream.message, arguments.form)
     if arguments.stream:
         print_json({"event": "message", "message": message})
     else:
@@ -69,21 +69,21 @@ def run(arguments: Namespace) -> int:
 
 
 def _lines(arguments: Namespace, turn: Turn) -> int:
-    """Parses each line of FILE, and prints a line with its message."""
+    """Parses each line of ANSWER, and prints a line with its message."""
     if arguments.stream or arguments.pieces:
         raise Refused("--stream and --pieces are for one output: leave them out with JSON lines")
     for number, value in _each(arguments):
         message = turn.parse(value, strict=arguments.strict, reasoning=arguments.reasoning)
         _tell(turn, message, () if isinstance(value, str) else value, f"line {number}: ")
-        print_json(_record(message, arguments.openai))
+        print_json(_record(message, arguments.form))
     return 0
 
 
 def _each(arguments: Namespace) -> Iterator[tuple[int, Any]]:
-    """The output of each line of FILE, with the line's number."""
-    for number, line in enumerate(read_text(arguments.file).split("\n"), 1):
+    """The output of each line of ANSWER, with the line's number."""
+    for number, line in enumerate(read_text(arguments.answer).split("\n"), 1):
         if line.strip():
-            yield number, _output(line, f"{name_of(arguments.file)}, line {number}", arguments)
+            yield number, _output(line, f"{name_of(arguments.answer)}, line {number}", arguments)
 
 
 def _output(line: str, where: str, arguments: Namespace) -> Any:
@@ -121,8 +121,8 @@ def event_record(event: Event) -> dict[str, Any]:
     return {"event": _word.sub("_", type(event).__name__).lower(), **asdict(event)}
 
 
-def _record(message: Message, openai: bool) -> dict[str, Any]:
-    return message.to_openai() if openai else message.to_dict()
+def _record(message: Message, form: str) -> dict[str, Any]:
+    return message.to_openai() if form == "openai" else message.to_dict()
 
 
 def _events(stream: Stream, pieces: Iterator[Any], ids: list[int]) -> Iterator[list[Event]]:
@@ -137,7 +137,7 @@ def _events(stream: Stream, pieces: Iterator[Any], ids: list[int]) -> Iterator[l
 def _pieces(arguments: Namespace) -> Iterator[Any]:
     """The output in pieces: as it arrives, or cut by ``--pieces``."""
     size: int | None = arguments.pieces
-    if arguments.stream and arguments.file == "-" and size is None and not arguments.ids:
+    if arguments.stream and arguments.answer == "-" and size is None and not arguments.ids:
         yield from _arriving()
     else:
         answer = read_answer(arguments)

@@ -17,13 +17,13 @@ _POLICY = (
 
 
 def run(arguments: Namespace) -> int:
-    """Builds the folder with ``--build``; else serves it until it is interrupted, built before if need be."""
+    """Builds the folder with ``--out``; else serves it until it is interrupted, built before if need be."""
     from ..playground.build import build, built, cache_folder
 
     pyodide = None if arguments.pyodide is None else Path(arguments.pyodide)
-    if arguments.build is not None:
-        size = build(Path(arguments.build), pyodide)
-        print(f"{arguments.build}: {size / 1e6:.1f} MB; any static server can serve it")
+    if arguments.folder is not None:
+        size = build(Path(arguments.folder), pyodide)
+        print(f"{arguments.folder}: {size / 1e6:.1f} MB; any static server can serve it")
         return 0
     folder = cache_folder() if arguments.dir is None else Path(arguments.dir)
     if arguments.dir is None and not built(folder):

@@ -11,7 +11,7 @@ from .request import chat_of, thinking_of
 
 def run(arguments: Namespace) -> int:
     """Prints the prompt as it is, without a line end of its own."""
-    chat = chat_of(arguments.template, arguments)
+    chat = chat_of(arguments.model, arguments)
     turn = chat.prepare(
         items(arguments.messages, "messages"),
         tools=None if arguments.tools is None else items(arguments.tools, "tools"),

@@ -5,21 +5,20 @@ from __future__ import annotations
 import sys
 import warnings
 from argparse import Namespace
-from pathlib import Path
 
-from .files import existing, items, print_json, read_text, to_json
-from .token_ids import read_ids
+from .files import Refused, existing, items, print_json
+from .token_ids import read_answer
 
 
 def run(arguments: Namespace) -> int:
-    """Writes the report, and says on standard error what was left out."""
+    """Prints the report, and says on standard error what was left out."""
     from .. import __version__
     from ..doctor.bundle import bundle
     from .request import chat_of
 
-    output = None
-    if arguments.output is not None:
-        output = read_text(arguments.output)
+    if arguments.model is None:
+        raise Refused("which model? Say --model with its folder, a file of it, a .gguf or .jinja file")
+    output = None if arguments.answer is None else read_answer(arguments)
     tools = None if arguments.tools is None else items(arguments.tools, "tools")
     tokenizer = None if arguments.tokenizer is None else existing(arguments.tokenizer)
     with warnings.catch_warnings():
@@ -27,14 +26,11 @@ def run(arguments: Namespace) -> int:
         found = bundle(
             chat_of(arguments.model, arguments, tokenizer=tokenizer),
             __version__,
-            output=output if arguments.ids is None else read_ids(arguments.ids),
+            output=output,
             tools=tools,
             prefix=arguments.prefix,
         )
-    if arguments.out == "-":
-        print_json(found, indent=2)
-    else:
-        Path(arguments.out).write_text(to_json(found, indent=2) + "\n", encoding="utf-8")
+    print_json(found, indent=2)
     for path in found["about"]["left_out"]:
         print(f"chatparsers: left out, as its key looks secret: {path}", file=sys.stderr)
     return 0

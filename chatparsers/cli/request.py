@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .files import Refused, existing, items, name_of, read_json, read_template, read_text
@@ -19,13 +20,21 @@ _ANYTHING: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
 def thinking_of(arguments: Namespace) -> bool | Literal["adaptive"] | None:
     """``--thinking``: True or False, or ``adaptive``; None if not given."""
     said: dict[str | None, bool | Literal["adaptive"]] = {"on": True, "off": False, "adaptive": "adaptive"}
-    return said.get(arguments.thinking)
+    return said.get(vars(arguments).get("thinking"))
 
 
 def chat_of(source: str, arguments: Namespace, *, tokenizer: Any = None) -> Chat:
-    """The chat of the model file or template ``source``; ``-`` reads a template from standard input."""
+    """The chat of the model file or template ``source``; ``-`` reads a template from standard input.
+
+    Raises `Refused` for the name of a format, which writes no prompts."""
     from .. import load
 
+    if names_format(source):
+        named_format_of(source)  # what is no format either has that error
+        raise Refused(
+            f"{source}: expected a model's folder, a file of it, a .gguf or .jinja file, as its chat template is "
+            "needed; found the name of a format"
+        )
     where: Any = read_template(source) if source == "-" else existing(source)
     given = vars(arguments)
     return load(
@@ -38,9 +47,9 @@ def chat_of(source: str, arguments: Namespace, *, tokenizer: Any = None) -> Chat
 
 
 def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
-    """The turn that ``--format`` or ``--template`` and the request's options ask for.
+    """The turn that ``--model`` or ``--format`` and the request's options ask for.
 
-    With a template, the prefix is the part of the answer that its generation prompt wrote, unless ``--prefix`` is
+    With a model's files, the prefix is the part of the answer that its generation prompt wrote, unless ``--prefix`` is
     given. Raises `Refused` and the errors of `Format.bind`.
     """
     if parsers := [name for name in (arguments.tool_call_parser, arguments.reasoning_parser) if name]:
@@ -49,8 +58,13 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
                 "--format names a whole format: leave out --tool-call-parser and --reasoning-parser"
             )
         arguments.format = "+".join(parsers)
-    if arguments.format is None and arguments.template is None:
-        raise Refused("which format? Say --format NAME (`chatparsers formats` lists them) or --template FILE")
+    model = arguments.model
+    if model is not None and names_format(model):
+        arguments.format, model = arguments.format or model, None
+    if arguments.format is None and model is None:
+        raise Refused(
+            "which model? Say --model with its folder, a file of it, or a format's name (`chatparsers formats`)"
+        )
     options: dict[str, Any] = {
         "tools": None if arguments.tools is None else items(arguments.tools, "tools"),
         "tool_choice": arguments.tool_choice,
@@ -60,10 +74,12 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
         "thinking": thinking_of(arguments),
         "id_seed": "",  # the same ids for the same input
     }
-    if arguments.template is None:
-        turn = _format(arguments.format).bind(prefix=arguments.prefix or "", tokenizer=tokenizer, **options)
+    if model is None:
+        turn = named_format_of(arguments.format).bind(
+            prefix=arguments.prefix or "", tokenizer=tokenizer, **options
+        )
     else:
-        chat = chat_of(arguments.template, arguments, tokenizer=tokenizer)
+        chat = chat_of(model, arguments, tokenizer=tokenizer)
         if arguments.prefix is None:
             turn = chat.prepare(_ANYTHING, **options)
         else:
@@ -71,19 +87,29 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
     return turn
 
 
-def _format(name: str) -> Format:
-    """The format of ``--format``."""
+def names_format(source: str) -> bool:
+    """Whether ``source`` is the name or the document of a format, and not a file or folder of a model."""
+    from ..tokens.loaders import FOLDER_FILES
+
+    if source.endswith(".json"):
+        return Path(source).name not in FOLDER_FILES
+    like_a_path = source == "-" or {"/", os.sep} & {*source} or source.endswith((".jinja", ".gguf"))
+    return not like_a_path and not os.path.exists(source)
+
+
+def named_format_of(source: str) -> Format:
+    """The format of that name, or of that document."""
     from ..errors import UnknownFormat
     from ..registry import named_format
 
     try:
-        return named_format(name)
+        return named_format(source)
     except UnknownFormat as error:
-        if not os.path.exists(name):
-            raise
+        if names_format(source):
+            raise Refused(f"{error}; or name a model's folder or file") from error
         raise Refused(
-            f"--format {name_of(name)}: expected the name of a format or its document (FILE.json), found a file of a "
-            f"model, or its folder: say --template {name_of(name)}"
+            f"--format {name_of(source)}: expected the name of a format or its document (FILE.json), found a file of a "
+            f"model, or its folder: say --model {name_of(source)}"
         ) from error
 
 

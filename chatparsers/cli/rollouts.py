@@ -17,12 +17,8 @@ _SHOWN = 60
 
 
 def run(arguments: Namespace) -> int:
-    """Prints a table, or JSON with ``--json``; with ``--samples`` it writes the rows. Raises `Refused`."""
-    folder = Path(arguments.folder)
-    if not folder.is_dir():
-        raise Refused(f"{folder}: expected a folder that serve --rollouts wrote, found none")
-    if arguments.samples is not None:
-        return _samples(arguments)
+    """Prints a table, or JSON. Raises `Refused`."""
+    folder = _folder(arguments)
     from ..sessions.log import Logs
     from ..sessions.report import Counts, first_witnesses, sessions_of
 
@@ -35,7 +31,7 @@ def run(arguments: Namespace) -> int:
     for told in found:
         total.add(told.counts)
     witnesses = first_witnesses(witness for told in found for witness in told.witnesses)
-    if arguments.json:
+    if arguments.form == "json":
         sessions = [
             {
                 "id": one.id,
@@ -75,17 +71,25 @@ def _lines(found: Any, total: Any, witnesses: Any) -> Iterator[str]:
             yield f"  shown {one_line(one.shown)[:_SHOWN]!r}"
 
 
-def _samples(arguments: Namespace) -> int:
+def _folder(arguments: Namespace) -> Path:
+    folder = Path(arguments.recorded)
+    if not folder.is_dir():
+        raise Refused(f"{folder}: expected a folder that serve --rollouts wrote, found none")
+    return folder
+
+
+def samples(arguments: Namespace) -> int:
     """Writes the rows, and says on standard error what became of all sampled ids."""
+    folder = _folder(arguments)
     if arguments.model is None:
-        raise Refused("--samples needs the model: say --model with its folder or template, and --tokenizer")
-    from ..chat.load import load
+        raise Refused("which model? Say --model with its folder or template, and --tokenizer")
     from ..sessions.samples import rows_of, summary, to_arrow, to_lines
     from ..sessions.sessions import Sessions
+    from .request import chat_of
 
     tokenizer = None if arguments.tokenizer is None else existing(arguments.tokenizer)
-    chat = load(arguments.model, tokenizer=tokenizer, format=arguments.format)
-    sessions = Sessions(chat, arguments.folder, write=False)
+    chat = chat_of(arguments.model, arguments, tokenizer=tokenizer)
+    sessions = Sessions(chat, str(folder), write=False)
     heads = [
         head
         for head in sessions.heads()
@@ -93,16 +97,16 @@ def _samples(arguments: Namespace) -> int:
     ]
     found = [sessions.export(sessions.get(head.id), arguments.twins) for head in heads]
     rows = [row for export, about in found for row in rows_of(export, about)]
-    if arguments.samples.endswith(".arrow"):
+    if arguments.lines_out.endswith(".arrow"):
         try:
-            Path(arguments.samples).write_bytes(to_arrow(rows))
+            Path(arguments.lines_out).write_bytes(to_arrow(rows))
         except ModuleNotFoundError as error:
             raise Refused(str(error)) from error
     else:
         lines = to_lines(rows)
-        if arguments.samples == "-":
+        if arguments.lines_out == "-":
             sys.stdout.write(lines)
         else:
-            Path(arguments.samples).write_text(lines, encoding="utf-8")
+            Path(arguments.lines_out).write_text(lines, encoding="utf-8")
     print(json.dumps(summary([export for export, _ in found])), file=sys.stderr)
     return 0

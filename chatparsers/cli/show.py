@@ -1,4 +1,4 @@
-"""Pictures for the command line: ``parse --show``, ``parse --timeline``, ``inspect --html``, ``formats --diagram``."""
+"""Pictures for the command line: of ``parse``, ``inspect`` and ``formats diagram``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .files import Refused, write_text
+from ..plain import wants_colour
+from .files import Refused
 
 if TYPE_CHECKING:
     from ..answers.format import Turn
@@ -29,7 +30,6 @@ def show_output(turn: Turn, arguments: Namespace, outputs: Iterable[tuple[str, S
     """Draws outputs, each given by its name and its pieces: its strip, its timeline, or both. Several of them make one
     page, which begins with a list."""
     from ..display import strip, timeline
-    from ..display.looks import wants_colour
     from ..display.picture import Picture, page
 
     drawn: list[tuple[str, list[Picture]]] = []
@@ -51,12 +51,12 @@ def show_output(turn: Turn, arguments: Namespace, outputs: Iterable[tuple[str, S
         drawn.append((f"{name}: {_in_words(stream.message)}", pictures))
     more = [f"… {left:,} more outputs are not shown"] if left else []
     titled = [([title] if len(drawn) > 1 else [], pictures) for title, pictures in drawn]
-    if arguments.html is not None:
+    if arguments.form == "html":
         parts: list[Picture | str] = []
         for title, pictures in titled:
             parts += title
             parts += pictures
-        write_text(arguments.html, page(f"{turn.format.name}: {arguments.file}", *parts, *more))
+        print(page(f"{turn.format.name}: {arguments.answer}", *parts, *more))
         return 0
     colour = wants_colour(sys.stdout, arguments.color)
     texts = [[*title, *(picture.text(colour=colour) for picture in pictures)] for title, pictures in titled]
@@ -77,8 +77,8 @@ def _in_words(message: Message) -> str:
     return for_terminal(f"{said} ({wrong})" if wrong else said)[:200]
 
 
-def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None:
-    """Writes a page about a model: its record, and a conversation with the kind and the loss mask of each part; of a
+def show_model(chat: Chat, record: Sequence[tuple[str, str]]) -> None:
+    """Prints a page about a model: its record, and a conversation with the kind and the loss mask of each part; of a
     template that no known format reads, also what its analysis found."""
     from ..detection.analysis import analyse
     from ..display import Card, diagram, show, strip
@@ -100,19 +100,17 @@ def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None
     if chat.detection.format is not None:
         found = analyse(chat.template()).analysis
         parts += ["How the format was found", show(found)] if found is not None else []
-    write_text(path, page(chat.name, *parts))
+    print(page(chat.name, *parts))
 
 
-def show_diagram(name: str | None, path: str) -> int:
-    """Writes the railroad diagram of a format."""
+def show_diagram(arguments: Namespace) -> int:
+    """Prints the railroad diagram of a format."""
     from ..display import diagram
-    from ..registry import get_format
+    from .export import format_of
 
-    if name is None:
-        raise Refused("--diagram: expected the name of a format before it (`chatparsers formats` lists them)")
     try:
-        drawn = diagram(get_format(name))
+        drawn = diagram(format_of(arguments.source))
     except ModuleNotFoundError as error:
         raise Refused(str(error)) from error
-    write_text(path, drawn.svg)
+    print(drawn.svg)
     return 0

@@ -7,24 +7,25 @@ from argparse import Namespace
 from typing import Any
 
 from .files import Refused, name_of, read_text, to_json
+from .request import names_format
 
 
 def tokenizer_for_ids(arguments: Namespace) -> Any:
-    """The tokenizer for ``--ids``; None if the files of ``--template`` have it."""
+    """The tokenizer for ``--ids``; None if the model's files have it."""
     if not arguments.ids:
         return None
     if arguments.tokenizer is not None:
         from ..tokens import read_tokenizer
 
         return read_tokenizer(arguments.tokenizer)
-    if arguments.template is None:
+    if arguments.model is None or names_format(arguments.model):
         raise Refused("--ids needs the model's tokenizer: say --tokenizer FILE")
     return None
 
 
 def read_answer(arguments: Namespace) -> str | list[int]:
-    """The answer in FILE: with ``--ids`` its token ids, else its text."""
-    return read_ids(arguments.file) if arguments.ids else read_text(arguments.file)
+    """The answer in ANSWER: with ``--ids`` its token ids, else its text."""
+    return read_ids(arguments.answer) if arguments.ids else read_text(arguments.answer)
 
 
 def read_ids(path: str) -> list[int]:

@@ -120,7 +120,7 @@ class Opened:
         is no tokenizer. A `Chat` that the caller made stays as it is."""
         chat = self.rendering
         if chat.tokenizer is None:
-            wanted = "give the model's folder, or tokenizer="
+            wanted = "give the model's folder, or tokenizer= (--tokenizer)"
             raise RequestError(f"{chat.name} has no tokenizer: {wanted}{lacks_tokenizers()}")
         wrapped = wrap(chat.tokenizer)
         if isinstance(self.source.model, Chat):

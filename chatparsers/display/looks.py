@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Mapping
 from html import escape
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 from ..chat.sample import Kind
 from ..guide.guide import Origin
@@ -93,13 +92,6 @@ def for_html(text: str, *, breaks: bool = True) -> str:
         else:
             out.append(escape(character))
     return "".join(out)
-
-
-def wants_colour(stream: TextIO, choice: str = "auto") -> bool:
-    """Whether to write colours: ``always``, ``never``, or on a terminal without ``NO_COLOR``."""
-    if choice != "auto":
-        return choice == "always"
-    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def coloured(text: str, kind: Kind, colour: bool) -> str:

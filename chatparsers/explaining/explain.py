@@ -333,7 +333,7 @@ def _beside_json(case: _Case) -> Iterator[Cause]:
     name, at = case.evidence[0]
     rest = case.text[at:]
     brace = rest.find("{")
-    report = "chatparsers report MODEL --output FILE: nobody here knows this dialect"
+    report = "chatparsers report ANSWER --model MODEL: nobody here knows this dialect"
     if brace >= 0:
         try:
             json.JSONDecoder().raw_decode(rest[brace:])

@@ -19,10 +19,9 @@ from typing import Any
 import uvicorn
 
 from ..chat.chat import Chat
-from ..chat.load import load
 from ..cli.about import version
 from ..cli.files import Refused, json_object
-from ..cli.request import thinking_of
+from ..cli.request import chat_of, thinking_of
 from ..plain import one_line
 from ..sessions.paths import VOLATILE
 from ..sessions.session import Limits
@@ -31,6 +30,7 @@ from .app import create_app
 from .engine import Engine, EngineError
 from .guard import KeyFile, is_loopback
 from .http_engine import HttpEngine
+from .kind import kind_at
 from .llama_server import LlamaServer
 from .metrics import Metrics
 from .ollama import Ollama
@@ -47,7 +47,7 @@ KINDS: dict[str, type[HttpEngine]] = {
     "ollama": Ollama,
     "openai-completions": OpenAICompletions,
 }
-"""The engines over HTTP by the names of ``--upstream-kind``."""
+"""The engines over HTTP by the names of ``--kind``."""
 _AGAIN = 1.0
 _WARNINGS = 100
 _LAST_WORDS = 2
@@ -64,8 +64,8 @@ def run(arguments: Namespace) -> int:
     key = _key(arguments)
     if arguments.port > 65_535:
         raise Refused(f"--port {arguments.port}: expected a port from 1 to 65535")
-    if arguments.upstream is not None and not arguments.upstream.startswith(("http://", "https://")):
-        raise Refused(f"--upstream {arguments.upstream}: expected a URL such as http://127.0.0.1:8080")
+    if arguments.url is not None and not arguments.url.startswith(("http://", "https://")):
+        raise Refused(f"{arguments.url}: expected a URL such as http://127.0.0.1:8080")
     if arguments.api_key_file is not None and not KeyFile(arguments.api_key_file).keys():
         raise Refused(
             f"--api-key-file {arguments.api_key_file}: expected a file with a key in each line, found none"
@@ -75,7 +75,10 @@ def run(arguments: Namespace) -> int:
             f"--host {arguments.host}: without a key anybody who reaches this address may use the model: "
             "say --api-key or --api-key-file as well, or set CHATPARSERS_API_KEY"
         )
-    chat, engine, name = _local(arguments) if arguments.gguf is not None else _remote(arguments)
+    try:
+        chat, engine, name = _local(arguments) if arguments.gguf is not None else _remote(arguments)
+    except EngineError as error:
+        raise _away(error) from error
     try:
         settings = settings_of(arguments, name, key)
         app = create_app(chat, engine, settings)
@@ -98,14 +101,19 @@ def run(arguments: Namespace) -> int:
     try:
         asyncio.run(_serve(app, config, chat, settings, arguments))
     except EngineError as error:
-        if error.where is not None:
-            said = f"no engine answers at {error.where}: start it, or name its URL"
-        elif error.status == 503:
-            said = str(error)
-        else:
-            raise
-        raise Refused(f"{said} (--wait 300 waits so many seconds for one that starts)") from error
+        raise _away(error) from error
     return 0
+
+
+def _away(error: EngineError) -> Exception:
+    """What is said of an engine that is not there, or not yet; the error itself for any other."""
+    if error.where is not None:
+        said = f"no engine answers at {error.where}: start it, or name its URL"
+    elif error.status == 503:
+        said = str(error)
+    else:
+        return error
+    return Refused(f"{said} (--wait 300 waits so many seconds for one that starts)")
 
 
 def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
@@ -272,36 +280,33 @@ class _Draining(uvicorn.Server):
 
 
 def _remote(arguments: Namespace) -> tuple[Chat, Engine, str]:
-    if arguments.upstream is None:
-        raise Refused("which engine? Say --upstream URL, or --gguf FILE to run a model in this process")
+    if arguments.url is None:
+        raise Refused("which engine? Say its URL, or --gguf FILE to run a model in this process")
     if arguments.model is None:
         raise Refused(
             "which model? Say --model with its folder, its tokenizer_config.json or its chat template"
         )
-    if arguments.upstream_kind is None:
-        raise Refused(f"what runs at {arguments.upstream}? Say --upstream-kind, one of {', '.join(KINDS)}")
-    chat = load(arguments.model, tokenizer=arguments.tokenizer, format=arguments.format)
-    engine = KINDS[arguments.upstream_kind](
-        arguments.upstream,
-        model=arguments.upstream_model,
-        api_key=arguments.upstream_key or os.environ.get("CHATPARSERS_UPSTREAM_KEY"),
-        stall=arguments.stall,
-    )
+    chat = chat_of(arguments.model, arguments, tokenizer=arguments.tokenizer)
+    key = arguments.upstream_key or os.environ.get("CHATPARSERS_UPSTREAM_KEY")
+    kind = arguments.kind if arguments.kind != "auto" else kind_at(arguments.url, key, arguments.wait)
+    if kind is None:
+        raise Refused(f"what runs at {arguments.url}? Say --kind, one of {', '.join(KINDS)}")
+    engine = KINDS[kind](arguments.url, model=arguments.upstream_model, api_key=key, stall=arguments.stall)
     path = Path(arguments.model)
     known = path.stem if path.is_file() else path.name
     return chat, engine, arguments.upstream_model or known
 
 
 def _local(arguments: Namespace) -> tuple[Chat, Engine, str]:
-    if arguments.upstream is not None:
-        raise Refused("--gguf runs the model in this process: leave --upstream out")
+    if arguments.url is not None:
+        raise Refused("--gguf runs the model in this process: leave the URL out")
     try:
         from .local import Local
     except ModuleNotFoundError as error:
         raise Refused(
             f"--gguf needs llama-cpp-python, and {error.name} is not installed: pip install llama-cpp-python"
         ) from error
-    chat = load(arguments.model or arguments.gguf, tokenizer=arguments.tokenizer, format=arguments.format)
+    chat = chat_of(arguments.model or arguments.gguf, arguments, tokenizer=arguments.tokenizer)
     engine = Local(
         arguments.gguf,
         context=arguments.context,

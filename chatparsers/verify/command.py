@@ -45,7 +45,7 @@ def run_command(arguments: Namespace) -> int:
         except VerifyError as error:
             raise Refused(str(error)) from error
     _write(verdict, arguments, more)
-    return verdict.status(strict=arguments.strict)
+    return verdict.status(strict=arguments.likely)
 
 
 def _plan(arguments: Namespace) -> Plan:
@@ -54,10 +54,10 @@ def _plan(arguments: Namespace) -> Plan:
         replayed += requests(existing(name))
     return Plan(
         apis=tuple(APIS) if arguments.api == "all" else (arguments.api,),
-        engine=arguments.engine,
-        name=arguments.name,
+        engine=arguments.kind,
+        name=arguments.served_name,
         probes=tuple(filter(None, (arguments.probes or "").split(","))),
-        samples=arguments.samples,
+        samples=arguments.times,
         seed=arguments.seed,
         requests=arguments.requests,
         tokens=arguments.tokens,
@@ -67,7 +67,7 @@ def _plan(arguments: Namespace) -> Plan:
         extra=json_object("--extra", arguments.extra),
         replayed=tuple(replayed),
         shrink=arguments.shrink,
-        key=None if arguments.key_file is None else read_text(arguments.key_file).strip(),
+        key=arguments.key if arguments.key_file is None else read_text(arguments.key_file).strip(),
         timeout=arguments.timeout,
     )
 
@@ -104,9 +104,11 @@ def _write(verdict: Verdict, arguments: Namespace, more: Iterable[str]) -> None:
         _save(arguments.html, page(verdict, texts=texts))
     if arguments.json is not None and arguments.json != "-":
         _save(arguments.json, to_json(verdict.to_dict(texts=texts), indent=1) + "\n")
-    form = "json" if arguments.json == "-" else arguments.format_output
+    form = "json" if arguments.json == "-" else arguments.form
     report = report_of(verdict, arguments.model, texts=texts)
-    if form == "json":
+    if form == "html":
+        print(page(verdict, texts=texts))
+    elif form == "json":
         print_json(verdict.to_dict(texts=texts), indent=1)
     elif form == "sarif":
         print_json(outputs.sarif([report], str(verdict.facts["chatparsers"]), RULES), indent=2)

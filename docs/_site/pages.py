@@ -17,6 +17,7 @@ import public
 import chatparsers
 from chatparsers import Format, FormatInfo, RequestError, display, list_formats
 from chatparsers.cli.arguments import build_parser
+from chatparsers.cli.arguments.parser import commands_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SUMMARY = " ".join((chatparsers.__doc__ or "").partition("\n")[0].split())
@@ -252,11 +253,11 @@ def _index() -> str:
 def _commands() -> str:
     """What each command says of itself with ``--help``."""
     parser = build_parser()
-    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     lines = ["# The command line", "", "Each command says this with `--help`.", ""]
-    for name, command in commands.choices.items():
+    for command in commands_of(parser):
         command.formatter_class = _Wide
-        lines += [f"## chatparsers {name}", "", "```text", command.format_help().rstrip(), "```", ""]
+        command.first = ""  # its help has a place of its own
+        lines += [f"## {command.prog}", "", "```text", command.format_help().rstrip(), "```", ""]
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shlex
@@ -15,10 +16,13 @@ import pytest
 import chatparsers
 from chatparsers.cli import main as cli
 from chatparsers.cli.arguments import build_parser
-from chatparsers.cli.examples import EXAMPLES
+from chatparsers.cli.arguments.commands import COMMANDS
+from chatparsers.cli.arguments.parser import commands_of
+from chatparsers.cli.arguments.words import WORDS
 
 from .conftest import Run, put, refused
 
+KINDS = {"FILE": "path", "DIR": "path"}
 MESSAGES = [{"role": "user", "content": "Is it raining? Ærlig talt."}]
 
 
@@ -62,7 +66,6 @@ def test_the_table_in_a_file(run: Run, tmp_path: Path) -> None:
     assert (ran.status, ran.out) == (1, "") and "stale.md: the table of formats is stale" in ran.err
     refused(run("formats", "--check", put(tmp_path / "none.md", "# Formats\n")), "<!-- formats: begin -->")
     refused(run("formats", "--check", tmp_path / "absent.md"), "no such file")
-    refused(run("formats", "--check", fresh, "--json"), "not allowed with")
     page = Path(chatparsers.__file__).parents[1] / "docs" / "models.md"  # not beside an installed package
     assert not page.is_file() or run("formats", "--check", page).status == 0
 
@@ -70,11 +73,11 @@ def test_the_table_in_a_file(run: Run, tmp_path: Path) -> None:
 def test_help_with_examples_that_are_right_and_the_version(run: Run) -> None:
     ran = run("--help")
     assert ran.status == 0
-    assert re.findall(r"^    (\w+) ", ran.out, re.M) == [*EXAMPLES]
-    for command, examples in EXAMPLES.items():
-        helped = run(command, "--help")
-        assert helped.status == 0 and helped.out.startswith(f"usage: chatparsers {command}")
-        for example in examples:
+    assert re.findall(r"^    (\w+) ", ran.out, re.M) == [*COMMANDS]
+    for name, command in COMMANDS.items():
+        helped = run(name, "--help")
+        assert helped.status == 0 and helped.out.startswith(f"usage: chatparsers {name}")
+        for example in command.examples:
             assert f"\n  {example}\n" in helped.out
             words = shlex.split(example.rpartition("| ")[2].partition(" > ")[0])
             build_parser().parse_args(words[1:])
@@ -82,6 +85,21 @@ def test_help_with_examples_that_are_right_and_the_version(run: Run) -> None:
     assert run("--version").out.startswith(
         f"chatparsers {chatparsers.__version__} ({chatparsers.CORE} core; "
     )
+
+
+def test_a_flag_has_one_kind_of_value_everywhere_and_a_text() -> None:
+    kinds: dict[str, set[str]] = {}
+    used: set[str] = set()
+    for command in commands_of(build_parser()):
+        used |= {word.key for word in command.words}
+        for word in command.words:
+            shown = next((each for each in command._actions if word.flag in each.option_strings), None)
+            if shown is not None and shown.help != argparse.SUPPRESS:
+                kind = "choice" if word.choices else KINDS.get(word.kind, word.kind.rstrip("0"))
+                kinds.setdefault(word.flag, set()).add(kind)
+                assert re.search(r"[a-z]{2,}", word.says.replace("%(default)s", "")), word
+    assert {flag: found for flag, found in kinds.items() if len(found) > 1} == {}
+    assert used == WORDS.keys(), "a word that no command needs"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

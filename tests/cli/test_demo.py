@@ -67,7 +67,7 @@ def test_chosen_formats(run: Run) -> None:
 
 
 def test_colours_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "_colour", lambda plain: not plain)
+    monkeypatch.setattr(demo, "wants_colour", lambda stream, choice: choice != "never")
     coloured = run("demo", "qwen3-coder").out
     plain = run("demo", "qwen3-coder", "--plain").out
     assert "\x1b[2;3m" in coloured and "\x1b[33m" in coloured and "\x1b[1;36mwrite_file \x1b[0m" in coloured
@@ -85,13 +85,4 @@ def test_when_there_are_colours_and_pauses(run: Run, monkeypatch: pytest.MonkeyP
     assert run("demo", "generic", "--speed", 200).status == 0
     assert len(slept) > 5 and set(slept) == {1 / 200}
     monkeypatch.setattr(demo.sys, "stdout", _Terminal())
-    monkeypatch.setattr(demo.os, "name", "posix")
-    for name in ("NO_COLOR", "TERM"):
-        monkeypatch.delenv(name, raising=False)
-    assert demo._colour(False) and not demo._colour(True)
     assert demo._pause(None) > 0 and demo._pause(0) == 0 and demo._pause(10) == 0.1
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not demo._colour(False)
-    monkeypatch.delenv("NO_COLOR")
-    monkeypatch.setenv("TERM", "dumb")
-    assert not demo._colour(False)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
 import pytest
+
+from chatparsers.cli.arguments import build_parser
 
 from .conftest import TOOLS, Run, put, refused
 
 MESSAGES = [{"role": "user", "content": "Is it raining?"}]
 BROKEN_TOOL = [{"type": "function", "function": {"name": "f", "parameters": {"type": "objekt"}}}]
 GENERIC, HERMES = "parse --format generic", "grammar --format hermes-2-pro"
+SLIPS = Path(__file__).with_name("slips.json")
+"""Commands, what was typed, the flag that was meant, and its value; null where the command is refused with a hint."""
 # The command, what its file holds (FILE; None: it is not there), and the words of the line.
 MISTAKES: list[tuple[str, object, list[str]]] = [
     # commands and options
@@ -20,9 +25,9 @@ MISTAKES: list[tuple[str, object, list[str]]] = [
     ("inspct x", None, ["did you mean inspect?"]),
     ("parse --toolz x --format qwen3", None, ["did you mean --tools"]),
     ("parse --zzz", None, ["unrecognized arguments: --zzz (see"]),
-    ("formats extra", None, ["a name goes with --diagram FILE"]),
-    ("render", None, ["--template", "--messages"]),
-    ("detect", None, ["FILE"]),
+    ("formats extra", None, ["unrecognized arguments: extra"]),
+    ("render", None, ["required: --model, --messages"]),
+    ("detect", None, ["required: MODEL"]),
     ("detect 'a\nb\x1b[31m'", None, ["no such file"]),
     # render
     ("render --messages messages.json --template broken.jinja", "{% for m in messages %}", ["broken.jinja"]),
@@ -65,9 +70,9 @@ MISTAKES: list[tuple[str, object, list[str]]] = [
     ("inspect --format herms TEMPLATE", None, ["did you mean"]),
     ("inspect TEMPLATE --tools tools.json", TOOLS, ["--tools goes with --messages"]),
     # parse
-    ("parse", None, ["which format?", "--format", "--template"]),
+    ("parse", None, ["which model?", "--model", "a format's name"]),
     ("parse --format hermes-2-por", None, ["did you mean hermes-2-pro"]),
-    ("parse --format x.jinja", "{{ x }}", ["found a file of a model", "--template x.jinja"]),
+    ("parse --format x.jinja", "{{ x }}", ["found a file of a model", "--model x.jinja"]),
     ("parse --format ''", None, ["no format is named ''"]),
     (f"{GENERIC} /no/such/file", None, ["/no/such/file: no such file"]),
     (f"{GENERIC} '\0'", None, ["no such file"]),
@@ -88,7 +93,7 @@ MISTAKES: list[tuple[str, object, list[str]]] = [
     (f"{GENERIC} --tools t.json", [{"type": "function"}], ["tools[0].function.name: expected a name"]),
     (f"{GENERIC} --tools t.json", [*TOOLS, *TOOLS], ["tools[1].function.name", "twice"]),
     # grammar
-    ("grammar", None, ["which format?"]),
+    ("grammar", None, ["which model?"]),
     ("grammar --dialect larc", None, ["did you mean lark?"]),
     (f"{HERMES} --tools tools.json --dialect bnf", TOOLS, ["invalid choice: 'bnf'"]),
     (f"{HERMES} --tools tools.json --tool-choice get_whether", TOOLS, ["did you mean get_weather?"]),
@@ -142,3 +147,17 @@ def test_a_tool_that_cannot_be_compiled_is_said(run: Run, tmp_path: Path) -> Non
     ran = run("grammar", "--format", "hermes-2-pro", "--tools", tools)
     assert ran.status == 0 and "root ::=" in ran.out
     assert ran.err.startswith("chatparsers: warning: the tool is guided to its name and any object")
+
+
+@pytest.mark.parametrize(
+    ("command", "slip", "meant", "value"), json.loads(SLIPS.read_text(encoding="utf-8")), ids=str
+)
+def test_a_slip_leads_right(run: Run, command: str, slip: str, meant: str, value: object) -> None:
+    """What people type for a flag is that flag, or is answered with it."""
+    argv = [*command.split(), *slip.split()]
+    if value is None:
+        refused(run(*argv), "unrecognized arguments: ", slip.split()[0], meant)
+        return
+    found, unknown = build_parser().parse_known_args(argv)
+    words = [word for word in found.parser.words if found.parser.shown(word) == meant]
+    assert not unknown and any(getattr(found, word.key) in (value, [value]) for word in words)

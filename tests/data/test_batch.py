@@ -257,7 +257,7 @@ def test_a_part_that_cannot_be_written_leaves_no_half_of_it(tmp_path: Path, draw
         (["parse", "{rows}", "--out", "o"], "which model?"),
         (["parse", "{rows}", "--out", "o", "--model", "no-such"], "no-such: expected a model's folder"),
         (["parse", "{rows}", "--out", "o", "--model", FORMAT, "--output", "oops"], "no column 'oops'"),
-        (["translate", "{rows}", "--out", "o"], "for which model?"),
+        (["translate", "{rows}", "--out", "o"], "required: --to"),
         (["parse", "{list}", "--out", "o", "--model", FORMAT], "expected one JSON object on each line"),
         (["parse", "{cut}", "--out", "o", "--model", FORMAT], "cut.jsonl.gz"),
     ],

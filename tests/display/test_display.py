@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import os
 import pickle
 import random
 import re
@@ -20,8 +21,9 @@ from chatparsers import display
 from chatparsers.chat.sample import Kind
 from chatparsers.cli.main import main
 from chatparsers.detection.analysis import analyse
-from chatparsers.display.looks import LOOKS, ORIGINS, columns, for_terminal, wants_colour
+from chatparsers.display.looks import LOOKS, ORIGINS, columns, for_terminal
 from chatparsers.display.picture import page
+from chatparsers.plain import wants_colour
 from chatparsers.testing.tiny import tiny_model
 
 OWN = Path(__file__).parents[1] / "templates_own"
@@ -162,12 +164,16 @@ def test_colours_are_wanted_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch)
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(os, "name", "posix")
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
     assert wants_colour(Terminal()) and not wants_colour(io.StringIO())
     monkeypatch.setenv("NO_COLOR", "1")
     assert not wants_colour(Terminal()) and wants_colour(Terminal(), "always")
     monkeypatch.setenv("NO_COLOR", "")  # an empty one says nothing: no-color.org
     assert wants_colour(Terminal()) and not wants_colour(Terminal(), "never")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not wants_colour(Terminal()) and wants_colour(Terminal(), "always")
 
 
 def test_a_picture_says_what_is_held_and_when_it_goes_out() -> None:
@@ -317,7 +323,8 @@ def test_commands_draw(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     assert "a format by analysis" in html.read_text("utf-8") and "&lt;act&gt;" in html.read_text("utf-8")
     assert main(["formats", "qwen3", "--diagram", str(tmp_path / "d.svg")]) == 0
     assert main(["formats", "qwen3"]) == 2
-    assert main(["parse", str(output), "--format", "qwen3", "--html", str(html)]) == 2
+    assert main(["parse", str(output), "--model", "qwen3", "--as", "html"]) == 0
+    assert "<b>" not in capsys.readouterr().out
 
 
 def test_what_notebooks_show() -> None:

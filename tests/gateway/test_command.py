@@ -12,8 +12,10 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import fields
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -27,19 +29,22 @@ import httpx2
 from chatparsers.cli.arguments import build_parser
 from chatparsers.cli.main import main
 from chatparsers.gateway import Settings
+from chatparsers.gateway.kind import _ONLY, kind_at
 from chatparsers.gateway.serve import KINDS, settings_of
 from chatparsers.sessions.session import Limits
 from chatparsers.sessions.sessions import Rules
 
-NOWHERE = "--upstream http://127.0.0.1:9"
-SERVED = f"{NOWHERE} --upstream-kind llama-server"
+NOWHERE = "http://127.0.0.1:9"
+SERVED = f"{NOWHERE} --kind llama-server"
 MISTAKES: dict[str, str] = {
-    "": "which engine? Say --upstream URL",
+    "": "which engine? Say its URL",
     NOWHERE: "which model? Say --model",
-    f"{NOWHERE} --model x": "what runs at http://127.0.0.1:9? Say --upstream-kind",
+    f"{NOWHERE} --model x/": "x/: no such file or folder",
+    f"{NOWHERE} --model qwen3": "qwen3: expected a model's folder",
+    f"{NOWHERE} MODEL": "no engine answers at http://127.0.0.1:9: start it",
     f"{NOWHERE} --gguf x": "--gguf runs the model in this process",
     "--host 0.0.0.0": "without a key anybody who reaches this address may use the model",
-    "--upstream foo": "--upstream foo: expected a URL such as http://127.0.0.1:8080",
+    "foo": "foo: expected a URL such as http://127.0.0.1:8080",
     "--port 99999": "--port 99999: expected a port from 1 to 65535",
     "--api-key-file no/such": "--api-key-file no/such: expected a file with a key in each line",
     f"--api-key-file {sys.executable}": f"{sys.executable}: expected a file with a key in each line",
@@ -108,10 +113,32 @@ def test_an_engine_that_is_not_there(model: dict[str, str], capsys: Any, upstrea
     )
 
 
+def test_the_kind_of_engine_is_found_by_asking() -> None:
+    """By what it alone serves."""
+    for only in (*_ONLY, ""):
+
+        class Engine(BaseHTTPRequestHandler):
+            alone = only
+
+            def do_GET(self) -> None:
+                self.send_response(200 if self.path == self.alone else 404)
+                self.end_headers()
+                self.wfile.write(b'{"version": "1"}')
+
+            def log_message(self, format: str, *args: Any) -> None:
+                return
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Engine) as server:
+            Thread(target=server.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+            assert kind_at(url, None, 0.0) == _ONLY.get(only)
+            server.shutdown()
+
+
 def test_every_setting_has_a_flag() -> None:
     """And each flag reaches its setting, and is on the page. Every kind of engine can be named."""
     for kind in KINDS:
-        assert build_parser().parse_args(["serve", "--upstream-kind", kind]).upstream_kind == kind
+        assert build_parser().parse_args(["serve", "--upstream-kind", kind]).kind == kind
     given = {
         "--name": "mine",
         "--max-body": "3",

@@ -329,7 +329,7 @@ def test_the_service_files_of_the_page_are_right() -> None:
     for command in (words, started):
         assert command[0].endswith("chatparsers")
         found = build_parser().parse_args(command[1:])
-        assert found.upstream and found.upstream_kind and found.model
+        assert found.url and found.model
     assert build_parser().parse_args(started[1:]).drain < int(service["Service"]["TimeoutStopSec"])
     check = json.loads(re.search(r"HEALTHCHECK CMD (.*)", docker.group(1))[1])  # type: ignore[index]
     compile(check[2], "healthcheck", "exec")

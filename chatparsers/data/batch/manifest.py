@@ -45,20 +45,19 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 def begin(
     folder: Path, inputs: Sequence[Input], options: Mapping[str, Any], *, resume: bool
 ) -> Mapping[str, Any] | None:
-    """Prepares the folder of a batch. The result is what an earlier run decided, None for a new one.
+    """What an earlier run decided, of which the folder has parts; None for a new one.
 
     Raises `BatchError` if the folder has a batch and ``resume`` is false, or if its inputs, options or version are
     others: each is named.
     """
     if folder.exists() and not folder.is_dir():
         raise BatchError(f"{folder}: expected a folder, found a file: choose another --out")
-    before = read_manifest(folder)
-    if before is None:
-        if folder.is_dir() and any(folder.glob("*.parquet")):
+    before, parts = read_manifest(folder), folder.is_dir() and any(folder.glob("*.parquet"))
+    if before is None or not (parts or resume):
+        if parts:
             raise BatchError(
                 f"{folder}: expected an empty folder, found parts without a {MANIFEST}: choose another --out"
             )
-        folder.mkdir(parents=True, exist_ok=True)
         return None
     if not resume:
         raise BatchError(f"{folder}: a batch is there already: go on with --resume, or choose another --out")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -93,11 +94,11 @@ def run_on_ray(
         import ray
         import ray.data
     except ModuleNotFoundError as error:
-        raise BatchError("--engine ray needs Ray: pip install 'ray[data]'") from error
+        raise BatchError("--runner ray needs Ray: pip install 'ray[data]'") from error
     if any(input.path == STDIN for input in inputs):
-        raise BatchError("--engine ray reads files: standard input is read by the local engine")
+        raise BatchError("--runner ray reads files: standard input is read by --runner local")
     if any(input.kind == "arrow" for input in inputs):
-        raise BatchError("--engine ray reads JSON lines and Parquet: Ray has no reader of Arrow files")
+        raise BatchError("--runner ray reads JSON lines and Parquet: Ray has no reader of Arrow files")
     if folder.exists() and any(folder.iterdir()):
         raise BatchError(f"{folder}: expected an empty folder: choose another --out")
     began = time.perf_counter()
@@ -121,6 +122,7 @@ def run_on_ray(
         folder.mkdir(parents=True, exist_ok=True)
         made.write_parquet(str(folder.resolve()))
     except ray.exceptions.RayError as error:
+        shutil.rmtree(folder, ignore_errors=True)  # it was empty, and Ray cannot go on
         raise BatchError(f"Ray: {str(error).strip().splitlines()[-1]}") from error
     finally:
         if own:

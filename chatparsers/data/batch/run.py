@@ -124,19 +124,11 @@ def run_batch(
         raise BatchError("--resume needs files: standard input cannot be read again")
     whole = {**options, "limit": limit, "lines": lines}
     decided = begin(folder, inputs, whole, resume=resume)
+    new = decided is None
     first = None if any(input.path == STDIN for input in inputs) else first_rows(inputs)
     if decided is None:
         run = fitted(run, first)
         decided = {"wire": getattr(getattr(run, "normalize", run), "wire", None)}
-        write_json(
-            folder / MANIFEST,
-            {
-                "version": __version__,
-                "inputs": [input.to_dict() for input in inputs],
-                "options": whole,
-                "decided": decided,
-            },
-        )
     elif isinstance(run, (Normalize, Translate)) and decided.get("wire") is not None:
         run = run.with_wire(str(decided["wire"]))
     all_units = units(inputs, lines, limit)
@@ -149,6 +141,11 @@ def run_batch(
             all_units = _chained(head, all_units)
     work = work_of(run, inputs, first, ids, format)
     work.empty()  # a model that cannot be loaded and a column that is missing are said here, once
+    if new:  # nothing is written before, so that what failed can be said again
+        folder.mkdir(parents=True, exist_ok=True)
+        told = [input.to_dict() for input in inputs]
+        manifest = {"version": __version__, "inputs": told, "options": whole, "decided": decided}
+        write_json(folder / MANIFEST, manifest)
     total, count, resumed, now, done = Stats(), 0, 0, 0, 0
 
     def todo() -> Iterator[Unit]:
