@@ -239,15 +239,15 @@ def _elsewhere(case: _Case) -> Iterator[Cause]:
     marker of that other format stands in the text."""
     others = readings(case.text, case.tools, case.turn.format.name)[0]
     stripped, lenient = list(_stripped(case)), list(_leniently(case))
-    yield from stripped
     best = [reading for reading in others if reading.rank == others[0].rank]
     marked = any(not one.rank[0] and own_markers(one.turn.format, case.text) for one in best)
-    if stripped or not marked:
-        yield from lenient
+    own = [*stripped, *lenient]
+    if not marked or any(cause.code == "marker-missing" for cause in stripped):
+        yield from own
+        own = []
     if others:
         yield _of_other_formats(case, others)
-    if marked and not stripped:
-        yield from lenient
+    yield from own
 
 
 def _stripped(case: _Case) -> Iterator[Cause]:
@@ -313,12 +313,12 @@ def _leniently(case: _Case) -> Iterator[Cause]:
 
 
 def _near_miss(case: _Case) -> Iterator[Cause]:
-    """Markup of the format itself that leads to no call. A stray marker in prose is none, unless a tool is named."""
-    if not (case.evidence or case.mentions()):
-        return
+    """Markup of the format itself that leads to no call. A stray marker in prose is none, unless a tool is named, or
+    the rest of the text is JSON to the look."""
+    named = bool(case.evidence or case.mentions())
     for code in ("truncated", "malformed", "stray-marker", "unwanted-call", "markup-in-value"):
         noted = case.diagnostic(code)
-        if noted is None:
+        if noted is None or not (named or (code == "stray-marker" and _before_json(case, noted.position))):
             continue
         if code != "truncated":
             yield Cause("broken", str(noted), _GRAMMAR, noted.position)
@@ -326,6 +326,14 @@ def _near_miss(case: _Case) -> Iterator[Cause]:
             yield Cause("thought-open", f"the text ends in the thought: {noted}", _TOKENS, noted.position)
         else:
             yield Cause("truncated", str(noted), _TOKENS, noted.position)
+
+
+def _before_json(case: _Case, position: int) -> bool:
+    """Whether a special token stands there, and from it to the end what looks like JSON."""
+    rest = case.text[position:].rstrip()
+    token = next((one for one in case.turn.format.preserved_tokens if rest.startswith(one)), "")
+    after = rest[len(token) :].lstrip()
+    return bool(token) and after.startswith(("{", "[")) and after.endswith(("}", "]", ">"))
 
 
 def _beside_json(case: _Case) -> Iterator[Cause]:

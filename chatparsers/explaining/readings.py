@@ -78,8 +78,10 @@ def whole(message: Message, tools: Toolset) -> bool:
 
 
 def own_markers(format: Format, text: str) -> bool:
-    """Whether a marker of the format's calls, more than punctuation of JSON, is in the text."""
-    return any(marker in text for marker in _markers(format) if marker.strip("[]{} \n"))
+    """Whether a special token of the format, or a marker of its calls that is more than punctuation of JSON, is in the
+    text."""
+    markers = (*format.preserved_tokens, *_markers(format))
+    return any(marker in text for marker in markers if marker.strip("[]{} \n"))
 
 
 def _is_schema(call: ToolCall) -> bool:

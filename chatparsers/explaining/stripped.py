@@ -16,6 +16,8 @@ from ..schema.tools import Tool
 
 _STAND_IN = re.compile(r"""(?:"|')?V\\?[0-9]+V(?:"|')?|9170[0-9]+719""")
 _ID = "callid000"
+_BEGINS = r"(?m)(?:^[ \t]*|[.!?>\]]){}"
+"""Where a name begins a call of which only words are left: a line, or right after a sentence or a marker."""
 
 
 def stripped_markers(turn: Turn, text: str) -> tuple[str, ...]:
@@ -27,7 +29,7 @@ def stripped_markers(turn: Turn, text: str) -> tuple[str, ...]:
         written = _written(turn, name, squeezed[squeezed.index(name) + len(name) :])
         tokens = [token for token in _special(turn.format) if token in written]
         for gone in {tuple(tokens), tuple(token for token in tokens if token not in text)}:
-            if gone and _is_in(squeezed, written, name, gone):
+            if gone and _is_in(text, squeezed, written, name, gone):
                 return gone
     return ()
 
@@ -55,7 +57,7 @@ def _stand_in(tool: Tool | None, key: str, number: int) -> str | int:
     return int(f"9170{number}719") if numeric else f"V{number}V"
 
 
-def _is_in(squeezed: str, written: str, name: str, gone: tuple[str, ...]) -> bool:
+def _is_in(text: str, squeezed: str, written: str, name: str, gone: tuple[str, ...]) -> bool:
     for token in gone:
         written = written.replace(token, "")
     rest = "".join(written.split())
@@ -65,6 +67,8 @@ def _is_in(squeezed: str, written: str, name: str, gone: tuple[str, ...]) -> boo
     )
     if name not in rest or named_alone:
         return False
-    pattern = _STAND_IN.sub(".+?", re.escape(rest)).replace(_ID, "[^{]*?")
+    if rest.isidentifier() and not re.search(_BEGINS.format(re.escape(name)), text):
+        return False  # words alone, as in prose
+    pattern = _STAND_IN.sub(".+?", re.escape(rest)).replace(_ID, r"[\w:.-]*?")
     hit = re.search(pattern, squeezed, re.DOTALL)
     return hit is not None and not any(token in hit[0] for token in gone) and (stand_ins or "{}" in rest)

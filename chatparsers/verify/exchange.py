@@ -137,6 +137,13 @@ class Exchange:
             return None
         return whole_calls(self.text)
 
+    @property
+    def shown_blame(self) -> Blame:
+        """Whose fault markup in an answer is where no raw text is known: the server's, if the model answers as it is
+        asked and the request holds no marker that it may quote."""
+        quoted = any(marker in str(self.probe.body) for marker in self.subject.markers)
+        return "server" if self.sane and not quoted else "unknown"
+
     @cached
     def canonical(self) -> bool:
         """Whether the raw text is what its format's writer writes for this message."""

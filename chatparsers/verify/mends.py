@@ -7,7 +7,7 @@ from dataclasses import replace
 from .rows import Row
 from .subject import Subject
 
-_READS = ("call-lost", "markup-shown", "call-differs", "cut-markup")
+_READS = ("call-lost", "call-in-content", "markup-shown", "call-differs", "cut-markup")
 _THINKS = ("reasoning-lost", "reasoning-in-content")
 _PROMPTS = ("prompt-differs", "prompt-count", "tools-not-shown")
 _FLAGS: dict[str, dict[str, str]] = {

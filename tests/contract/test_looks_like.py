@@ -13,6 +13,7 @@ from json import decoder, encoder
 
 import pytest
 from making import tool
+from prose import PROSE
 
 import chatparsers
 from chatparsers import Format, get_format
@@ -28,23 +29,9 @@ DIALECTS = (
     *("deepseek-v3-1", "deepseek-v3-2", "glm-4-5", "kimi-k2", "minimax-m2", "gemma-4", "lfm2", "granite"),
 )
 WRITTEN = ("```json\n{}\n```", "{}", "<tools>{}</tools>", "<function_call>{}</function_call>")
-PROSE = (
-    "I will use `{}` to do that.",
-    'I called {} and it failed: {{"error": 1}}.',
-    "The {}(path) function reads a file (once).",
-    'You can use the {} tool with path="a" (the default: `b`)',
-    '`{}` takes {{"path": "..."}}',
-    "See <b>{}</b>",
-    'The result of {}: {{"ok": true}}',
-    "| {} | yes |",
-    "To call it: {}[0]",
-    "{} > other `x`",
-    "I see `{}({{}})` in your code (see [1])",
-    "Run `{} --help`",
-    '{{"tools": [{{"name": "{}", "description": "reads"}}]}}',
-    '{{"{}": 1, "count": {{"{}": [2]}}}}',
-    'It is like this:\n```json\n{{"name": "{}", "arguments": {{}}}}\n```\nAnd then (at last)',
-)
+
+QUOTED = 'It is like this:\n```json\n{{"name": "{}", "arguments": {{}}}}\n```\nAnd then (at last)'
+"""A call as an example, with words after it."""
 
 
 @cache
@@ -97,7 +84,7 @@ def test_the_message_stays_complete_and_strict_raises_nothing() -> None:
 def test_text_about_a_tool_is_not_noted(name: str) -> None:
     for known in ("search", "read_file", "get_weather", "run", "bash"):
         turn = get_format(name).bind(tools=[tool(known, {"path": {"type": "string"}})])
-        for sentence in PROSE:
+        for sentence in (*PROSE, QUOTED):
             message = turn.parse(sentence.format(known, known))
             assert looks_like_a_call(turn, message) == [], message.content
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from making import tool
+from prose import PROSE
 
 import chatparsers
 from chatparsers import Format, RequestError, get_format
+from chatparsers.explaining.causes import CauseCode
 
 TOOLS = [
     tool("get_weather", {"city": {"type": "string"}, "days": {"type": "integer"}}, ["city"]),
@@ -92,6 +96,7 @@ def test_another_format_is_named(ours: str, theirs: str) -> None:
 
 _TAGGED = "<tool_call>\n<function=get_weather>\n</function>\n</tool_call>"
 _JSON = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+_BARE = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
 _SCHEMA = (
     '{"name": "get_weather", "description": "Weather", "parameters": {"type": "object", "properties": {}}}'
 )
@@ -110,6 +115,9 @@ _SCHEMA = (
         (_JSON.replace(" ", "Ġ").replace("\n", "Ċ"), "qwen3", "byte-level"),
         (_JSON.replace('": {', '" {'), "qwen3", "broken"),
         (_JSON.replace("<tool_call>", "<tool_call id='1'>"), "qwen3", "broken"),
+        ('<tool_call>\n{"arguments": {"city": "Oslo"}}\n</tool_call>', "qwen3", "broken"),
+        ('Write <tool_call>{"a": 1}</tool_call>, and then stop.', "qwen3", "nothing"),
+        (f"[TOOL_CALLS][{_BARE}]", "qwen3", "other-format"),
         ('get_weather <go> {"city": "Oslo"} </go>', "content-only", "nothing"),
         ('["name": "get_weather"]', "qwen3", "unread"),
         (_TAGGED, "content-only", "template-without-tools"),
@@ -120,6 +128,23 @@ def test_a_cause(text: str, name: str, code: str) -> None:
     assert found.code == code, str(found)
     plain = found.to_dict()
     assert plain["code"] == found.code and json.dumps(plain)
+
+
+def test_the_page_has_a_line_for_each_code() -> None:
+    page = Path(__file__).parents[2] / "docs" / "explain.md"
+    if not page.exists():
+        pytest.skip("no docs: not a checkout")
+    codes = re.findall(r"^\| `([\w-]+)` \| \S", page.read_text("utf-8"), re.MULTILINE)
+    assert sorted(codes) == sorted(["nothing", *get_args(CauseCode)])
+
+
+@pytest.mark.parametrize("name", ["qwen3", "gpt-oss", "llama-3-x", "glm-4-5"])
+def test_nothing_is_wrong_in_text_about_a_tool(name: str) -> None:
+    for known in ("search", "run"):
+        turn = get_format(name).bind(tools=[tool(known, {"path": {"type": "string"}})])
+        for sentence in PROSE:
+            found = chatparsers.explain(sentence.format(known, known), turn)
+            assert found.code == "nothing", (found.message.text, str(found))
 
 
 def test_nearly_spelt_markers_are_recovered() -> None:

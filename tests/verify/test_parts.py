@@ -18,6 +18,7 @@ from chatparsers.testing.tiny import tiny_model
 from chatparsers.verify import dictation
 from chatparsers.verify.apis import APIS
 from chatparsers.verify.asking import Asked, Asker, exchange_of
+from chatparsers.verify.checks import CHECKS
 from chatparsers.verify.client import Budget, Response
 from chatparsers.verify.events import events
 from chatparsers.verify.judging import judge
@@ -103,6 +104,7 @@ def test_a_model_that_does_not_write_what_is_dictated_proves_nothing(monkeypatch
 
 
 _CALL = '<tool_call>\n{"name": "find_train", "arguments": {"to": "a </tool_call> b"}}\n</tool_call>'
+_OTHER = '[TOOL_CALLS][{"name": "find_train", "arguments": {"to": "a"}}]'
 _TRAIN = ("find_train", '{"to": "a </tool_call> b"}')
 
 
@@ -320,6 +322,8 @@ _PLACEHOLDER = (
         # a name that no tool has is the server's where its own grammar forced it
         ("function-gemma", "required", _PLACEHOLDER, "", _A, "tool_calls", {"call-differs": "server"}),
         ("function-gemma", "auto", _PLACEHOLDER, "", _A, "tool_calls", {"call-differs": "model"}),
+        # a call as another format writes it is the model's
+        ("qwen3", "auto", f"{_OTHER}<|im_end|>", _OTHER, [], "stop", {"call-in-content": "model"}),
         # a message whose header does not say which part it is
         (
             "muse",
@@ -358,6 +362,35 @@ def test_whose_fault_it_is(
     exchange = exchange_of(subject, Probe("test", body), APIS["chat"], False, body, response)
     rows, _ = judge([Asked(exchange)], "llama-server")
     assert {row.code: row.blame for row in rows} == blames
+
+
+@pytest.mark.parametrize(
+    ("content", "sane", "row"),
+    [
+        (_CALL, True, ("server", "a call of find_train as qwen3 writes it")),
+        (_CALL, False, ("unknown", "a call of find_train as qwen3 writes it")),
+        (_OTHER, True, ("unknown", "a call that nobody read: other-format: ")),
+        ("I use `find_train` now.", True, None),
+        ('{"name": "find_train"}\n\nis JSON.', True, None),
+    ],
+)
+def test_a_call_in_the_content_is_seen_without_a_raw_text(
+    content: str, sane: bool, row: tuple[str, str] | None
+) -> None:
+    answer = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
+    body = {"messages": [user("Hi")], "tools": _TOOLS}
+    for choice in ("auto", "none"):
+        probe = Probe("test", {**body, "tool_choice": choice})
+        response = Response(200, json.dumps(answer))
+        exchange = exchange_of(Subject(tiny("qwen3").chat), probe, APIS["chat"], False, probe.body, response)
+        exchange.sane = sane
+        found = [each for check in CHECKS if check.where(exchange) for each in check.judge(exchange)]
+        rows = [(each.blame, each.what) for each in found if each.code == "call-in-content"]
+        if row is None or choice == "none":
+            assert not rows
+        else:
+            ((blame, what),) = rows
+            assert blame == row[0] and what.startswith(row[1])
 
 
 _NINE = """{%- for message in messages %}{%- for call in message.tool_calls or [] %}{%- if call.id | length != 9 %}

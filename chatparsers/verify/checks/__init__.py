@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import contract, counts, prompt, reading, shape
+from . import contract, counts, prompt, reading, shape, unread
 from .check import Check
 
 __all__ = ["CHECKS", "Check"]
@@ -25,6 +25,7 @@ CHECKS: tuple[Check, ...] = (
     reading.reasoning,
     reading.content,
     reading.markup,
+    unread.call_in_content,
     counts.usage,
     counts.unaccounted,
     prompt.prompt,

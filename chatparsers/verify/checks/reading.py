@@ -185,5 +185,4 @@ def _marked(exchange: Exchange) -> Blame:
         return "policy"  # what began a call, and was cut off before it was one, is text
     if exchange.reading is not None:
         return exchange.text_blame
-    quoted = any(marker in str(exchange.probe.body) for marker in exchange.subject.markers)
-    return "server" if exchange.sane and not quoted else "unknown"
+    return exchange.shown_blame
