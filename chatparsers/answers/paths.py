@@ -91,7 +91,7 @@ class _Call(Paths[_State]):
         return super().inner(node, paths)
 
     def look(self, node: Look, paths: list[_State]) -> list[_State]:
-        return paths if isinstance(node, n.Not) or self.reading.empty(node.node) else self.closed(paths)
+        return paths if isinstance(node, n.Not) else self.after(node.node, paths)
 
     def repeat(self, node: n.Many, paths: list[_State]) -> list[_State]:
         one = self.after(node.node, paths)
@@ -109,6 +109,8 @@ class _Call(Paths[_State]):
             return self.ruled(node, node.name, self.reading.rules[node.name], paths)
         if isinstance(node, (n.Think, n.Body)):
             self.stranger(node)
+        if isinstance(node, n.End):
+            return self.closed(paths)  # a turn that is cut off has none
         return paths if self.reading.empty(node) else self.closed(paths)
 
     def stranger(self, node: Node) -> NoReturn:

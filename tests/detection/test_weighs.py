@@ -72,3 +72,34 @@ def test_a_marker_ends_with_its_own_brackets() -> None:
         "{{ tools | tojson if tools }}{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
     assert detect(calls).name == "auto:tagged-json"
+
+
+ENDLESS = {
+    "<call {{ c.function.name }}>$ARGS$": "<call f><arg=x>1</arg>",
+    "<function={{ c.function.name }}>\n$ARGS$": "<function=f>\n<arg=x>1</arg>",
+    "<call>{{ c.function.name }}$ARGS$": "<call>f<arg=x>1</arg>",
+}
+"""How calls are written that nothing ends, and one of them."""
+
+
+@pytest.mark.parametrize("call", ENDLESS)
+def test_a_call_that_nothing_ends_is_whole_by_what_follows(call: str) -> None:
+    """The definition says what to look for then, and the analysis does."""
+    arguments = (
+        "{% for k, v in c.function.arguments.items() %}<arg={{ k }}>"
+        "{{ v if v is string else v | tojson }}</arg>{% endfor %}"
+    )
+    source = (
+        "{{ tools | tojson if tools }}{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}"
+        "{% for c in m.tool_calls or [] %}$CALL${% endfor %}<|e|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    ).replace("$CALL$", call.replace("$ARGS$", arguments))
+    found = detect(source)
+    assert found.name == "auto:tagged-args" and found.format is not None and not found.limits, found
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    for text, whole in ((ENDLESS[call] + "<|e|>", 1), (ENDLESS[call] * 2, 2), (ENDLESS[call], 0)):
+        stream = found.format.bind(tools=tools).stream()
+        stream.feed(text)
+        stream.finish("stop" if whole else "length")
+        calls = stream.message.tool_calls
+        assert [each.complete for each in calls] == [True] * whole or [False], (text, calls)

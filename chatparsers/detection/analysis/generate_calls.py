@@ -166,6 +166,8 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
     gap = p.literal("") if calls.after[:1].isspace() else p.space()
     after, named, rest = calls.after.partition(CLOSED)
     closer: Node = gap + m.lenient(after)
+    if separate and not calls.after.strip():
+        closer = closer + _follows(m, calls)  # else a call that is cut off would pass for a whole one
     if calls.end_optional and not calls.section[1]:
         closer = p.expected(closer)
 
@@ -185,6 +187,15 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
 
     item = m.lenient(before) + p.each_tool(call)
     return item if separate or named else item + closer  # an object says itself that it is whole
+
+
+def _follows(m: Markup, calls: CallMarkers, *others: str) -> Node:
+    """Looks for what may stand after a call or a name that no markup ends: another call, the end of all calls or of
+    the turn, or one of the ``others``."""
+    p = m.p
+    another = calls.separator.strip() or calls.before.strip()
+    known = dict.fromkeys(text for text in (another, calls.section[1].strip(), *others) if text)
+    return p.reads("", p.peek(p.space() + p.choice(*map(m.literal, known), *p.stops, p.end())))
 
 
 def _tool_name(m: Markup, calls: CallMarkers, tool: Tool) -> Node:
@@ -220,7 +231,7 @@ def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
     known = [end] if calls.arguments.whole else [calls.arguments.key_before, end]
     starts = ["".join(units(text.split()[0])[:2]) for text in known if text.strip()]
     if not calls.arguments.whole and len(starts) < 2:
-        return name + m.lenient(after)
+        return name + (m.lenient(after) if after.strip() else _follows(m, calls, *starts))
     told = [text for text in starts if not any(text != one and text.startswith(one) for one in starts)]
     follows = p.peek(p.space() + p.choice(*(m.literal(text) for text in dict.fromkeys(told)), "{"))
     strict = m.lenient(after)
