@@ -305,6 +305,14 @@ def test_same_grammar_in_every_process() -> None:
         ('x ::= "a"\n', "expected a rule named 'root'"),
         ('root ::= "a"\nroot ::= "b"\n', "line 2, column 1: the rule 'root' is defined twice"),
         ("", "line 1, column 1: expected a rule: .*, found the end"),
+        ('root ::= "\\x4"', r"line 1, column 11: expected an escape, found"),
+        ('root ::= "a"*?*?*', "line 1, column 17: more than 4 counts"),
+        ("root ::= []", "line 1, column 10: an empty class"),
+        (
+            'root ::= "(("\nx ::= ' + "(" * 31 + '"a"' + ")" * 31,
+            "line 2, column 37: groups are nested deeper",
+        ),
+        ("root ::= !<[5]>", "line 1, column 10: token references by number"),
     ],
 )
 def test_errors_in_a_users_grammar(source: str, message: str) -> None:

@@ -31,7 +31,7 @@ ENGINE: list[tuple[set[str], set[str]]] = [
     ({"watch"}, set()),
     ({"writer"}, set()),
     ({"document"}, set()),
-    ({"grammar"}, set()),
+    ({"grammar"}, {"parsimonious"}),  # where a user's GBNF is read
     ({"formats"}, set()),
     ({"templates"}, {"jinja2", "markupsafe"}),
     ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),
