@@ -117,10 +117,9 @@ def _defined(source: str) -> Format:
     """The format of a module."""
     from ..answers.format import Format
 
+    path = str(existing(source))
     try:
-        found = runpy.run_path(str(existing(source))).get("FORMAT")
-    except OSError:
-        raise
+        found = runpy.run_path(path).get("FORMAT")
     except Exception as error:  # a module may raise anything
         raise Refused(f"{source}: {type(error).__name__}: {error}") from error
     if not isinstance(found, Format):

@@ -29,8 +29,7 @@ def chat_of(source: str, arguments: Namespace, *, tokenizer: Any = None) -> Chat
     Raises `Refused` for the name of a format, which writes no prompts."""
     from .. import load
 
-    if names_format(source):
-        named_format_of(source)  # what is no format either has that error
+    if names_format(source) and known_format(source):
         raise Refused(
             f"{source}: expected a model's folder, a file of it, a .gguf or .jinja file, as its chat template is "
             "needed; found the name of a format"
@@ -97,6 +96,17 @@ def names_format(source: str) -> bool:
     return not like_a_path and not os.path.exists(source)
 
 
+def known_format(source: str) -> bool:
+    """Whether there is a format of that name; of a document, whether there is that file."""
+    from ..errors import ChatParsersError
+    from ..registry import named_format
+
+    try:
+        return bool(named_format(source))
+    except ChatParsersError:
+        return False
+
+
 def named_format_of(source: str) -> Format:
     """The format of that name, or of that document."""
     from ..errors import UnknownFormat
@@ -106,7 +116,7 @@ def named_format_of(source: str) -> Format:
         return named_format(source)
     except UnknownFormat as error:
         if names_format(source):
-            raise Refused(f"{error}; or name a model's folder or file") from error
+            raise Refused(f"{error} (or name a model's folder or file)") from error
         raise Refused(
             f"--format {name_of(source)}: expected the name of a format or its document (FILE.json), found a file of a "
             f"model, or its folder: say --model {name_of(source)}"

@@ -21,12 +21,16 @@ _LEFT_OUT = ("model", "stream", "stream_options", "n", "user", "metadata", "stor
 
 def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a file, each with the name of its line. Raises `VerifyError` for a line that is none."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")  # texts may have U+2028 and its like
+    except (OSError, UnicodeDecodeError) as error:
+        raise VerifyError(f"{path}: expected lines of JSON: {error}") from None
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             found = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise VerifyError(f"{path}: line {number}: expected a JSON object: {error}") from None
         if not isinstance(found, dict):
             raise VerifyError(f"{path}: line {number}: expected a JSON object, found {str(found)[:40]!r}")

@@ -19,6 +19,7 @@ from chatparsers.cli.arguments import build_parser
 from chatparsers.cli.arguments.commands import COMMANDS
 from chatparsers.cli.arguments.parser import commands_of
 from chatparsers.cli.arguments.words import WORDS
+from chatparsers.lazy import load_reference
 
 from .conftest import Run, put, refused
 
@@ -91,6 +92,8 @@ def test_a_flag_has_one_kind_of_value_everywhere_and_a_text() -> None:
     kinds: dict[str, set[str]] = {}
     used: set[str] = set()
     for command in commands_of(build_parser()):
+        if not command.actions:
+            assert callable(load_reference(command.get_default("run"))), command.prog
         used |= {word.key for word in command.words}
         for word in command.words:
             shown = next((each for each in command._actions if word.flag in each.option_strings), None)

@@ -12,7 +12,8 @@ def as_today(found: Namespace, unknown: list[str]) -> list[str]:
         found.form, found.out = "html", found.page
     command = found.parser.prog.partition(" ")[2]
     if command == "report":
-        if found.model is None:  # report MODEL --output FILE, report MODEL --ids FILE
+        like_a_model = found.answer is not None or not str(found.given).endswith((".txt", ".jsonl"))
+        if found.model is None and like_a_model:  # report MODEL --output FILE, report MODEL --ids FILE
             found.model = found.given
             if found.ids and found.answer is None and len(unknown) == 1:
                 found.answer, unknown = unknown[0], []

@@ -24,7 +24,8 @@ _FORMS = "form:text,json,github,sarif,junit,html"
 
 @dataclass(frozen=True)
 class Command:
-    """A command. ``needs``: its words, or its groups of words by title. ``run``: the function of its module.
+    """A command. ``needs``: its words, or its groups of words by title. ``run``: the function of its module, or
+    of ``MODULE:`` before it.
     ``actions``: commands under it, in place of words; if ``first``, the first of them runs where none is named."""
 
     does: str
@@ -151,12 +152,12 @@ COMMANDS: Mapping[str, Command] = {
                 "form:text,json,markdown out .DRAWN? .diagram .check",
             ),
             "diagram": Command(
-                "draw the railroad diagram of a format, as SVG", "SOURCE out", run="show_diagram"
+                "draw the railroad diagram of a format, as SVG", "SOURCE out", run="show:show_diagram"
             ),
             "check": Command(
                 "judge a format by chat templates of its models, or a document alone (exit 1: it fails)",
                 "SOURCE TEMPLATES* writer known form:text,json out",
-                run="check",
+                run="export:check",
             ),
             "table": Command("exit 1 if the tables of formats in a file are stale", "TABLE", run="table"),
         },

@@ -94,7 +94,7 @@ class Parser(argparse.ArgumentParser):
         unknown = as_today(found, unknown)
         if unknown:
             flag = next((each for each in unknown if each.startswith("--")), "").partition("=")[0]
-            hint = f": {command.guess(flag)}" if flag else ""
+            hint = f": {command.guess(flag) if flag else self.action_like(unknown[0], command)}"
             command.error(f"unrecognized arguments: {' '.join(unknown)}{hint.rstrip(': ')}")
         missing = [shown for key, shown in command.required.items() if getattr(found, key) in (None, [])]
         if missing:
@@ -116,6 +116,14 @@ class Parser(argparse.ArgumentParser):
             return f"that is a flag of {', '.join(others[:_MOST])}{', …' if len(others) > _MOST else ''}"
         near = get_close_matches(name, shown, 1, _NEAR)
         return f"did you mean {shown[near[0]]}?" if near else ""
+
+    def action_like(self, name: str, command: Parser) -> str:
+        """A guess for an action that is not known, where the first one ran in its place."""
+        actions = next(
+            (each.actions for each in self.actions.values() if command in each.actions.values()), {}
+        )
+        near = get_close_matches(name, actions, 1, _NEAR)
+        return f"did you mean {near[0]}?" if near else ""
 
     def shown(self, word: Word) -> str:
         """How ``--help`` shows a word: by its flag, or by its place."""
@@ -154,7 +162,7 @@ class Parser(argparse.ArgumentParser):
     def _get_option_tuples(self, option_string: str) -> Any:
         """As argparse, which looks for what an abbreviation stands for; flags of before do not count."""
         found: list[Any] = super()._get_option_tuples(option_string)
-        return [each for each in found if each[0].help != argparse.SUPPRESS] or found
+        return [each for each in found if each[0].help != argparse.SUPPRESS]
 
 
 class _Help(argparse.HelpFormatter):
@@ -207,7 +215,8 @@ def _add(parser: Parser, metavar: str, commands: Mapping[str, Command], module: 
             _add(found, "ACTION", command.actions, module or name)
             found.first = next(iter(command.actions)) if command.first else ""
             continue
-        found.set_defaults(run=f"chatparsers.cli.{module or name}:{command.run}", action=name, parser=found)
+        run = command.run if ":" in command.run else f"{module or name}:{command.run}"
+        found.set_defaults(run=f"chatparsers.cli.{run}", action=name, parser=found)
         for title, needs in command.groups().items():
             group = found.add_argument_group(title) if title else found
             for need in needs.split():
