@@ -1,15 +1,19 @@
 """A stream takes pieces, gives events, and has the message at any time.
 
 Strategy: the machine hands out trail items that are final. The transcript turns them into events and the message's
-parts. When the machine waits in the middle of text, `_settle` leaves a shortcut: a search for the first character that
-may need the machine. Most pieces have no such character; they are passed on unchanged.
+parts. A piece takes the first of these ways that is open (`_read`). (1) When the machine waits in the middle of text,
+there is a shortcut: a search for the first character that may need the machine. Most pieces have no such character;
+they are passed on unchanged. (2) Within arguments, a piece goes to the value's transcoder. (3) At a place that is known
+(known.py), what a machine did there with the same text is done again. (4) The machine reads it. Without the third way,
+which can be switched off, all is the same, and slower.
 
 A stream begins at its first piece, because only that tells whether text or ids come. Until then it holds only what was
 asked of it (``_asked``), and ``_ids`` is False. Whatever looks at it before lets it begin with text.
 
 Invariants: ``_fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
 character). While a shortcut is set, the machine has read everything but does not know how much that was; ``_held`` is
-the end of the text, which an open value has left. `_catch_up` gives the machine both before it runs again.
+the end of the text, which an open value has left. `_catch_up` gives the machine both before it runs again. While
+``_spot`` is set and is not that of a value, the machine stands anywhere: `_at_place` puts it there.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..core.machine import instructions as m
+from ..core.machine.machine import Machine
 from ..core.machine.value import Transcoder
 from ..errors import OutputError, RequestError, lacks_tokenizers, read_reason
 from ..lazy import load_reference
@@ -29,6 +34,7 @@ from ..schema.tools import Toolset
 from .call import Call
 from .events import Content, Event, joined_events
 from .ids import Piece, read_ids
+from .known import MOST_CREDITS, Spot, known
 from .message import FinishReason, Message, RegionKind
 from .start import Asked, Start, start
 from .state import StateKind, StreamState, state_of
@@ -43,8 +49,9 @@ class Stream:
     """Reads one turn of the model as it is written. Made by `Turn.stream`."""
 
     __slots__ = (
-        "_asked", "_early", "_ended", "_fed", "_finished", "_first", "_held", "_ids", "_kind", "_machine", "_make",
-        "_most", "_parts", "_pieces", "_plain", "_strict", "_transcript", "_undo", "_value",
+        "_asked", "_at", "_early", "_ended", "_fed", "_finished", "_first", "_held", "_ids", "_kind", "_known",
+        "_machine", "_make", "_most", "_parts", "_pieces", "_plain", "_spot", "_strict", "_transcript", "_undo",
+        "_value",
     )  # fmt: skip
 
     _asked: Asked | None
@@ -113,6 +120,11 @@ class Stream:
         self._kind = m.CONTENT
         self._value: Transcoder | None = None
         self._held = ""
+        # Where the machine is, after ``_at`` characters, if that place is known (known.py). It is really there only
+        # within a value.
+        self._known = known(machine.program, tools)
+        self._spot: Spot | None = None
+        self._at = 0
         if call:
             self._transcript.apply(call, self._early)
         self._settle()
@@ -132,20 +144,14 @@ class Stream:
         [Content(text='<tool_box>')]
         """
         if type(piece) is str and piece and self._ids is None:
-            if self._plain(piece) is None:
+            if self._plain(piece) is None:  # as in `_read`, without its call
                 self._pieces.append(piece)
                 self._parts.append(piece)
                 self._fed += len(piece)
                 return [self._make(piece)]
-            if self._value is not None:
-                return self._feed_value(self._value, piece)
-            if not self._early and self._machine.hold(piece):
-                self._pieces.append(piece)
-                self._fed += len(piece)
-                return []
             if not (self._finished or self._strict):
                 events: list[Event] = []
-                self._run(piece, events)
+                self._read(piece, events)
                 return events
         return self._feed(piece)
 
@@ -189,7 +195,7 @@ class Stream:
     def region(self) -> RegionKind:
         """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
         self._record()
-        return "markup" if self._ended else KINDS[self._machine.region]
+        return "markup" if self._ended else KINDS[self._at_place().region]
 
     @property
     def _inside_character(self) -> bool:
@@ -225,7 +231,13 @@ class Stream:
             return "call", ""
         if self._plain is not _no_shortcut:
             return ("reasoning" if self._kind == m.REASONING else "content"), ""
-        return state_of(self._machine, self._transcript.kind == m.CONTENT)
+        spot, content = self._spot, self._transcript.kind == m.CONTENT
+        if spot is None or spot.value is not None:
+            return state_of(self._machine, content)
+        found = spot.stands.get(content)
+        if found is None:
+            found = spot.stands[content] = state_of(self._at_place(), content)
+        return found
 
     def so_far(self, index: int) -> dict[str, Any]:
         """The arguments of the call at ``index`` as Python values, as far as they were read.
@@ -387,7 +399,8 @@ class Stream:
         """Gives another stream what this one has read."""
         other._strict, other._finished, other._ended = self._strict, self._finished, self._ended
         other._fed, other._held, other._early = self._fed, self._held, self._early
-        other._machine = self._machine.copy()
+        other._machine = self._at_place().copy()
+        other._known, other._spot, other._at = self._known, self._spot, self._at
         other._ids = self._ids.copy() if self._ids is not None else None
         other._transcript = transcript = self._transcript.copy()
         other._pieces = transcript.pieces
@@ -401,12 +414,14 @@ class Stream:
         """All but the shortcut, which `__setstate__` finds again, and what `rollback` needs."""
         record = self._record()
         record.settled_seed()  # in place of the turn
+        self._at_place()
         return {name: getattr(self, name) for name in Stream.__slots__ if name not in _NOT_PICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
         self._pieces = self._transcript.pieces
+        self._known, self._spot, self._at = known(self._machine.program, self._transcript.tools), None, 0
         self._undo = deque()
         self._first = self._ids.fed if self._ids else 0
         self._settle()
@@ -426,7 +441,8 @@ class Stream:
                 raise RequestError(
                     "feed: ids were fed before, and text cannot be mixed with them: feed ids alone"
                 )
-            self._run(piece, events)
+            if piece:
+                self._read(piece, events)
         else:
             ids = read_ids(piece)
             if not self._ids:
@@ -445,77 +461,25 @@ class Stream:
             self._check()
         return events
 
-    def _feed_text(self, text: str, events: list[Event]) -> None:
-        """Reads the ordinary text that ids spell, by a shortcut if there is one."""
-        if self._plain(text) is None:
-            self._pieces.append(text)
-            self._parts.append(text)
-            self._fed += len(text)
-            events.append(self._make(text))
-        elif self._value is not None:
-            events += self._feed_value(self._value, text)
-        elif not self._early and self._machine.hold(text):
-            self._pieces.append(text)
-            self._fed += len(text)
-        else:
-            self._run(text, events)
-
-    def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
-        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, after what the
-        transcoder left of the last piece. It goes to the machine only if it brings more than text of the value."""
-        text = piece
-        if self._held:
-            text = self._held + piece
-            if value.holds(text):
-                self._pieces.append(piece)
-                self._fed += len(piece)
-                self._held = text
-                return []
-        end = value.scan(text, 0, False)
-        if not (value.done or value.error or value.notes or value.marked >= 0):
-            self._pieces.append(piece)
-            self._fed += len(piece)
-            if end == len(text):
-                self._plain = value.plain or _no_shortcut
-                self._held = ""
-            else:
-                self._plain = _no_shortcut
-                self._held = text[end:]
-            if not value.out:
-                return []
-            self._parts.append(value.out)
-            return [self._make(value.out)]
-        events: list[Event] = []
-        self._run(piece, events, end)
-        if self._strict:
-            self._check()
-        return events
-
     def _feed_id(self, id: int, events: list[Event]) -> None:
         if self._most:
             self._keep(id)
         text = self._ids.text(id, self._fed)
         if text is None:
             self._feed_ids((id,), events)
-        elif text and self._plain(text) is None:  # as `_feed_text` does, without its call
-            self._pieces.append(text)
-            self._parts.append(text)
-            self._fed += len(text)
-            events.append(self._make(text))
         elif text:
-            self._feed_text(text, events)
+            self._read(text, events)
 
     def _feed_ids(self, ids: Sequence[int], events: list[Event]) -> None:
         for end, text in self._ids.decode(ids, self._fed):
             if end < 0:
                 if text:
-                    self._feed_text(text, events)
+                    self._read(text, events)
                 continue
-            if not end or self._ended:
+            if not end or self._ended or (self._ids.is_marker(text) and not self._in_value):
                 self._run(text, events)
-                continue
-            if self._ids.is_marker(text) and self._machine.value is None:
-                self._run(text, events)
+                if not end or self._ended:
+                    continue
             else:
                 self._catch_up()
                 self._pieces.append(text)
@@ -523,26 +487,170 @@ class Stream:
             if not self._ended and (end == 1 or self._transcript.length < self._fed):
                 self._end(events)
 
+    def _read(self, text: str, events: list[Event]) -> None:
+        """Reads a text by the shortest way there is."""
+        if self._plain(text) is None:
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
+            events.append(self._make(text))
+        elif self._value is not None:
+            self._read_value(self._value, text, events)
+        elif self._spot is not None:
+            spot = self._spot
+            if self._plain is not _no_shortcut:
+                spot = self._moved(spot)
+            self._pieces.append(text)
+            self._fed += len(text)
+            self._follow(spot, text, events)
+        elif not self._early and self._machine.hold(text):
+            self._pieces.append(text)
+            self._fed += len(text)
+        else:
+            self._run(text, events)
+
+    def _read_value(self, value: Transcoder, piece: str, events: list[Event]) -> None:
+        """Reads a piece inside arguments: it goes straight to the value's transcoder, after what the transcoder left of
+        the last piece. The machine goes on only where it brings more than text of the value."""
+        text = piece
+        if self._held:
+            text = self._held + piece
+            if value.holds(text):
+                self._pieces.append(piece)
+                self._fed += len(piece)
+                self._held = text
+                return
+        end = value.scan(text, 0, False)
+        if not (value.done or value.error or value.notes or value.marked >= 0):
+            self._pieces.append(piece)
+            self._fed += len(piece)
+            if end == len(text):
+                self._held = ""
+                self._plain = value.plain or _no_shortcut
+            else:
+                self._held = text[end:]
+                self._plain = _no_shortcut
+            if value.out:
+                self._parts.append(value.out)
+                events.append(self._make(value.out))
+            return
+        spot = self._spot
+        if (
+            spot is None
+            or spot.after is None
+            or not _only_over(value)
+            or self._note_region() + end == self._at
+        ):
+            self._run(piece, events, end)  # also an empty value
+            return
+        self._pieces.append(piece)
+        self._fed += len(piece)
+        self._value, self._held, self._plain = None, "", _no_shortcut
+        if end or value.out:
+            self._transcript.apply([(m.ARGUMENT, text[:end], value.out)], events)
+        self._follow(spot.after, text[end:], events)
+
     def _run(self, text: str, events: list[Event], scanned: int = -1) -> None:
         """Lets the machine read ``text``. ``scanned`` is as in `Machine.feed`."""
-        if not text:
-            return
-        if self._plain is not _no_shortcut or self._value is not None:
+        if text:
             self._catch_up()
-        self._pieces.append(text)
-        self._fed += len(text)
+            self._pieces.append(text)
+            self._fed += len(text)
+            self._go(text, events, scanned)
+
+    def _go(self, text: str, events: list[Event], scanned: int = -1) -> None:
+        """As `_run`, of the last text that was fed, with a machine that is at its place."""
         if self._early:
             events += map(copy, self._early)
             self._early = []
         if self._ended:
             self._transcript.advance(m.MARKUP, len(text))
             return
-        machine = self._machine
+        machine, known = self._machine, self._known
         items = machine.feed(text, scanned)
         if items:
             self._transcript.apply(items, events)
+        self._spot = None
+        if known is not None and known.looks():
+            self._spot, self._at = known.spot(machine), self._fed
         if not machine.text:
             self._settle()
+
+    # at places that are known
+
+    def _moved(self, spot: Spot) -> Spot:
+        """The place of the machine, which was ``spot`` before the text that took the shortcut."""
+        self._note_region()
+        self._plain = _no_shortcut
+        if self._fed == self._at:
+            return spot
+        machine = self._machine
+        moved = spot.known.moved(spot, machine, not machine.program.lines or self._transcript.ends_line())
+        assert moved is not None  # running text is no value
+        return moved
+
+    def _follow(self, spot: Spot, text: str, events: list[Event]) -> None:
+        """Reads ``text``, the last that was fed, from a known place on: as a machine did before, else with the machine,
+        which leaves what it did to be found the next time."""
+        known, machine, transcript = spot.known, self._machine, self._transcript
+        while True:
+            run = spot.runs.get(text) or (spot.leads and spot.lead(text))
+            if run and run.here.tool is not spot.tool and not run.here.declared(transcript.tools):
+                run = None
+            if run:
+                if known.credits < MOST_CREDITS:
+                    known.credits += 1
+                here, end = run.here, run.end
+                if run.acts:
+                    transcript.apply(run.items, events)
+                elif run.items:
+                    transcript.pass_over(run.items, run.regions, run.length, events)
+            else:
+                begin = self._fed - len(text)
+                spot.restore(machine, begin)
+                if known.credits <= 0:
+                    self._go(text, events)
+                    return
+                items = machine.feed(text, -1, True)
+                found = known.learn(spot, machine, text, items, begin)
+                end = len(text) - len(machine.text)
+                transcript.apply(items, events)
+                if found is None:
+                    self._go("", events)
+                    return
+                here = found
+            if here.value is None:
+                self._spot, self._at = here, self._fed
+                if here.waiting is not None:
+                    self._wait(here.waiting)
+                return
+            text = text[end:]
+            begin = self._fed - len(text)
+            here.restore(machine, begin)
+            value = machine.value = here.value[2](machine)
+            if here.after is None:
+                here.after = known.after(here, machine)
+            end = value.scan(text, 0, False)
+            if _only_over(value) and end and here.after is not None:
+                transcript.apply([(m.ARGUMENT, text[:end], value.out)], events)
+                spot, text = here.after, text[end:]
+                continue
+            if value.done or value.error or value.notes or value.marked >= 0:
+                self._go(text, events, end)
+                return
+            if end or value.out:
+                transcript.apply([(m.ARGUMENT, text[:end], value.out)], events)
+            sink = transcript.sink(m.ARGUMENT)
+            if sink is None:
+                self._spot = None
+                machine.skip_to(begin + end, text[end:], True)
+                return
+            self._make, self._parts = sink
+            self._kind, self._value = m.CALL, value
+            self._spot, self._at = here, begin
+            self._held = text[end:]
+            self._plain = _no_shortcut if self._held else value.plain or _no_shortcut
+            return
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:
         """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
@@ -567,18 +675,28 @@ class Stream:
         """The search with which the shortcut begins; None if there is none."""
         return None if self._plain is _no_shortcut else self._plain
 
+    @property
+    def _in_value(self) -> bool:
+        return self._value is not None or (self._spot is None and self._machine.value is not None)
+
     def _settle(self) -> None:
         """Finds the shortcut for the next piece, if there is one."""
+        spot = self._spot
+        if self._ended or self._early:
+            self._plain, self._value = _no_shortcut, None
+        else:
+            self._wait(self._machine.waiting() if spot is None or spot.value is not None else spot.waiting)
+
+    def _wait(self, waiting: tuple[int, Callable[[str], object] | None] | None) -> None:
+        """Sets the shortcut of a machine that waits so (`Machine.waiting`)."""
         self._plain = _no_shortcut
         self._value = None
-        if self._ended or self._early:
-            return
-        waiting = self._machine.waiting()
         if waiting is None:
             return
         region, plain = waiting
         sink = self._transcript.sink(region)
         if sink is None:
+            self._catch_up()
             return
         self._make, self._parts = sink
         self._plain = plain or _no_shortcut
@@ -587,10 +705,17 @@ class Stream:
             self._kind = m.CALL
             self._value = self._machine.value
 
+    def _at_place(self) -> Machine:
+        """The machine, at its place but for the text that took the shortcut."""
+        if self._spot is not None and self._spot.value is None:
+            self._spot.restore(self._machine, self._at)
+        return self._machine
+
     def _catch_up(self) -> None:
-        """Moves the machine past the pieces that took the shortcut."""
+        """Moves the machine to the end of what was fed."""
+        machine = self._at_place()
+        self._spot = None
         if self._plain is not _no_shortcut or self._value is not None:
-            machine = self._machine
             line = not machine.program.lines or self._kind == m.CALL or self._transcript.ends_line()
             machine.skip_to(self._note_region(), self._held, line)
             self._plain = _no_shortcut
@@ -645,4 +770,11 @@ def begun(start: Start, tools: Toolset) -> Stream:
     return stream
 
 
-_NOT_PICKLED = ("_first", "_kind", "_make", "_parts", "_pieces", "_plain", "_undo", "_value")
+def _only_over(value: Transcoder) -> bool:
+    """Whether the last scan ended the value, and brought nothing else."""
+    return value.done and not value.error and not value.notes and value.marked < 0
+
+
+_NOT_PICKLED = (
+    *("_at", "_first", "_kind", "_known", "_make", "_parts", "_pieces", "_plain", "_spot", "_undo", "_value"),
+)

@@ -201,6 +201,20 @@ class Transcript:
             self.kind = kind
         self.length += length
 
+    def pass_over(
+        self, items: Sequence[m.Item], regions: Sequence[tuple[int, int]], length: int, events: list[Event]
+    ) -> None:
+        """As `apply`, of items that are only markup and text of a call, in ``regions``, ``length`` in all."""
+        begin = self.length
+        if begin < self.origin or (self.call is not None and self.call.broken):
+            self.apply(items, events)
+            return
+        for at, kind in regions:
+            if kind != self.kind:
+                self.runs.append((begin + at, kind))
+                self.kind = kind
+        self.length = begin + length
+
     def apply(self, items: Sequence[m.Item], events: list[Event]) -> None:
         """Takes the items into the message, and adds their events to ``events``."""
         spelling, origin, call = self.spelling, self.origin, self.call

@@ -26,6 +26,7 @@ from .instructions import (
     AFTER,
     ARG_NAME,
     ARGS_BEGIN,
+    ARGUMENT,
     BACK,
     BETWEEN,
     BLANK,
@@ -117,11 +118,11 @@ class Machine(MachineState):
             self.value.cut_off()
         return self.feed("")
 
-    def feed(self, piece: str, scanned: int = -1) -> list[Item]:
+    def feed(self, piece: str, scanned: int = -1, pause: bool = False) -> list[Item]:
         """Adds ``piece`` to the window and runs until the machine needs more text. Returns the items that are final.
 
         ``scanned``: how many characters of ``piece`` the transcoder of the open value has already scanned; -1 if it has
-        seen no part of the piece.
+        seen no part of the piece. ``pause``: waits where the value of an argument begins, too.
         """
         i, ip, final = 0, self.ip, self.final
         text = self.text + piece
@@ -153,6 +154,8 @@ class Machine(MachineState):
                     ip += 1
                 else:  # VALUE
                     value = self.value
+                    if pause and value is None and ins[1] == ARGUMENT:
+                        break
                     # A value that begins at the end is read as far as it is sure; not if another text may begin there.
                     last = final and (value is not None or self.furthest >= self.base + i)
                     if value is None:

@@ -15,6 +15,8 @@ cdef class Transcript:
     cpdef list named_calls(self, ids)
     cpdef sink(self, int region)
     cpdef advance(self, int kind, Py_ssize_t length)
+    @cython.locals(begin=Py_ssize_t, at=Py_ssize_t, kind=int)
+    cpdef pass_over(self, items, regions, Py_ssize_t length, list events)
     @cython.locals(op=int, raw=str, given=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=list, call=Call)
     cpdef apply(self, items, list events)
     cdef _in_call(self, Call call, int op, str raw, value, list events)

@@ -1,0 +1,92 @@
+"""The accelerator of streams (streams/known.py) changes nothing that a stream says, and keeps only what pays."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from chatparsers import Format, Turn, get_format
+from chatparsers.streams import known
+from chatparsers.testing import TOOLS
+from chatparsers.testing.chunkings import random_cuts
+from chatparsers.testing.wild import broken, sample
+
+from .conftest import TOOLS as ONE_TOOL
+
+
+def seen(turn: Turn, pieces: list[str]) -> list[Any]:
+    """All that a stream says while it reads the pieces."""
+    stream = turn.stream()
+    found: list[Any] = []
+    for piece in pieces:
+        found.append((stream.feed(piece), stream.region, stream.state))
+        if len(found) % 7 == 0:
+            stream = stream.fork()
+    found.append((stream.finish(), stream.message))
+    return found
+
+
+def test_what_is_known_changes_nothing(format: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same events, regions, states and messages in the same pieces, with and without; the first time and when all
+    was read before, and of other tools of the same names in between."""
+    turns = [format.bind(tools=tools, id_seed="x") for tools in (TOOLS, other_schemas())]
+    texts = [sample(format), *broken(format, 12, seed=5)]
+    chance = random.Random(3)
+    for text in texts:
+        cuts = [list(text), [text[at : at + 5] for at in range(0, len(text), 5)], *random_cuts(text, 1)]
+        for turn, pieces in [(chance.choice(turns), pieces) for pieces in [*cuts, *cuts]]:
+            monkeypatch.setattr(known, "enabled", False)
+            without = seen(turn, pieces)
+            monkeypatch.setattr(known, "enabled", True)
+            assert seen(turn, pieces) == without, pieces
+
+
+def other_schemas() -> list[dict[str, Any]]:
+    """Tools of the same names, whose arguments have other types."""
+    found = []
+    for tool in TOOLS:
+        function = dict(tool["function"])
+        properties = function.get("parameters", {}).get("properties", {})
+        flipped = {
+            name: {"type": "integer" if given.get("type") == "string" else "string"}
+            for name, given in properties.items()
+        }
+        function["parameters"] = {"type": "object", "properties": flipped}
+        found.append({"type": "function", "function": function})
+    return found
+
+
+def test_what_was_read_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine rests where pieces come again; with the accelerator off it reads each of them."""
+    turn = get_format("qwen3").bind(tools=ONE_TOOL)
+    text = sample(turn.format)
+    pieces = [text[at : at + 4] for at in range(0, len(text), 4)]
+    fed: list[str] = []
+    feed = known.Machine.feed
+    monkeypatch.setattr(
+        known.Machine, "feed", lambda machine, *given: fed.append(given[0]) or feed(machine, *given)
+    )
+    counts = []
+    for enabled in (True, True, True, False):
+        monkeypatch.setattr(known, "enabled", enabled)
+        fed.clear()
+        seen(turn, pieces)
+        counts.append(len(fed))
+    assert counts[2] <= counts[3] / 3, counts
+
+
+def test_what_never_comes_again_is_not_learnt_for_long() -> None:
+    """Runs are kept only while they pay, and not more than so many of them."""
+    turn = get_format("qwen3").bind(tools=ONE_TOOL)
+    chance = random.Random(1)
+    known._known.cache_clear()
+    for _ in range(400):
+        stream = turn.stream()
+        word = "".join(chance.choices("abcdefghij", k=9))
+        for piece in (f"<{word}", f"</{word}", f"<tool_call>{word}", "<"):
+            stream.feed(piece)
+        kept = stream._known
+        assert kept is not None
+    assert sum(len(spot.runs) for spot in kept.spots.values()) < 700
