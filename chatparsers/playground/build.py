@@ -181,7 +181,7 @@ def _run(program: str, *arguments: str, cwd: Path) -> None:
     if path is None:
         raise LoadError(
             f"the playground needs {program} once, to be built, and it was not found: install Node.js, or build the "
-            "folder on a machine that has it (chatparsers playground --build DIR) and serve it from there"
+            "folder on a machine that has it (chatparsers playground --out DIR) and serve it from there"
         )
     done = subprocess.run([path, *arguments], cwd=cwd, capture_output=True, text=True, errors="replace")
     if done.returncode:
