@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ..plain import whole_characters
 from ..serving.logprobs import TokenLogprob, TopLogprob, cut
 from ..streams.message import RegionKind
 from ..streams.stream import Stream
@@ -86,7 +87,7 @@ def _top(one: object, pieces: Pieces | None = None) -> TopLogprob:
         return _spelt(f"{_BY_ID}{one['token_id']}", one.get("logprob"), pieces)
     if not isinstance(one, Mapping) or not isinstance(one.get("token"), str):
         raise _wrong(one)
-    token, given = one["token"], one.get("bytes")
+    token, given = whole_characters(one["token"]), one.get("bytes")
     spelt = _bytes(token)
     if isinstance(given, list) and all(type(byte) is int and 0 <= byte < 256 for byte in given):
         spelt = given
@@ -100,12 +101,16 @@ def _spelt(token: object, number: object, pieces: Pieces | None) -> TopLogprob:
     id = token.removeprefix(_BY_ID)
     if pieces is not None and token.startswith(_BY_ID) and id.isdecimal() and len(id) < 10:
         piece = pieces[int(id)]
-    text = piece if isinstance(piece, str) else piece.decode("utf-8", "replace")
-    return {"token": text, "logprob": _number(number), "bytes": _bytes(piece)}
+    text = whole_characters(piece) if isinstance(piece, str) else piece.decode("utf-8", "replace")
+    return {
+        "token": text,
+        "logprob": _number(number),
+        "bytes": _bytes(text if isinstance(piece, str) else piece),
+    }
 
 
 def _bytes(piece: str | bytes) -> list[int]:
-    return list(piece if isinstance(piece, bytes) else piece.encode("utf-8", "replace"))
+    return list(piece if isinstance(piece, bytes) else piece.encode("utf-8"))
 
 
 def _number(value: object) -> float:
@@ -131,7 +136,7 @@ def placed(found: Sequence[TokenLogprob], ids: Sequence[int] | None, text: str) 
     if ids is not None:
         lacking = len(ids) - len(found)
         return [(max(lacking + place, 0), one) for place, one in enumerate(found)]
-    if "".join([one["token"] for one in found]) != text:
+    if "".join([one["token"] for one in found]) != whole_characters(text):
         return [(0, one) for one in found]
     places, at = [], 0
     for one in found:

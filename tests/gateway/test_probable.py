@@ -21,7 +21,7 @@ from chatparsers.gateway import VLLM, LlamaServer, Ollama, OpenAICompletions, SG
 from chatparsers.gateway.answer import Answer, Answers
 from chatparsers.gateway.engine import Batch, End
 from chatparsers.gateway.metrics import Metrics
-from chatparsers.gateway.probable import placed
+from chatparsers.gateway.probable import columns, placed, records
 from chatparsers.gateway.record import Record
 from chatparsers.serving import OpenAIChat, OpenAIResponses, Request
 from chatparsers.serving.logprobs import TokenLogprob
@@ -428,3 +428,15 @@ def test_several_answers(kind: str, telling: Callable[..., Any]) -> None:
     # A client has its answer before the request is counted as ended.
     soon(lambda: metrics.active == 0 and metrics.value("tokens", kind="prompt") == 10)
     assert metrics.value("calls", format="qwen3") == 6
+
+
+def test_no_token_is_half_a_character() -> None:
+    """An engine may cut an emoji into two tokens, and send each as an escape: UTF-8 can spell neither."""
+    high, low = "\ud83d", "\ude00"
+    listed = records([{"token": high, "logprob": -1, "top_logprobs": [{"token": low, "logprob": -2}]}])
+    old = columns({"tokens": [high], "token_logprobs": [-1], "top_logprobs": [{high: -1, low: -2}]})
+    for (found,) in (listed, old):
+        json.dumps(found, ensure_ascii=False).encode()
+        assert {found["token"], *(top["token"] for top in found["top_logprobs"])} == {"\ufffd"}
+        assert found["bytes"] == list("\ufffd".encode())
+    assert [place for place, _ in placed([said(0, "a"), *listed], None, "a" + high) or ()] == [0, 1]
