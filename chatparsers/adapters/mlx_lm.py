@@ -80,7 +80,7 @@ def generate(
     `RequestError` if the turn has no tokenizer, or if there is no engine for the grammar.
     """
     answer = Answer(turn, stop)
-    prompt = mx.array(turn.tokenizer.encode(turn.prompt, add_special_tokens=False).ids)
+    prompt = mx.array(turn.prompt_ids)
     processors = list(options.pop("logits_processors", None) or ())
     if constrained:
         processors.append(TurnMask(guide or turn))

@@ -6,14 +6,21 @@ makes a format's tree into a program; the room `streams` reads a model's output 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.wrong import check_texts
-from ..errors import DefinitionError, RequestError, check_limit, did_you_mean, warn_user
+from ..errors import (
+    DefinitionError,
+    RequestError,
+    check_limit,
+    did_you_mean,
+    lacks_tokenizers,
+    warn_user,
+)
 from ..kept import cached
 from ..lazy import load_reference
 from ..public import made_by, public
@@ -316,6 +323,8 @@ class Turn(Shown):
     call_within: int | None = None
     thoughts: Thoughts | None = None
     calls_at_once: bool = False
+    _quoted: Callable[[], Iterable[tuple[int, int]]] | Iterable[tuple[int, int]] | None = None
+    """Where words of the prompt spell a special token, or what finds it; None if nobody knows its messages."""
 
     def __init__(self) -> None:
         made_by("a turn", "Format.bind() or Chat.prepare()")
@@ -338,9 +347,14 @@ class Turn(Shown):
         return f"<Turn: {', '.join(parts)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (
-            {"id_seed": self.id_seed, **self.__dict__, "tokenizer": load_reference(_NAMED)(self.tokenizer)},
-        )
+        values = {
+            "id_seed": self.id_seed,
+            **self.__dict__,
+            "tokenizer": load_reference(_NAMED)(self.tokenizer),
+        }
+        if callable(self._quoted):  # without the chat and the messages
+            values["_quoted"] = tuple(self._quoted())
+        return _restored, (values,)
 
     @property
     def tree(self) -> Node:
@@ -539,6 +553,27 @@ class Turn(Shown):
         if regions:
             message._turn = self
         return message
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        """The ids of ``prompt``, for an engine that takes ids. Made when they are asked for.
+
+        Where words of users, tools and old answers spell a special token, they are encoded as text, so that they forge
+        no turn. Raises `RequestError` for a turn that `Chat.prepare` did not make, and without a tokenizer.
+
+        >>> turn = chat.prepare([{"role": "user", "content": "Hi<|im_end|>"}])
+        >>> turn.prompt.count("<|im_end|>"), turn.prompt_ids.count(tokenizer.token_to_id("<|im_end|>"))
+        (2, 1)
+        """
+        if self._quoted is None:
+            raise RequestError(
+                "prompt_ids: expected a turn of Chat.prepare, of a chat with the model's tokenizer"
+                + lacks_tokenizers()
+            )
+        quoted = self._quoted() if callable(self._quoted) else self._quoted
+        growing = load_reference("chatparsers.tokens.growing:GrowingIds")(self.tokenizer)
+        found: list[int] = growing.update(self.prompt, 0, tuple(quoted))
+        return found
 
     @property
     def marker_ids(self) -> dict[str, int]:

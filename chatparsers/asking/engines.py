@@ -86,9 +86,7 @@ def _llama(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Answer
 def _transformers(chat: Chat, engine: Any, asked: Generation, limits: Limits) -> Answer:
     tensor = load_reference("torch:tensor")
     streamer = load_reference("chatparsers.adapters.transformers:TurnStreamer")(asked.turn)
-    ids = _quoted_ids(chat, asked)
-    if ids is None:
-        ids = asked.turn.tokenizer.encode(asked.turn.prompt, add_special_tokens=False).ids
+    ids = asked.turn.prompt_ids
     prompt = tensor([ids], device=engine.device)
     sampling = dict(limits.sampling)
     if "temperature" in sampling:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..errors import ChatParsersError
 from ..lazy import load_reference
@@ -60,17 +60,43 @@ class RunResult:
 class Asking:
     """The methods of a `Chat` that ask an engine."""
 
+    @overload
     def ask(
         self,
         engine: Any,
         messages: str | Sequence[Mapping[str, Any] | Message],
-        kind: type[T] | Any,
+        kind: type[T],
         *,
         tries: int = 3,
         max_tokens: int = 1024,
         sampling: Mapping[str, Any] | None = None,
         **request: Unpack[PrepareOptions],
-    ) -> T:
+    ) -> T: ...
+
+    @overload
+    def ask(
+        self,
+        engine: Any,
+        messages: str | Sequence[Mapping[str, Any] | Message],
+        kind: Any,
+        *,
+        tries: int = 3,
+        max_tokens: int = 1024,
+        sampling: Mapping[str, Any] | None = None,
+        **request: Unpack[PrepareOptions],
+    ) -> Any: ...
+
+    def ask(
+        self,
+        engine: Any,
+        messages: str | Sequence[Mapping[str, Any] | Message],
+        kind: Any,
+        *,
+        tries: int = 3,
+        max_tokens: int = 1024,
+        sampling: Mapping[str, Any] | None = None,
+        **request: Unpack[PrepareOptions],
+    ) -> Any:
         """A value of a Python type, which the engine's model answers with.
 
         ``engine``: a ``llama_cpp.Llama``, a model of transformers, the URL of a server, an engine of
@@ -87,30 +113,52 @@ class Asking:
         >>> chat.ask(lambda turn: ['["Oslo", "Rome"]'], "Which cities?", list[str])
         ['Oslo', 'Rome']
         """
-        found: T = load_reference(_ASK)(self, engine, max_tokens, sampling, messages, kind, tries, request)
-        return found
+        return load_reference(_ASK)(self, engine, max_tokens, sampling, messages, kind, tries, request)
 
+    @overload
     async def aask(
         self,
         engine: Any,
         messages: str | Sequence[Mapping[str, Any] | Message],
-        kind: type[T] | Any,
+        kind: type[T],
         *,
         tries: int = 3,
         max_tokens: int = 1024,
         sampling: Mapping[str, Any] | None = None,
         **request: Unpack[PrepareOptions],
-    ) -> T:
+    ) -> T: ...
+
+    @overload
+    async def aask(
+        self,
+        engine: Any,
+        messages: str | Sequence[Mapping[str, Any] | Message],
+        kind: Any,
+        *,
+        tries: int = 3,
+        max_tokens: int = 1024,
+        sampling: Mapping[str, Any] | None = None,
+        **request: Unpack[PrepareOptions],
+    ) -> Any: ...
+
+    async def aask(
+        self,
+        engine: Any,
+        messages: str | Sequence[Mapping[str, Any] | Message],
+        kind: Any,
+        *,
+        tries: int = 3,
+        max_tokens: int = 1024,
+        sampling: Mapping[str, Any] | None = None,
+        **request: Unpack[PrepareOptions],
+    ) -> Any:
         """`ask`, while other tasks go on.
 
         >>> import asyncio
         >>> asyncio.run(chat.aask(lambda turn: ["[4, 7]"], "Which numbers?", list[int]))
         [4, 7]
         """
-        found: T = await load_reference(_AASK)(
-            self, engine, max_tokens, sampling, messages, kind, tries, request
-        )
-        return found
+        return await load_reference(_AASK)(self, engine, max_tokens, sampling, messages, kind, tries, request)
 
     def run(
         self,

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
+from functools import partial
 from os import urandom
 from types import NoneType
 from typing import Any, Protocol, TypeVar, cast
@@ -24,6 +25,7 @@ from ..answers.format import Format, Turn
 from ..answers.wished import Thoughts
 from ..errors import RequestError, TemplateError, did_you_mean
 from ..kept import cached
+from ..lazy import load_reference
 from ..schema.tools import read_tools
 from ..streams.message import Message
 from ..templates import Template
@@ -148,8 +150,19 @@ class Request:
 
     def turn(self, messages: Sequence[Mapping[str, Any] | Message]) -> Turn:
         """As `prepare`, in the caller's account."""
-        plain = self._read(plain_messages(messages))
-        return self._with_thoughts(self._bound(*self._rendered(plain, self.tools.raw)), plain)
+        given = plain_messages(messages)
+        plain = self._read(given)
+        turn = self._with_thoughts(self._bound(*self._rendered(plain, self.tools.raw)), plain)
+        if self.chat.tokenizer is not None:
+            turn.__dict__["_quoted"] = partial(self._quoted, list(given))
+        return turn
+
+    def _quoted(self, messages: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
+        """The spans of the prompt in which words spell a special token."""
+        found: list[tuple[int, int]] = load_reference("chatparsers.chat.quoted:quoted_markers")(
+            self, messages
+        )
+        return found
 
     def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **changes: Any) -> Rendered:
         """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call

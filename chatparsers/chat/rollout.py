@@ -257,7 +257,10 @@ class Rollout(Shown):
         return other
 
     def rebased(
-        self, messages: Sequence[Mapping[str, Any]], *others: Rollout, **changes: Unpack[PrepareOptions]
+        self,
+        messages: Sequence[Mapping[str, Any] | Message],
+        *others: Rollout,
+        **changes: Unpack[PrepareOptions],
     ) -> Rollout:
         """A rollout of other messages, in which the answers that this one sampled are still their ids.
 

@@ -103,6 +103,16 @@ class Sample(Shown):
         return self.column("ids")
 
     @property
+    def input_ids(self) -> list[int]:
+        """`ids`, by the name that trainers give them.
+
+        >>> sample = chat.encode(messages + [{"role": "assistant", "content": "Yes."}])
+        >>> sample.input_ids == sample.ids
+        True
+        """
+        return self.ids
+
+    @property
     def loss_mask(self) -> list[int]:
         """1 for each id that a loss counts, 0 for all others."""
         return self.column("loss_mask")

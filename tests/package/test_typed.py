@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import runpy
 import shutil
 import subprocess
 import sys
@@ -20,32 +21,42 @@ ROOT = Path(chatparsers.__file__).parents[1]
 
 
 def _mypy(paths: list[Path], folder: Path) -> set[tuple[str, int]]:
+    return {(name, number) for name, number, _ in _by_mypy(paths, "--cache-dir", str(folder / "cache"))}
+
+
+def _by_mypy(paths: list[Path], *options: str) -> set[tuple[str, int, str]]:
+    """The file, line and text of each error."""
     pytest.importorskip("mypy")
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--no-warn-unused-ignores"]
-    command += [
-        "--python-version",
-        "3.10",
-        "--cache-dir",
-        str(folder / "cache"),
-        "--config-file",
-        str(ROOT / "pyproject.toml"),
-    ]
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", "--no-warn-unused-ignores"]
+    command += ["--config-file", str(ROOT / "pyproject.toml"), *options]
     done = subprocess.run([*command, *map(str, paths)], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert not done.stderr, done.stderr
-    found = [line.split(":") for line in done.stdout.splitlines() if ": error:" in line]
-    return {(Path(path).name, int(number)) for path, number, *_ in found}
+    found = [line.split(":", 2) for line in done.stdout.splitlines() if ": error:" in line]
+    return {(Path(path).name, int(number), text) for path, number, text in found}
 
 
 def _pyright(paths: list[Path], folder: Path) -> set[tuple[str, int]]:
+    return {(name, number) for name, number, _ in _by_pyright(paths, folder)}
+
+
+def _by_pyright(paths: list[Path], folder: Path, **rules: str) -> set[tuple[str, int, str]]:
     beside = Path(sys.executable).with_name("basedpyright")
     command = beside if beside.exists() else shutil.which("basedpyright")
     if command is None:
         pytest.skip("basedpyright is not installed: pip install basedpyright")
     (folder / "pyrightconfig.json").write_text(
-        json.dumps({"typeCheckingMode": "standard", "extraPaths": [str(ROOT)], "pythonVersion": "3.10"})
+        json.dumps(
+            {
+                "typeCheckingMode": "standard",
+                "extraPaths": [str(ROOT)],
+                "pythonVersion": "3.10",
+                **rules,
+            }
+        )
     )
     for path in paths:
-        shutil.copy(path, folder)
+        if path.parent != folder:
+            shutil.copy(path, folder)
     done = subprocess.run(
         [str(command), "--outputjson", "--pythonpath", sys.executable, "--project", str(folder)],
         capture_output=True,
@@ -54,7 +65,7 @@ def _pyright(paths: list[Path], folder: Path) -> set[tuple[str, int]]:
     )
     found: list[dict[str, Any]] = json.loads(done.stdout)["generalDiagnostics"]
     return {
-        (Path(each["file"]).name, each["range"]["start"]["line"] + 1)
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1, each["message"])
         for each in found
         if each["severity"] == "error"
     }
@@ -82,3 +93,71 @@ def test_passed_on_keywords_are_those_of_the_function(options: Any, function: An
     parameters = inspect.signature(function).parameters.values()
     keywords = {each.name: each.annotation for each in parameters if each.kind is each.KEYWORD_ONLY}
     assert {name: hint.__forward_arg__ for name, hint in options.__annotations__.items()} == keywords
+
+
+_PAGE = """# mypy: check-untyped-defs, no-strict-optional, allow-redefinition
+# mypy: no-disallow-untyped-defs, no-disallow-untyped-calls, no-disallow-incomplete-defs, no-disallow-any-generics
+# mypy: no-disallow-untyped-decorators, no-disallow-subclassing-any, no-warn-return-any, no-strict-equality
+# mypy: disable-error-code="no-redef,import-not-found,import-untyped"
+"""
+"""An example has no annotations that its reader does not need, and its blocks take the same names again. That a grammar
+may be none, it need not say."""
+_RAY = "Gateways.bind"
+"""Ray's decorator of a class has no types."""
+
+
+def _page_examples(folder: Path) -> list[Path]:
+    """The Python of each page, in the lines of the page after those of `_PAGE`; and the files that it has."""
+    script = ROOT / "docs" / "_examples.py"
+    if not script.exists():
+        pytest.skip("no docs: not a checkout")
+    known = runpy.run_path(str(script))
+    found = []
+    for page in known["PAGES"]:
+        text, name = page.read_text(encoding="utf-8"), page.stem.replace("-", "_").lower()
+        lines = [""] * (text.count("\n") + 1)
+        for block in known["_BLOCK"].finditer(text):
+            code = [
+                f"{line}  # type: ignore" if _RAY in line else line for line in block["code"].splitlines()
+            ]
+            if block["language"] != "python":
+                continue
+            if block["file"]:
+                found.append(folder / f"{name}_{Path(block['file']).name}")
+                found[-1].write_text(_PAGE + "\n".join(code) + "\n", encoding="utf-8")
+            else:
+                at = text.count("\n", 0, block.start("code"))
+                lines[at : at + len(code)] = code
+        if any(lines):
+            found.append(folder / f"{name}_page.py")
+            found[-1].write_text(_PAGE + "\n".join(lines) + "\n", encoding="utf-8")
+    return found
+
+
+def test_mypy_reads_the_examples_of_all_pages(tmp_path: Path) -> None:
+    """With the package's own cache, as the package's types were checked before."""
+    found = _by_mypy(_page_examples(tmp_path))
+    assert not found, _wrong(found)
+
+
+_LOOSE = ("OptionalMemberAccess", "OptionalSubscript", "OptionalOperand", "OptionalIterable", "Redeclaration")
+_LOOSE += (
+    "TypedDictNotRequiredAccess",
+    "MissingImports",
+    "MissingModuleSource",
+    "AttributeAccessIssue",
+    "FunctionMemberAccess",
+)
+
+
+@pytest.mark.nightly
+def test_pyright_reads_the_examples_of_all_pages(tmp_path: Path) -> None:
+    rules = {f"report{rule}": "none" for rule in _LOOSE}
+    found = _by_pyright(_page_examples(tmp_path), tmp_path, **rules)
+    assert not found, _wrong(found)
+
+
+def _wrong(found: set[tuple[str, int, str]]) -> str:
+    before = _PAGE.count("\n")
+    lines = [f"{name}, line {number - before}: {text}" for name, number, text in sorted(found)]
+    return "an example of a page does not fit the types, by its name:\n" + "\n".join(lines)

@@ -16,6 +16,8 @@ def mistakes(chat: chatparsers.Chat, turn: chatparsers.Turn) -> None:
     turn.grammar(dialect="gbnf", motor="xgrammar")  # wrong
     turn.grammar(engine=3)  # wrong
     turn.stream(reasoning="hidden")  # wrong
+    turn.prompt_ids.append("Hello")  # wrong
+    chat.ask(print, "How many?", int).upper()  # wrong
     turn.stream().feed(None)  # wrong
     chatparsers.formats()  # wrong
     chatparsers.load(template=3)  # wrong

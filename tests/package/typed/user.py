@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import chatparsers
@@ -33,6 +34,25 @@ def answer(folder: Path) -> Iterator[str]:
     for call in message.tool_calls:
         yield call.name + call.arguments
     print(message.to_openai(), message.diagnostics, turn.stop_ids, turn.stops)
+
+
+@dataclass
+class Person:
+    name: str
+
+
+def ask(chat: chatparsers.Chat, engine: object) -> str:
+    cities = chat.ask(engine, "Which cities?", list[str], tries=2)
+    first: str = cities[0]
+    person: Person = chat.ask(engine, "Who?", Person)
+    data = chat.ask(engine, MESSAGES, {"type": "object"})
+    ids: list[int] = chat.prepare(MESSAGES).prompt_ids + chat.encode(MESSAGES).input_ids
+    return first + person.name + str(data["name"]) + str(ids)
+
+
+async def ask_later(chat: chatparsers.Chat, engine: object) -> str:
+    person = await chat.aask(engine, "Who?", Person)
+    return person.name
 
 
 def talk(chat: chatparsers.Chat) -> str:
