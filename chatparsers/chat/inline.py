@@ -61,17 +61,15 @@ def with_thoughts(
 ) -> Sequence[Mapping[str, Any]]:
     """The messages, with the thought of each answer in a field of its own; the same list if there is nothing to do."""
     found: list[Mapping[str, Any]] | None = None
-    closers = [mark.closer for mark in marks]
-    firsts = {closer[0] for closer in closers}
-    for index, message in enumerate(messages if closers else ()):
-        # Each request repeats all messages, and most answers hold no closer, nor a character with which one begins.
+    for index, message in enumerate(messages if marks else ()):
+        # Each request repeats all messages, and most answers hold no closer.
         if type(message) is dict:
             if message.get("role") != "assistant":
                 continue
             content = message.get("content")
             if type(content) is str:
-                for first in firsts:
-                    if first in content:
+                for mark in marks:
+                    if mark.closer in content:
                         break
                 else:
                     continue

@@ -152,7 +152,9 @@ class Request:
         """As `prepare`, in the caller's account."""
         given = plain_messages(messages)
         plain = self._read(given)
-        turn = self._with_thoughts(self._bound(*self._rendered(plain, self.tools.raw)), plain)
+        turn = self._bound(*self._rendered(plain, self.tools.raw))
+        if self._wishes:
+            turn = self._with_thoughts(turn, plain)
         if self.chat.tokenizer is not None:
             turn.__dict__["_quoted"] = partial(self._quoted, list(given))
         return turn
@@ -211,7 +213,7 @@ class Request:
             text, prefix, fmt, given = request._rendered(marked.messages(messages, since), tools)
         trace = marked.trace(text)
         turn = self._bound(trace.text, "".join((prefix, "")), fmt, given)
-        return Rendered(self._with_thoughts(turn, messages), trace)
+        return Rendered(self._with_thoughts(turn, messages) if self._wishes else turn, trace)
 
     @property
     def markers(self) -> re.Pattern[str] | None:
@@ -360,7 +362,7 @@ class Request:
             tool_choice=option("tool_choice", "auto"),
             parallel_tool_calls=option("parallel_tool_calls", True),
             response_format=option("response_format"),
-            thinking=None if self.wish is None else self.wish.on(),
+            thinking=self.wish.on() if self._wishes and self.wish is not None else None,
             prefix=prefix,
             tokenizer=chat.tokenizer,
             token_config=chat.files.special_config,
@@ -404,29 +406,29 @@ class Request:
 
     def _with_thoughts(self, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> Turn:
         """The turn, which nobody has yet, with what became of the wish in the prompt of these messages."""
-        if self.thoughts is not None:
-            turn.__dict__["thoughts"] = self._used(self.thoughts, messages, turn)
+        thoughts = self.thoughts
+        if thoughts is None:
+            return turn
+        if thoughts.variables:
+            template = self._renderer.template
+            in_system = "tools" in turn.polyfills
+            moves = template.moved(
+                template.dial(self.chat.format),
+                thoughts.level,
+                role=str(messages[-1].get("role")),
+                tools=bool(self.tools) and not in_system,
+                system=in_system or messages[0].get("role") in ("system", "developer"),
+            )
+            thoughts = thoughts if moves else replace(thoughts, moves=False)
+        turn.__dict__["thoughts"] = thoughts
         return turn
-
-    def _used(self, thoughts: Thoughts, messages: Sequence[Mapping[str, Any]], turn: Turn) -> Thoughts:
-        if not thoughts.variables:
-            return thoughts
-        template = self._renderer.template
-        in_system = "tools" in turn.polyfills
-        moves = template.moved(
-            template.dial(self.chat.format),
-            thoughts.level,
-            role=str(messages[-1].get("role")),
-            tools=bool(self.tools) and not in_system,
-            system=in_system or messages[0].get("role") in ("system", "developer"),
-        )
-        return thoughts if moves else replace(thoughts, moves=False)
 
     @cached
     def _variables(self) -> dict[str, Any]:
         """The template's variables for the request."""
         template, option = self._renderer.template, self.options.get
-        thinking, given, thoughts = option("thinking"), option("template_kwargs"), self.thoughts
+        thinking, given = option("thinking"), option("template_kwargs")
+        thoughts = self.thoughts if self._wishes else None
         if given is not None:
             given = given if self.wish is None else self.wish.given
             _check_kwargs(self.chat, template, given)

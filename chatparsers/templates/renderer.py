@@ -24,7 +24,7 @@ from .rewrite.outline import Outline, Survey
 from .rewrite.parts import shown_parts
 from .rewrite.plan import Planner
 from .rewrite.polyfills import POLYFILLS, Message, apply, flat_tools
-from .rewrite.results import MISSING, ORDER, Settled, settled
+from .rewrite.results import MISSING, ORDER, Settled, in_order, settled
 from .trace import Trace
 
 _ALL = frozenset(POLYFILLS)
@@ -79,11 +79,13 @@ class Renderer:
         except TypeError:  # the rendering itself says which message is malformed
             return Rewritten(messages, tools, ())
         history = messages if isinstance(messages, History) else None
-        found = self.settled(messages) if survey.calls else Settled(messages)
-        if found.messages is not messages:
-            messages = found.messages
-            survey = Survey(messages)
-        moved = found.names
+        moved: tuple[str, ...] = ()
+        warnings: tuple[str, ...] = ()
+        if survey.calls and not in_order(messages):
+            given = messages
+            messages, moved, warnings = self.settled(messages)
+            if messages is not given:
+                survey = Survey(messages)
         if survey.parts:
             given = messages
             messages, moves = shown_parts(
@@ -100,7 +102,7 @@ class Renderer:
             raise self._refusal(plan.lost[0], messages)
         names = plan.names
         if not names:
-            return Rewritten(messages, tools, moved, found.warnings)
+            return Rewritten(messages, tools, moved, warnings)
         if tools and "flat" in names:
             tools = flat_tools(tools)
 
@@ -114,7 +116,7 @@ class Renderer:
         else:
             given = rewrite(messages, 0)
         shown = None if "tools" in names else tools
-        return Rewritten(given, shown, (*moved, *names), found.warnings)
+        return Rewritten(given, shown, (*moved, *names), warnings)
 
     def settled(self, messages: Sequence[Message]) -> Settled:
         """The messages, with each result after its call, if that is allowed."""

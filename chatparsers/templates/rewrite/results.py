@@ -38,7 +38,7 @@ class Settled(NamedTuple):
 
 def settled(messages: Sequence[Message], *, missing: bool = True) -> Settled:
     """The messages, with each result after its call. ``missing``: whether stand-ins are added."""
-    if _usual(messages):
+    if in_order(messages):
         return Settled(messages)
     answers, warnings = _answers(messages)
     moved = {at for answer in answers for at, _, _ in answer.results}
@@ -73,7 +73,7 @@ def _other(one: Message, other: Message) -> bool:
     return one is not other
 
 
-def _usual(messages: Sequence[Message]) -> bool:
+def in_order(messages: Sequence[Message]) -> bool:
     """Whether each answer's results come right after it, in the order of its calls. So they mostly do."""
     ids: Sequence[Any] = ()
     at = 0
