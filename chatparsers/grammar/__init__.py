@@ -10,9 +10,10 @@ would rightly read it as text.
 
 from __future__ import annotations
 
+import json
 import marshal
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sys import getsizeof
 from typing import Any
 
@@ -21,6 +22,7 @@ from ..kept import Kept
 from ..public import public
 from ..shown import Shown
 from .budget import MAX_SIZE, MAX_WORK, Budget
+from .cost import MOST_ROWS, Cost, cost_of
 from .dialects.gbnf import write_gbnf
 from .dialects.lark import write_lark
 from .dialects.structural_tag import write_structural_tag
@@ -28,9 +30,9 @@ from .reading.read import Request, Trigger, read
 from .reading.request import check_call_within
 from .regular.automaton import TooLarge
 from .schemas import Output, Weakened
-from .target import TARGETS, target_of
+from .target import TARGETS, Target, target_of
 
-__all__ = ["DIALECTS", "ENGINES", "Grammar", "Trigger", "Weakened", "write"]
+__all__ = ["DIALECTS", "ENGINES", "Cost", "Grammar", "Trigger", "Weakened", "write"]
 
 DIALECTS = tuple(TARGETS)
 ENGINES = tuple(TARGETS["gbnf"])
@@ -57,6 +59,12 @@ class Grammar(Shown):
     root: str = "root"
     by_id: tuple[str, ...] = ()
     reasoning: bool = False
+
+    @property
+    def cost(self) -> Cost:
+        """What it asks of an engine, estimated from its text; no engine is asked."""
+        text = self.text
+        return cost_of(json.loads(text)["format"]["grammar"] if self.dialect == "structural_tag" else text)
 
     def __str__(self) -> str:
         return self.text
@@ -142,33 +150,7 @@ def write(
         known = _CACHE.get(key)
         if known is not None:
             return _warned(known[1], by_text)
-    found, too_large = None, False
-    for size in (max_size, max_size // 2, max_size // 8, -1):  # the size of a grammar is only estimated
-        reading = read(request, Output(budget=Budget(size, max_work), target=target))
-        if reading is None:
-            break
-        try:
-            text = _WRITERS[dialect](reading.root, reading.rules, ids, target)
-        except TooLarge:  # an automaton of a text that the schemas only made part of
-            too_large = True
-            continue
-        root = "start" if dialect == "lark" else "root"
-        by_id = tuple(marker for marker, id in ids.items() if _written(id, text))
-        found = Grammar(
-            text, dialect, reading.lazy, reading.triggers, reading.weakened, root, by_id, reading.reasoning
-        )
-        if len(text) <= max_size:
-            break
-    if found is None and too_large:
-        raise SchemaError(
-            "the automata of the schemas' texts take too many states: give simpler patterns", "$"
-        )
-    if found is not None and len(found.text) > max_size:
-        raise SchemaError(
-            f"the grammar has {len(found.text):,} characters, more than max_size={max_size:,}: give fewer tools or "
-            "smaller schemas, or allow more",
-            "$",
-        )
+    found = _fitted(request, dialect, target, ids, Budget(max_size, max_work))
     if key is not None:
         # The tree is kept for as long as its identity is in the key.
         size = (
@@ -178,6 +160,60 @@ def write(
         )
         _CACHE.add(key, (request.tree, found), size)
     return _warned(found, by_text)
+
+
+def _fitted(
+    request: Request, dialect: str, target: Target, ids: Mapping[str, int], most: Budget
+) -> Grammar | None:
+    """The grammar of a request, or the first of weaker ones that is within ``most`` and that the engine bears; it says
+    in ``weakened`` what it leaves out. Raises `SchemaError` if none is."""
+    found, too_large = None, False
+    sizes = [most.size, most.size // 2, most.size // 8, -1]  # the size of a grammar is only estimated
+    fewer = list(_FEWER_MEMBERS if dialect == "lark" else ())
+    heavy, limit, before = 0, "max_size", ""
+    while sizes:
+        reading = read(request, Output(budget=Budget(sizes[0], most.work, limit), target=target))
+        if reading is None:
+            break
+        try:
+            text = _WRITERS[dialect](reading.root, reading.rules, ids, target)
+        except TooLarge:  # an automaton of a text that the schemas only made part of
+            too_large = True
+            sizes.pop(0)
+            continue
+        root = "start" if dialect == "lark" else "root"
+        by_id = tuple(marker for marker, id in ids.items() if _written(id, text))
+        found = Grammar(
+            text, dialect, reading.lazy, reading.triggers, reading.weakened, root, by_id, reading.reasoning
+        )
+        if text != before:
+            heavy = cost_of(text).rows if dialect == "lark" and len(text) > _LIGHT else 0
+        before, fewer = text, fewer if text != before else []
+        if heavy > MOST_ROWS and fewer:
+            target = replace(target, most_members=fewer.pop(0))
+        elif heavy > MOST_ROWS and sizes[0] >= 0:
+            sizes, limit = [-1], "the longest row that llguidance takes"
+        elif len(text) > most.size:
+            sizes.pop(0)
+        else:
+            break
+    if found is not None and heavy > MOST_ROWS:
+        raise SchemaError(
+            f"the grammar takes about {heavy:,} items in one row, and llguidance takes {MOST_ROWS:,}: give fewer "
+            'tools, or dialect "structural_tag" for xgrammar',
+            "$",
+        )
+    if found is None and too_large:
+        raise SchemaError(
+            "the automata of the schemas' texts take too many states: give simpler patterns", "$"
+        )
+    if found is not None and len(found.text) > most.size:
+        raise SchemaError(
+            f"the grammar has {len(found.text):,} characters, more than max_size={most.size:,}: give fewer tools or "
+            "smaller schemas, or allow more",
+            "$",
+        )
+    return found
 
 
 def _warned(grammar: Grammar | None, by_text: Iterable[str]) -> Grammar | None:
@@ -199,6 +235,10 @@ def _written(id: int, text: str) -> bool:
     return f"<[{id}]>" in text or f"Token({id})" in text
 
 
+_LIGHT = 16_000
+"""A grammar of so many characters has no long row."""
+_FEWER_MEMBERS = (100, 20)
+"""The members of one object that keep their orders, where those before make a row too long."""
 _KEY = 2_000
 """About the bytes of a key without its texts, and of a grammar without its own."""
 

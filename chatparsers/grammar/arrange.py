@@ -25,7 +25,7 @@ from math import prod
 from operator import ge
 from typing import Any
 
-from .ir import EMPTY, NOTHING, Ir, Order, Rep, Shared, State, Way, alt, seq
+from .ir import EMPTY, NOTHING, Blank, Ir, Order, Rep, Seq, Shared, State, Text, Way, alt, seq
 
 FREE = 6
 """Up to this many members, any order is generated."""
@@ -110,6 +110,27 @@ def arrange(
         if again != members:
             found.append(ordered(again, "declared", (every,)))
     return alt(*found), not counted
+
+
+def loosely(members: list[Member], separator: Ir, extra: Ir | None = None) -> Ir:
+    """The members in any order, each any number of times: no state says which were written. The names of those with
+    equal values are one piece, so that the size of a row is that of the schemas."""
+    alike: dict[tuple[object, ...], tuple[list[Ir], tuple[Ir, ...]]] = {}
+    for member in members:
+        node = member.node.node if isinstance(member.node, Shared) else member.node
+        name, *rest = node.items if isinstance(node, Seq) and node.items else (node,)
+        key = tuple([_same(item) for item in (rest if isinstance(name, Text) else (name, *rest))])
+        alike.setdefault(key, ([], tuple(rest)))[0].append(name)
+    one = alt(*(seq(alt(*names), *rest) for names, rest in alike.values()), *([extra] if extra else []))
+    one = Shared("member", one)
+    return Rep(seq(one, Rep(seq(separator, one), 0, None)), 0, 1)
+
+
+def _same(node: Ir) -> object:
+    """What equal nodes share: a literal its text, any other its identity."""
+    if isinstance(node, Text):
+        return node.text
+    return type(node) if isinstance(node, Blank) else id(node)
 
 
 def _each(numbers: tuple[int, ...]) -> Chains:

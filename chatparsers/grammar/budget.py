@@ -17,7 +17,9 @@ class Budget:
 
     size: int = MAX_SIZE
     work: int = MAX_WORK
+    limit: str = "max_size"
+    """What a grammar without size is past."""
 
     def over(self) -> str:
         """The limit that is passed, "" if the grammar is within both."""
-        return "max_size" if self.size < 0 else "max_work" if self.work < 0 else ""
+        return self.limit if self.size < 0 else "max_work" if self.work < 0 else ""

@@ -17,8 +17,9 @@ class Target:
     marker its engine counts in a terminal (0: the automaton counts them). ``most_counted``: strings up to so long are
     counted, because each character takes the engine time to compile (None: strings of any length). ``ids``,
     ``regexes``: whether the engine reads references to tokens, and regular expressions in rules. ``tokens``: the engine
-    counts the tokens of free text. ``open_objects``: members that a schema does not mention are generated, as JSON
-    Schema says; the caller decides.
+    counts the tokens of free text. ``most_members``: so many members of one object the engine bears in their orders; of
+    more, each may come any number of times (None: it bears any number). ``open_objects``: members that a schema does
+    not mention are generated, as JSON Schema says; the caller decides.
     """
 
     engine: str = "llama.cpp"
@@ -29,6 +30,7 @@ class Target:
     regexes: bool = False
     tokens: bool = False
     open_objects: bool = False
+    most_members: int | None = None
 
 
 PLAIN = Target()
@@ -38,12 +40,26 @@ _COUNTED = 64
 _COUNTED_TEXT = 24
 """With more (48, or 32 beside a pattern) llguidance gives up in the middle of a marker: too many expressions."""
 
-TAGS = Target("xgrammar", free=True, most_counted=_COUNTED, regexes=True, tokens=True)
+_TAG_MEMBERS = 1_000
+"""xgrammar 0.2.9 overflows a stack of 8 MB with 1,500."""
+_LARK_MEMBERS = 480
+"""In two orders, more make a row of llguidance's longer than it takes."""
+
+TAGS = Target(
+    "xgrammar", free=True, most_counted=_COUNTED, regexes=True, tokens=True, most_members=_TAG_MEMBERS
+)
 """Structural tags for xgrammar."""
 
 TARGETS: Mapping[str, Mapping[str, Target]] = {
-    "gbnf": {"llama.cpp": PLAIN, "xgrammar": Target("xgrammar", most_counted=_COUNTED, regexes=True)},
-    "lark": {"llguidance": Target("llguidance", free=True, counts_text=_COUNTED_TEXT, tokens=True)},
+    "gbnf": {
+        "llama.cpp": PLAIN,
+        "xgrammar": Target("xgrammar", most_counted=_COUNTED, regexes=True, most_members=_TAG_MEMBERS),
+    },
+    "lark": {
+        "llguidance": Target(
+            "llguidance", free=True, counts_text=_COUNTED_TEXT, tokens=True, most_members=_LARK_MEMBERS
+        )
+    },
     "structural_tag": {"xgrammar": TAGS},
 }
 """The dialects, and the engines that read each; the first is the usual one."""

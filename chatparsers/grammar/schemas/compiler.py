@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from ... import values
 from ...schema.document import Document, Unresolved
 from ...schema.keywords import ANYTHING, NOTES, SILENT, TYPES
-from ..arrange import Member, arrange
+from ..arrange import Member, arrange, loosely
 from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Part, Ref, Rep, Shared, alt, never, seq, texts
 from ..steps import Steps, run
 from ..syntaxes import Syntax
@@ -349,6 +349,13 @@ def _arranged(case: Case, members: list[Member], extra: Ir | None, form: Form, o
         if least > required:
             output.tell(case.path, "minProperties", why)
         least, most = 0, None
+    borne = output.target.most_members
+    if borne is not None and len(members) > borne:
+        why = f"more than {borne} members: in any order, each any number of times, and none must come"
+        limits = {"minProperties": least, "maxProperties": most, "required": required}
+        for keyword in ("properties", *(keyword for keyword, limit in limits.items() if limit)):
+            output.tell(case.path, keyword, why)
+        return form.whole(loosely(members, form.separator, extra))
     enough = _enough(case, members, least if least > required else 0)
     body, exact = arrange(members, form.separator, extra, enough, most)
     if not exact:

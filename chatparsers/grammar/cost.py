@@ -1,0 +1,191 @@
+"""What a grammar's text asks of an engine, estimated without one.
+
+Strategy: the text's rules are read as alternatives of symbols. An engine that parses by Earley's method keeps at each
+place all alternatives that may go on there, its row: after a brace, two for each member of the object, in each of the
+orders that are written. Rows are followed from each rule with alternatives, and on through the terminals that several
+of them share: the brace with which all objects of a choice begin. What comes after a rule's end is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..public import public
+
+
+@public
+class Cost(NamedTuple):
+    """What a grammar asks of an engine.
+
+    ``rows``: about how many items the longest row has (llguidance takes 2,000). ``symbols``: how many symbols the rules
+    are made of. ``terminals``: how many different literals and regular expressions there are. ``repeats``: the highest
+    count of a repetition.
+    """
+
+    rows: int
+    symbols: int
+    terminals: int
+    repeats: int
+
+
+MOST_ROWS = 2_000
+"""The items that llguidance 1.9 takes in one row."""
+
+_Rules = dict[str, list[list[str]]]
+"""The alternatives of each rule: names of rules, and terminals after a blank."""
+_Item = tuple[str, int, int]
+"""A place in an alternative: the rule, which alternative, and how many of its symbols are before the place."""
+_PART = re.compile(
+    r"""(?P<terminal>"(?:[^"\\]|\\.)*"i?|/(?:[^/\\\[]|\\.|\[(?:[^\]\\]|\\.)*\])+/|\[(?:[^\]\\]|\\.)*\]|<\[[0-9]+\]>)
+    |(?P<form>(?:Regex|TagDispatch|Token)\((?:"(?:[^"\\]|\\.)*"|[^")]|\([^)]*\))*\)|%json\ .*)
+    |(?P<name>[A-Za-z_][\w-]*)(?:::[a-z_0-9]+(?:\([^)]*\))?)?
+    |(?P<when>%if\ [a-z_]+(?:\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\))?)
+    |(?P<count>[?*+]|\{[0-9]*,?[0-9]*\})|(?P<mark>[()|])""",
+    re.VERBOSE,
+)
+_RULE = re.compile(r"([A-Za-z_][\w-]*)(?:::_)?(?:\[[^\]]*\])?(?: ::= |: )(.*)").fullmatch
+_HIGHEST = re.compile(r"\{([0-9]*),?([0-9]*)\}").findall
+
+
+def cost_of(text: str) -> Cost:
+    """The cost of a grammar in GBNF, Lark or the grammar of a structural tag."""
+    rules: _Rules = {}
+    terminals: set[str] = set()
+    symbols = 0
+    for line in text.splitlines():
+        found = _RULE(line)
+        if found is None:
+            continue
+        name, body = found[1], found[2]
+        if name.isupper():  # Lark's terminals are read by a lexer
+            terminals.add(body)
+            continue
+        symbols += _read(name, body, rules, terminals)
+    counts = (int(number) for pair in _HIGHEST(text) for number in pair if number)
+    return Cost(_longest(rules), symbols, len(terminals), max(counts, default=0))
+
+
+def _read(name: str, body: str, rules: _Rules, terminals: set[str]) -> int:
+    """Puts a rule and those of its groups into ``rules``; returns how many symbols they have."""
+    made = rules[name] = [[]]
+    open_: list[tuple[str, list[list[str]]]] = []
+    symbols = groups = 0
+    for part in _PART.finditer(body):
+        kind = part.lastgroup
+        if kind == "mark" and part[0] == "|":
+            made.append([])
+        elif kind == "mark" and part[0] == "(":
+            open_.append((name, made))
+            groups += 1
+            inner = f"{name} {groups}" if len(open_) == 1 else f"{open_[0][0]} {groups}"
+            made[-1].append(inner)
+            made = rules[inner] = [[]]
+        elif kind == "mark":
+            name, made = open_.pop()
+        elif kind == "when":
+            if (
+                part[0] == "%if bit_set(0)" and made[-1] and made[-1][-1][0] != " "
+            ):  # it only names a rule, and never applies
+                made.pop()
+            else:
+                made.append([_CONDITION])  # llguidance makes a rule of each condition
+        elif kind == "count":
+            if made[-1] and (part[0] in "?*" or part[0].startswith(("{0", "{,"))):
+                made[-1][-1] = _optional(made[-1][-1], rules)
+        elif part[0] == '""':
+            continue
+        elif kind in ("terminal", "form"):
+            terminals.add(part[0])
+            made[-1].append(f" {part[0]}")
+            symbols += 1
+        elif kind == "name":
+            made[-1].append(f" {part['name']}" if part["name"].isupper() else part["name"])
+            symbols += 1
+    return symbols
+
+
+def _optional(symbol: str, rules: _Rules) -> str:
+    """The rule of a symbol that may be missing."""
+    name = symbol + "?"
+    rules.setdefault(name, [[symbol], []])
+    return name
+
+
+def _longest(rules: Mapping[str, list[list[str]]]) -> int:
+    """The items of the longest row that begins in a rule."""
+    empty = _empty(rules)
+    todo: list[frozenset[_Item]] = [
+        frozenset((name, number, 0) for number in range(len(options)))
+        for name, options in rules.items()
+        if len(options) > 1
+    ]
+    alone = {
+        name
+        for name, options in rules.items()
+        if sum(map(bool, options)) == 1 and max(map(len, options)) == 1
+    }
+    seen: set[frozenset[_Item]] = set()
+    longest = 1
+    while todo and len(seen) < _MOST_FOLLOWED:
+        begun = todo.pop()
+        if begun in seen:
+            continue
+        seen.add(begun)
+        row = _row(begun, rules, empty)
+        # llguidance has no items for what is begun, for the empty text, and for a rule that is another one alone.
+        items = sum(bool(rules[name][number]) and name not in alone for name, number, _ in row)
+        longest = max(longest, items - sum(place > 0 for _, _, place in begun))
+        after: dict[str, list[_Item]] = {}
+        for name, number, place in row:
+            symbols = rules[name][number]
+            if place < len(symbols) and symbols[place][0] == " ":
+                after.setdefault(symbols[place], []).append((name, number, place + 1))
+        todo += [frozenset(items) for items in after.values() if len(items) > 1]
+    return longest
+
+
+def _row(begun: frozenset[_Item], rules: Mapping[str, list[list[str]]], empty: set[str]) -> dict[_Item, None]:
+    """The items of a row: those that are begun, and all that may begin there."""
+    found = dict.fromkeys(begun)
+    predicted: set[str] = set()
+    for name, number, place in (todo := list(begun)):
+        symbols = rules[name][number]
+        if place == len(symbols):
+            continue
+        symbol = symbols[place]
+        if symbol in rules and symbol not in predicted:
+            predicted.add(symbol)
+            new = [(symbol, one, 0) for one in range(len(rules[symbol]))]
+        else:
+            new = []
+        if symbol in empty:
+            new.append((name, number, place + 1))
+        for item in new:
+            if item not in found:
+                found[item] = None
+                todo.append(item)
+    return found
+
+
+_MOST_FOLLOWED = 20_000
+"""So many rows are followed."""
+_CONDITION = " %if"
+
+
+def _empty(rules: Mapping[str, list[list[str]]]) -> set[str]:
+    """The rules that may be empty."""
+    users: dict[str, list[str]] = {}
+    for name, options in rules.items():
+        for symbols in options:
+            for symbol in symbols:
+                users.setdefault(symbol, []).append(name)
+    found: set[str] = set()
+    todo = [name for name, options in rules.items() if [] in options]
+    while todo:
+        name = todo.pop()
+        if name not in found and any(found.issuperset(symbols) for symbols in rules[name]):
+            found.add(name)
+            todo += users.get(name, ())
+    return found

@@ -1,0 +1,108 @@
+"""Schemas that are larger than an engine bears: the grammar is weaker, says so, and lives to the end of an answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from engines import FULL, compile_for, engines_of
+from samples import tool
+
+import chatparsers
+from chatparsers.errors import SchemaError
+from chatparsers.grammar.cost import MOST_ROWS, cost_of
+
+KINDS: tuple[Any, ...] = ({"type": "string"}, {"type": "integer"}, {"type": "boolean"})
+VALUES: tuple[Any, ...] = ("a b", 12, True)
+
+
+def large(count: int, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {f"key_{number}": KINDS[number % 3] for number in range(count)},
+        **more,
+    }
+
+
+def value(count: int) -> dict[str, Any]:
+    return {f"key_{number}": VALUES[number % 3] for number in range(count)}
+
+
+def grammar_of(schema: dict[str, Any], dialect: str, name: str = "qwen3") -> chatparsers.Grammar:
+    tools = [tool("f", schema["properties"], schema.get("required", []))]
+    tools[0]["function"]["parameters"] = schema
+    turn = chatparsers.get_format(name).bind(tools=tools, tool_choice="required", thinking=False)
+    grammar = turn.grammar(dialect)
+    assert grammar is not None
+    return grammar
+
+
+def answer(arguments: dict[str, Any], name: str) -> str:
+    call = {"type": "function", "function": {"name": "f", "arguments": json.dumps(arguments)}}
+    said = {"role": "assistant", "content": "", "tool_calls": [call]}
+    return chatparsers.get_format(name).render(said).strip()
+
+
+@pytest.mark.parametrize("dialect", ["lark", "structural_tag"])
+@pytest.mark.parametrize("name", ["qwen3", "qwen3-coder"])
+def test_an_object_of_many_members(name: str, dialect: str) -> None:
+    """Every member is generated in its schema, and ``weakened`` names what is not enforced."""
+    count = 1_200
+    grammar = grammar_of(large(count, additionalProperties=False, required=["key_0"]), dialect, name)
+    assert {weak.keyword for weak in grammar.weakened} == {"properties", "required"}
+    judge = compile_for(engines_of(dialect)[0], str(grammar), dialect)
+    assert judge.status(answer(value(count), name)) == FULL
+    assert judge.status(answer({"key_1100": 5, "key_3": "x"}, name)).kind == "rejected"
+    assert judge.status(answer({"key_5000": "x"}, name)).kind == "rejected"
+
+
+def test_the_cost_is_what_the_engine_needs() -> None:
+    """The items of the longest row, as llguidance 1.9 counts them: four for each member, and eight."""
+    for count in (100, 480):
+        cost = grammar_of(large(count, additionalProperties=False), "lark").cost
+        assert abs(cost.rows - (4 * count + 8)) < 8, cost
+        assert cost.symbols > 8 * count and cost.terminals > count and cost.repeats == 64
+    options = " | ".join(f'"a" "{number}"' for number in range(900))
+    assert cost_of(f'start: "[" one "]"\none: {options}').rows == 900
+
+
+def test_many_large_alternatives() -> None:
+    """Each alternative would do alone; together they begin a row that is too long."""
+    others = [
+        {
+            "type": "object",
+            "properties": {f"{key}_{number}": kind for key, kind in large(300)["properties"].items()},
+        }
+        for number in range(4)
+    ]
+    schema = {"type": "object", "properties": {"one": {"anyOf": others}}, "required": ["one"]}
+    grammar = grammar_of(schema, "lark")
+    assert grammar.cost.rows <= MOST_ROWS and "properties" in {weak.keyword for weak in grammar.weakened}
+    judge = compile_for("llguidance", str(grammar), "lark")
+    said = {"one": {f"key_{number}_2": VALUES[number % 3] for number in range(300)}}
+    assert judge.status(answer(said, "qwen3")) == FULL
+    plain = grammar_of(schema, "structural_tag")
+    assert not plain.weakened
+
+
+@pytest.mark.slow
+def test_more_alternatives_than_one_row_has() -> None:
+    others = [
+        {"type": "object", "properties": {f"key_{one}_{two}": {"const": two} for two in range(3)}}
+        for one in range(500)
+    ]
+    schema = {"type": "object", "properties": {"one": {"anyOf": others}}, "required": ["one"]}
+    grammar = grammar_of(schema, "lark")
+    assert [(weak.keyword, "the longest row" in weak.why) for weak in grammar.weakened] == [("*", True)]
+    judge = compile_for("llguidance", str(grammar), "lark")
+    assert judge.status(answer({"one": {"key_499_2": 2}}, "qwen3")) == FULL
+
+
+@pytest.mark.slow
+def test_what_no_writing_bears_is_an_error_before_the_engine() -> None:
+    tools = [tool(f"tool_{number}", {}, []) for number in range(2_100)]
+    turn = chatparsers.get_format("qwen3").bind(tools=tools, tool_choice="required")
+    with pytest.raises(SchemaError, match="items in one row, and llguidance takes 2,000"):
+        turn.grammar("lark")
+    assert turn.grammar("structural_tag") is not None
