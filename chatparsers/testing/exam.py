@@ -54,6 +54,11 @@ _TOOL = {
         },
     },
 }
+_OWN = {
+    "grammar-not-read": "let the definition read all that it writes: p.reads(written, …) reads what is listed alone",
+    "call-not-read": "let the definition read what the template writes",
+}
+"""What an author does about a finding of which a user can only send a report."""
 _DOCTOR: dict[str, Part] = {"grammar-": "grammar", "no-stop": "ends", "stop": "ends", "markers-": "reads"}
 """The doctor's findings that are the format's fault, by how their codes begin."""
 
@@ -213,7 +218,8 @@ def _doctor(chat: Chat) -> Iterator[Failure]:
     for finding in examined(chat, only=("grammar", "ends")).findings:
         part = next((part for begin, part in _DOCTOR.items() if finding.code.startswith(begin)), None)
         if part is not None and finding.severity == "error":
-            yield Failure(part, f"{finding.code}: {finding.message}", finding.mend or "see docs/check.md")
+            mend = _OWN.get(finding.code) or finding.mend or "see docs/check.md"
+            yield Failure(part, f"{finding.code}: {finding.message}", mend)
 
 
 def _ends(entry: Entry) -> Iterator[Failure]:

@@ -254,9 +254,12 @@ def test_a_server_that_answers_and_ends(model: dict[str, str], upstream: Callabl
         line = server.stdout.readline()
         assert line == f"chatparsers: chat (Qwen3, Qwen2.5, QwQ) at http://127.0.0.1:{port}/v1\n"
         url = f"http://127.0.0.1:{port}/v1/chat/completions"
-        body = {"messages": [{"role": "user", "content": "Hi"}]}
         soon(lambda: listens(port))
-        answer = httpx2.post(url, json=body, headers={"authorization": "Bearer k"}, timeout=20)
+        readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+        words = shlex.split(re.search(r"^curl .*", readme, re.M)[0])  # type: ignore[index]
+        name, _, value = words[words.index("-H") + 1].partition(":")
+        headers = {"authorization": "Bearer k", name: value.strip()}
+        answer = httpx2.post(url, content=words[words.index("-d") + 1], headers=headers, timeout=20)
         assert answer.json()["choices"][0]["message"]["content"] == "Hello."
         server.send_signal(signal.SIGINT)
         _, errors = server.communicate(timeout=20)
