@@ -13,12 +13,12 @@ from ..core.tree import first, walk
 from ..detection.detect import Detection
 from ..errors import DefinitionError
 from ..public import public
-from ..schema.tools import Toolset
 from ..templates import Template
 from ..templates.probe.dial import Dial
 from ..templates.probe.roles import ANY, role_headers
 from ..tokens import ModelFiles, SpecialTokens
-from ..writer.turn import write
+from ..writer.around import written_around
+from .inline import marks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +118,11 @@ def _roles(template: Template, fmt: Format) -> dict[str, RoleMarkers]:
 
 
 def _reasoning(fmt: Format) -> tuple[str, str] | None:
-    """The texts that the format writes before and after reasoning."""
+    """The texts that the format writes before and after reasoning; ``""`` for an end that nothing marks."""
     if not fmt.features.reasoning:
         return None
-    written = write(fmt, fmt.tree(Options(tools=True)), {"reasoning_content": ANY}, Toolset())
-    opener, _, closer = written.partition(ANY)
-    return opener.strip(), closer.strip()
+    opener, own = written_around(fmt)[0].strip(), marks_of(fmt)[0]
+    return opener, own.end if opener in own.openers else ""
 
 
 def _calls(fmt: Format) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from played import chat_of
 import chatparsers
 from chatparsers import Chat
 from chatparsers.chat.inline import USUAL, marks_of, with_thought
+from chatparsers.errors import TemplateError
 from chatparsers.templates.probe.edges import end_of
 from chatparsers.writer.around import written_around
 
@@ -145,6 +146,18 @@ def test_thoughts_that_the_prompt_does_not_ask_for_are_named() -> None:
     (turns,) = chat.encode(ROW, thinking=False, as_sampled=True)
     assert turns.left_out == sample.left_out and counted(chat, turns) == counted(chat, sample)
     assert "Needleoslo." not in sample.text + turns.text
+
+
+def test_a_text_read_back_has_no_marks_of_no_thought(chats: list[Chat]) -> None:
+    """What `parse_prompt` says the model wrote leaves out what `encode` does not count."""
+    for chat in chats:
+        ends = [one.end for one in marks_of(chat.format)]
+        text = chat.encode(PLAIN, rewritten=True, final_stop=False).text
+        try:
+            found = [text[one.start : one.end] for one in chat.parse_prompt(text) if one.written]
+        except TemplateError:  # it marks no roles
+            continue
+        assert not any(end in words for end in ends for words in found), (chat.name, found)
 
 
 def named(made: Any) -> dict[int, str]:
