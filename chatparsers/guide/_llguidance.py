@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from ctypes import addressof, c_char
 from itertools import groupby
 from typing import Any
 
@@ -89,13 +90,15 @@ class LlguidanceFiller:
 class LlguidanceMatcher:
     """The state of an answer in llguidance. ``fresh``: the state before the first id."""
 
-    __slots__ = ("_engine", "_fresh", "bytes", "inner", "size", "take")
+    __slots__ = ("_engine", "_fresh", "_mask", "bytes", "inner", "size", "take")
 
     filler = LlguidanceFiller
 
     def __init__(self, fresh: Any, inner: Any, engine: Llguidance) -> None:
         self._fresh = fresh
         self._engine = engine
+        self._mask: tuple[bytearray, int] | None = None
+        """To look at a mask here: its bytes, and where they are."""
         self.size = engine.size
         self.bytes = (engine.size + 31) // 32 * 4
         self._set(inner)
@@ -135,11 +138,16 @@ class LlguidanceMatcher:
 
     def _allowed(self) -> list[int]:
         """The ids that may come; none if they are too many."""
-        mask = self.inner.compute_bitmask()
-        if int.from_bytes(mask, "little").bit_count() > _MOST_BEGUN:
+        if self._mask is None:
+            made = bytearray(self.bytes)
+            self._mask = made, addressof(c_char.from_buffer(made))
+        mask, address = self._mask
+        self.inner.unsafe_compute_mask_ptr(address, self.bytes)
+        if self.bytes - mask.count(0) > _MOST_BEGUN:
             return []
         places = [found.start() for found in _any_bit(mask)]
-        return [place * 8 + bit for place in places for bit in range(8) if mask[place] >> bit & 1]
+        found = [place * 8 + bit for place in places for bit in range(8) if mask[place] >> bit & 1]
+        return found if len(found) <= _MOST_BEGUN else []
 
     def _only(self) -> int:
         """The shortest of the ids that may come, if all begin with its text; -1 if there is none."""

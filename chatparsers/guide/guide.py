@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias
 from ..errors import RequestError
 from ..grammar import Grammar
 from ..public import made_by, public
+from ..streams.call import Call
 from ..streams.events import Event
 from ..streams.ids import read_ids
 from ..streams.message import FinishReason, Message
@@ -84,7 +85,8 @@ class Guide:
     """
 
     __slots__ = (
-        "_count", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_read", "_stream", "_take",
+        "_call", "_count", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_read", "_stream",
+        "_take",
     )  # fmt: skip
 
     _plan: Plan
@@ -106,6 +108,8 @@ class Guide:
     """The stream's method that reads an id."""
     _plain: object
     """The stream's shortcut; None if there is none."""
+    _call: Call | None
+    """The call that is written, if it has its name: until its end there is nothing to look at."""
 
     def __init__(self) -> None:
         made_by("a guide", "Turn.guide()")
@@ -210,8 +214,16 @@ class Guide:
         events = self._read(ids)
         self._ids.append(ids)
         self._count += 1
-        if self._stream._plain is not self._plain or self._count >= self._deadline:
-            self._look()
+        stream = self._stream
+        if stream._plain is not self._plain or self._count >= self._deadline:
+            if (
+                self._call is not None
+                and stream._transcript.call is self._call
+                and self._count < self._deadline
+            ):
+                self._plain = stream._search  # the call goes on: nothing else has begun
+            else:
+                self._look()
         return events
 
     def accepts(self, ids: Ids) -> int:
@@ -432,6 +444,8 @@ class Guide:
         self._take = None if matcher is None else matcher.take
         self._read = stream._feed  # an id needs none of the look for text in `feed`
         self._plain = stream._search
+        call = stream._transcript.call
+        self._call = call if known.kind == "call" and call is not None and call.name is not None else None
         self._deadline = _NEVER
         if known.kind == "ended" or self._forced_id >= 0:
             self._deadline = -1

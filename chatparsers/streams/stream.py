@@ -49,9 +49,9 @@ class Stream:
     """Reads one turn of the model as it is written. Made by `Turn.stream`."""
 
     __slots__ = (
-        "_asked", "_at", "_early", "_ended", "_fed", "_finished", "_first", "_held", "_ids", "_kind", "_known",
-        "_machine", "_make", "_most", "_parts", "_pieces", "_plain", "_spot", "_strict", "_transcript", "_undo",
-        "_value",
+        "_asked", "_at", "_early", "_ended", "_every", "_fed", "_finished", "_first", "_forked", "_held",
+        "_ids", "_kind", "_known", "_machine", "_make", "_most", "_odd", "_parts", "_pieces", "_plain",
+        "_recent", "_since", "_spot", "_strict", "_transcript", "_undo", "_value",
     )  # fmt: skip
 
     _asked: Asked | None
@@ -62,8 +62,16 @@ class Stream:
     _most: int
     """How many ids can be taken back; 0: none."""
     _undo: deque[tuple[int, Stream]]
-    """Copies of the stream, each with the number of ids before it: one before each of the last ids that did more than
-    add to running text. Forks share them."""
+    """Copies of the stream, each with the number of ids before it. Forks share them."""
+    _every: int
+    """How many ids are between two copies at least."""
+    _odd: int
+    """How many ids were before the last one that did more than add to running text; -1 if there was none."""
+    _recent: list[int]
+    """The ids since the first copy, before which there were ``_since``."""
+    _since: int
+    _forked: bool
+    """Whether a fork may have the same copies."""
     _first: int
     """How many of the first ids cannot be taken back any more."""
 
@@ -340,6 +348,9 @@ class Stream:
         other._settle()
         if self._most:
             other._most, other._first, other._undo = self._most, self._first, self._undo.copy()
+            other._every, other._odd = self._every, self._odd
+            other._forked = self._forked = True
+            other._recent, other._since = self._recent[:], self._since
         return other
 
     def rollback(self, n: int) -> None:
@@ -367,33 +378,62 @@ class Stream:
             self._go_back(fed - n)
 
     def _go_back(self, count: int) -> None:
-        """Keeps the first ``count`` ids. Goes back to the copy before the first later id that did more than add to
-        running text. The ids between are taken off that text."""
-        found = None
-        while self._undo and self._undo[-1][0] >= count:
-            found = self._undo.pop()[1]
-        if found is not None:
-            found._copy_to(self)
+        """Keeps the first ``count`` ids. If only running text comes after them, it is taken off. Else the stream goes
+        on from the last copy before, with the ids between, or from the first one."""
+        undo = self._undo
+        if undo and self._odd >= count:
+            while len(undo) > 1 and undo[-1][0] > count:
+                undo.pop()
+            at, found = undo.pop()
+            again = self._recent[at - self._since : max(count - self._since, 0)]
+            del self._recent[at - self._since :]
+            if self._forked:
+                found._copy_to(self)
+            else:
+                for name in _READ:
+                    setattr(self, name, getattr(found, name))
+                self._pieces = self._transcript.pieces
             self._settle()
+            self._every, self._odd = 1, -1 if not undo else at
+            for id in again:
+                self._feed_id(id, [])
+            if self._ids.unknown:
+                self._transcript.note_unknown(self._ids.take_unknown())
+        elif undo:
+            del self._recent[count - self._since :]
         begin = self._ids.keep(count)
         if begin >= 0:
             self._transcript.shorten(begin, self._fed - begin, self._kind)
             self._fed = begin
 
     def _keep(self, id: int) -> None:
-        """Keeps a copy to go back to, if ``id`` will do more than add to running text, or somebody reads it so far."""
+        """Keeps what is needed to take ``id`` back: a copy before one that does more than add to running text, or that
+        somebody reads so far. Until somebody goes back there is a copy only before some of them."""
         ids, undo, call = self._ids, self._undo, self._transcript.call
+        if undo:
+            self._recent.append(id)
         text = ids.ordinary(id)
         if text and self._plain(text) is None and (call is None or call.reader is None):
+            if len(self._recent) > _RECENT + 2 * self._most and self._odd < ids.fed - self._most:
+                undo.clear()
+                self._recent.clear()
+            return
+        fed = self._odd = ids.fed
+        if undo and fed - undo[-1][0] < self._every:
             return
         if ids.unknown:
             self._transcript.note_unknown(self._ids.take_unknown())
-        self._first = max(self._first, ids.fed - self._most)
-        while undo and undo[0][0] < self._first:
+        self._first = max(self._first, fed - self._most)
+        while len(undo) > 1 and undo[1][0] <= self._first:
             undo.popleft()
         found = opened(None, self._strict)
         self._copy_to(found)
-        undo.append((ids.fed, found))
+        undo.append((fed, found))
+        if len(undo) == 1:
+            self._recent, self._since = [id], fed
+        elif undo[0][0] > self._since:
+            del self._recent[: undo[0][0] - self._since]
+            self._since = undo[0][0]
 
     def _copy_to(self, other: Stream) -> None:
         """Gives another stream what this one has read."""
@@ -422,7 +462,8 @@ class Stream:
             setattr(self, name, value)
         self._pieces = self._transcript.pieces
         self._known, self._spot, self._at = known(self._machine.program, self._transcript.tools), None, 0
-        self._undo = deque()
+        self._undo, self._recent, self._since, self._every, self._odd = deque(), [], 0, _EVERY, -1
+        self._forked = False
         self._first = self._ids.fed if self._ids else 0
         self._settle()
 
@@ -760,6 +801,8 @@ def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
     stream._most = rollback
     if rollback:
         stream._undo, stream._first = deque(), 0
+        stream._recent, stream._since, stream._every, stream._odd = [], 0, _EVERY, -1
+        stream._forked = False
     return stream
 
 
@@ -775,6 +818,39 @@ def _only_over(value: Transcoder) -> bool:
     return value.done and not value.error and not value.notes and value.marked < 0
 
 
+_EVERY = 32
+"""How many ids are between two copies of a stream that nobody has gone back in."""
+_RECENT = 256
+_READ = (
+    *(
+        "_strict",
+        "_finished",
+        "_ended",
+        "_fed",
+        "_held",
+        "_early",
+        "_machine",
+        "_known",
+        "_spot",
+        "_at",
+        "_ids",
+    ),
+    "_transcript",
+)
+"""What `Stream._copy_to` gives."""
 _NOT_PICKLED = (
-    *("_at", "_first", "_kind", "_known", "_make", "_parts", "_pieces", "_plain", "_spot", "_undo", "_value"),
+    *(
+        "_at",
+        "_every",
+        "_first",
+        "_forked",
+        "_kind",
+        "_known",
+        "_make",
+        "_odd",
+        "_parts",
+        "_pieces",
+        "_plain",
+    ),
+    *("_recent", "_since", "_spot", "_undo", "_value"),
 )

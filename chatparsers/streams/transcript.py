@@ -441,8 +441,10 @@ class Transcript:
         again and again in one value is noted once."""
         opened = self.call
         if code == "mended":
-            start, member = (-1 - len(self.calls), 0) if opened is None else (opened.start, opened.members)
-            kind = expected, start, member
+            if opened is None:
+                kind = expected, -1 - len(self.calls), 0
+            else:
+                kind = expected, opened.start, opened.members
             if kind in self.mended:
                 return
             self.mended.add(kind)

@@ -6,9 +6,9 @@ from .known cimport Known, Run, Spot
 from .transcript cimport Transcript
 cdef object _no_shortcut
 cdef class Stream:
-    cdef public list _early, _parts, _pieces
-    cdef public bint _ended, _strict
-    cdef public Py_ssize_t _at, _fed, _first, _most
+    cdef public list _early, _parts, _pieces, _recent
+    cdef public bint _ended, _forked, _strict
+    cdef public Py_ssize_t _at, _every, _fed, _first, _most, _odd, _since
     cdef public str _finished, _held
     cdef public object _asked, _ids, _make, _plain, _undo
     cdef public Known _known
@@ -23,9 +23,9 @@ cdef class Stream:
     @cython.locals(transcript=Transcript)
     cdef _copy_to(self, Stream other)
     cdef Transcript _record(self)
-    @cython.locals(found=Stream)
+    @cython.locals(found=Stream, at=Py_ssize_t)
     cdef _go_back(self, Py_ssize_t count)
-    @cython.locals(found=Stream)
+    @cython.locals(found=Stream, fed=Py_ssize_t)
     cdef _keep(self, id)
     cdef _feed_id(self, id, list events)
     cdef _feed_ids(self, ids, list events)
