@@ -1,9 +1,10 @@
 """What hatchling adds when it builds chatparsers: links that hold outside of the repository, and the compiled core.
 
-``HATCH_BUILD_HOOK_ENABLE_CUSTOM=1``, as in the jobs that make a release, adds a manual page and the compiled core. Each
-compiled module lies beside its ``.py``, so an interpreter takes it first. ``CHATPARSERS_ABI3=3.12`` makes one wheel for
-that CPython and all later ones, ``CHATPARSERS_PURE=1`` one for every platform, with nothing compiled. A checkout never
-gets a compiled module: the next edit would not run.
+``CHATPARSERS_COMPILE=1`` adds the compiled core, or ends the build with an error; ``HATCH_BUILD_HOOK_ENABLE_CUSTOM=1``,
+as in the jobs that make a release, adds it and a manual page. Without them a build compiles nothing and needs nothing.
+Each compiled module lies beside its ``.py``, so an interpreter takes it first. ``CHATPARSERS_ABI3=3.12`` makes one
+wheel for that CPython and all later ones, ``CHATPARSERS_PURE=1`` one for every platform, with nothing compiled. A
+checkout never gets a compiled module: the next edit would not run.
 """
 
 from __future__ import annotations
@@ -33,14 +34,31 @@ class LongDescription(MetadataHookInterface):
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
 
 
+def wanted(variable: str) -> bool:
+    """Whether the environment's variable is set to something else than 0."""
+    return os.environ.get(variable, "0") not in ("", "0")
+
+
+RELEASE, COMPILE, PURE_WHEEL = "HATCH_BUILD_HOOK_ENABLE_CUSTOM", "CHATPARSERS_COMPILE", "CHATPARSERS_PURE"
+
+
 class Release(BuildHookInterface[Any]):
     """Adds to a wheel the manual page and the compiled core, which makes it a platform's."""
 
+    def dependencies(self) -> list[str]:
+        found = ["argparse-manpage>=4.6"] if wanted(RELEASE) else []
+        return [*found, "cython==3.3.1", "setuptools>=77"] if wanted(RELEASE) or wanted(COMPILE) else found
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
+            if wanted(COMPILE):
+                raise RuntimeError(
+                    f"{COMPILE}=1: an editable checkout runs its sources: install it without -e"
+                )
             return
-        build_data["shared_data"][str(self.manual())] = "share/man/man1/chatparsers.1"
-        if os.environ.get("CHATPARSERS_PURE", "0") == "0":
+        if wanted(RELEASE):
+            build_data["shared_data"][str(self.manual())] = "share/man/man1/chatparsers.1"
+        if wanted(COMPILE) or (wanted(RELEASE) and not wanted(PURE_WHEEL)):
             self.compile(build_data)
 
     def manual(self) -> Path:

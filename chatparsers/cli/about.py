@@ -28,7 +28,12 @@ def version() -> str:
             found.append(f"{name} {installed(name)}")
         except PackageNotFoundError:
             continue
-    return f"chatparsers {__version__} ({CORE} core; {', '.join(found)})"
+    return f"chatparsers {__version__} ({CORE} core; {', '.join(found)}){compiling()}"
+
+
+def compiling() -> str:
+    """How to have the compiled core, where the pure one runs."""
+    return "" if CORE == "compiled" else "; CHATPARSERS_COMPILE=1 pip install . builds the compiled core"
 
 
 def completion(shell: str) -> str:

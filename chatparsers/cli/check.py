@@ -58,8 +58,9 @@ def run(arguments: Namespace) -> int:
 
 
 def _show(reports: list[Report], arguments: Namespace) -> None:
-    from .. import __version__
+    from .. import CORE, __version__
     from ..doctor import outputs
+    from .about import compiling
 
     if arguments.html is not None:
         Path(arguments.html).write_text(outputs.html(reports), encoding="utf-8")
@@ -81,6 +82,7 @@ def _show(reports: list[Report], arguments: Namespace) -> None:
     else:
         for report in reports:
             print(plain_lines(str(report)))
+            print(f"chatparsers {__version__}, {CORE} core{compiling()}")
 
 
 def _fix(chat: Chat, report: Report, folder: Path, arguments: Namespace) -> None:

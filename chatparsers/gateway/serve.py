@@ -18,6 +18,7 @@ from typing import Any
 
 import uvicorn
 
+from .. import CORE
 from ..chat.chat import Chat
 from ..cli.about import version
 from ..cli.files import Refused, json_object
@@ -171,7 +172,8 @@ async def _serve(
     try:
         async with _lifespan(app, arguments.wait):  # an engine that cannot be used is an error of the command
             print(
-                f"chatparsers: {settings.model} ({chat.format.title}) at http://{config.host}:{config.port}/v1",
+                f"chatparsers: {settings.model} ({chat.format.title}; {CORE} core) "
+                f"at http://{config.host}:{config.port}/v1",
                 flush=True,
             )
             print(f"chatparsers: {version()}", flush=True)

@@ -441,9 +441,8 @@ class Transcript:
         again and again in one value is noted once."""
         opened = self.call
         if code == "mended":
-            if opened is None:
-                kind = expected, -1 - len(self.calls), 0
-            else:
+            kind = expected, -1 - len(self.calls), 0
+            if opened is not None:
                 kind = expected, opened.start, opened.members
             if kind in self.mended:
                 return

@@ -26,6 +26,7 @@ pytest.importorskip("starlette", reason="the package starlette is not installed"
 
 import httpx2
 
+from chatparsers import CORE
 from chatparsers.cli.arguments import build_parser
 from chatparsers.cli.main import main
 from chatparsers.gateway import Settings
@@ -252,7 +253,7 @@ def test_a_server_that_answers_and_ends(model: dict[str, str], upstream: Callabl
     try:
         assert server.stdout is not None
         line = server.stdout.readline()
-        assert line == f"chatparsers: chat (Qwen3, Qwen2.5, QwQ) at http://127.0.0.1:{port}/v1\n"
+        assert line == f"chatparsers: chat (Qwen3, Qwen2.5, QwQ; {CORE} core) at http://127.0.0.1:{port}/v1\n"
         url = f"http://127.0.0.1:{port}/v1/chat/completions"
         soon(lambda: listens(port))
         readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

@@ -75,8 +75,18 @@ def test_nothing_is_compiled_into_a_checkout(monkeypatch: pytest.MonkeyPatch) ->
     release.initialize("editable", editable)
     assert editable == data() and not asked
 
+    plain = data()
+    for variable in ("HATCH_BUILD_HOOK_ENABLE_CUSTOM", "CHATPARSERS_COMPILE"):
+        monkeypatch.setenv(variable, "0")
+    release.initialize("standard", plain)
+    assert plain == data() and not asked and not release.dependencies(), "`pip install .` stays plain"
+
+    monkeypatch.setenv("CHATPARSERS_COMPILE", "1")
+    with pytest.raises(RuntimeError, match="without -e"):
+        release.initialize("editable", editable)
     standard = data()
     release.initialize("standard", standard)
+    assert not standard["shared_data"] and any("cython" in name for name in release.dependencies())
     (folder,) = asked
     assert not folder.is_relative_to(ROOT / "chatparsers")
     assert standard["force_include"] == {str(folder / "chatparsers/core/x.so"): "chatparsers/core/x.so"}
