@@ -91,7 +91,7 @@ def test_vectors_are_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert found == vectors(Format.from_data(_FINE), 4, samples=[{"text": "So <b so"}])
     assert main(["export", str(path), "--vectors", "0"]) == 2
-    assert "--vectors: expected a number from 1 on, found 0" in capsys.readouterr().err
+    assert "argument --vectors: expected a whole number above 0" in capsys.readouterr().err
     path.write_text(json.dumps({**_FINE, "samples": [{"text": 5}]}))
     assert main(["export", str(path), "--vectors", "4"]) == 2
     assert "$.samples[0]: expected a text as text" in capsys.readouterr().err
