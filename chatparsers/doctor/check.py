@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..chat.load import load
 from ..errors import ChatParsersError, TemplateError
 from ..plugins import plugins
 from ..public import public
+from ..registry import list_formats
 from .cost import cost
 from .ends import ends
 from .format import format_found
@@ -110,9 +112,34 @@ def examined(
         findings += found
         if not found:
             fine.append(name)
+    if _authored(chat):
+        findings = [replace(one, mend=_AUTHORS.get(one.code, one.mend)) for one in findings]
+        facts.append(
+            ("format", f"{chat.format.name} is a definition of your own: judge it by itself ({_CHECK})")
+        )
     once = list(dict.fromkeys(findings))
     once.sort(key=lambda finding: LEVELS.index(finding.severity))
     return Report(chat.name, chat.detection.name, tuple(once), tuple(fine), tuple(skipped), tuple(facts))
+
+
+_CHECK = "chatparsers formats check FORMAT TEMPLATE"
+_READ = f"mend your definition: it has to read what the template writes ({_CHECK} shows where)"
+_WRITTEN = f"mend your definition: first in p.reads stands what the template writes ({_CHECK})"
+_AUTHORS = {
+    "call-not-read": _READ,
+    "mask-counts-context": _READ,
+    "grammar-not-read": f"mend your definition: it has to read what it writes itself ({_CHECK})",
+    "grammar-refuses-own-call": _WRITTEN,
+    "engine-refuses-call": _WRITTEN,
+}
+"""What an author has to mend, where it is a fault of ours if the format is."""
+
+
+def _authored(chat: Chat) -> bool:
+    """Whether somebody else wrote the format's definition: it is none of ours, and no analysis made it."""
+    format = chat.format
+    ours = [info for info in list_formats() if info.name == format.name and info.origin == "chatparsers"]
+    return chat.detection.format is None and not any(info.load().build == format.build for info in ours)
 
 
 def names() -> list[str]:

@@ -42,6 +42,7 @@ _LINES = 3
 """The most lines of one check for one template."""
 _DAMAGES = 60
 _ID = "a1b2c3d4e"
+_OTHER = "No_such-2"
 _ARGUMENTS = {"city": "Oslo", "days": 3}
 _TOOL = {
     "type": "function",
@@ -282,6 +283,10 @@ def _names(format: Format) -> Iterator[Failure]:
                 mend = rf"{where}: its class takes what ends the name alone; p.space() before it, no \n in `chars`"
                 yield Failure("names", f"white space around a name is not read: {spaced!r}", mend)
                 break
+    for tag, name, where in ((Tag.NAME, "get_weather", "p.name"), (Tag.ARG_NAME, "city", "p.arg_name")):
+        if tag in kinds and name in text and _OTHER not in _said(turn, text.replace(name, _OTHER)):
+            mend = f"{where}: let `chars` take letters, digits, _ and -"
+            yield Failure("names", f"a name that nobody declared is not read: {_OTHER}", mend)
     if Tag.ARG_NAME in kinds:
         odd = turn.parse(text.replace("city", "ci\nty", 1)).tool_calls
         if any("\n" in key for call in odd for key in call.parsed_arguments or ()):
@@ -290,6 +295,12 @@ def _names(format: Format) -> Iterator[Failure]:
     ids = [call.id for call in turn.parse(text).tool_calls]
     if Tag.ID in kinds and _ID in text and ids != [_ID]:
         yield Failure("names", f"the id {_ID} comes back as {ids}", "p.id: its class, or what ends it")
+
+
+def _said(turn: Turn, text: str) -> set[str]:
+    """The names of tools and arguments in the calls of a text."""
+    calls = turn.parse(text).tool_calls
+    return {name for call in calls for name in (call.name, *(call.parsed_arguments or ()))}
 
 
 def _broken(format: Format) -> Iterator[Failure]:

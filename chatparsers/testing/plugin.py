@@ -64,7 +64,10 @@ def matrix(
     def entries(config: pytest.Config, folder: Path) -> list[Entry]:
         if callable(format):
             return list(format(config))
-        found = get_format(format) if isinstance(format, str) else format
+        try:
+            found = get_format(format) if isinstance(format, str) else format
+        except UnknownFormat as error:
+            raise pytest.Collector.CollectError(f"matrix: {error}") from error
         return [Entry(found, folder / template, eos_token) for template in templates]
 
     def existing(entries: list[Entry], folder: Path) -> Cells:
@@ -250,6 +253,7 @@ def _feedings(counts: Mapping[str, int]) -> int:
 
 
 def _order(cells: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The scenarios in the order of the definition, whichever process ran them first."""
-    known = [s.name for s in scenarios(get_format(next(iter(cells))["format"]))] if cells else []
+    """The scenarios in the order of the definition, whichever process ran them first. Their names are the same for each
+    format, and the cells' own may be registered nowhere."""
+    known = [scenario.name for scenario in scenarios(get_format("content-only"))]
     return list(dict.fromkeys([*known, *(cell["scenario"] for cell in cells)]))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import Format, get_format, list_formats
-from chatparsers.answers import Argument, Builder, Node, Raw, Tool
+from chatparsers import Format, check, get_format, list_formats
+from chatparsers.answers import Argument, Builder, Json, Node, Raw, Tool
 from chatparsers.cli.main import main
 from chatparsers.errors import RequestError
 from chatparsers.testing import exam
@@ -33,12 +33,18 @@ class Definition:
     id_most: int = 40
     around: str = " "
     lead: str = "\n"
+    header: str = '<call id="'
+    to: str = '" to='
+    opener: str = "<with "
+    line: str | None = None
+    as_json: bool = False
+    several: bool = True
 
     def __call__(self, p: Builder) -> Node:
         def argument(arg: Argument) -> Node:
-            value = p.value(arg, Raw(until="</with>"))
+            value = p.value(arg, Json() if self.as_json else Raw(until="</with>"))
             return (
-                "<with "
+                self.opener
                 + p.space()
                 + p.arg_name(arg, chars=self.argument)
                 + p.space()
@@ -51,11 +57,13 @@ class Definition:
         around = p.space() if self.around else ""
 
         def call(tool: Tool) -> Node:
-            header = '<call id="' + p.id(p.chars(self.id, 1, self.id_most)) + '" to=' + around
-            opened = header + p.name(tool, self.name) + around + ">" + p.space("\n")
+            header = self.header + p.id(p.chars(self.id, 1, self.id_most)) + self.to + around
+            line = p.space("\n") if self.line is None else self.line
+            opened = header + p.name(tool, self.name) + around + ">" + line
             return opened + p.each_arg(tool, argument) + self.closer(p)
 
-        return p.body(p.calls(p.each_tool(call), p.space(self.separator)), lead=self.lead)
+        one = p.each_tool(call)
+        return p.body(p.calls(one, p.space(self.separator)) if self.several else one, lead=self.lead)
 
 
 def defined(definition: Definition | None = None, stops: tuple[str, ...] = ("<|over|>",)) -> Format:
@@ -80,6 +88,16 @@ FAULTS = {
     "an id that takes letters alone": (Definition(id="a-z"), {"reads", "writes"}),
     "a value whose closer differs": (Definition(value="</with >"), {"reads"}),
     "white space before a call that is no content": (Definition(lead=""), {"reads"}),
+    "an opener in another case": (Definition(header='<Call id="'), {"reads"}),
+    "another word before the name": (Definition(to='" for='), {"reads"}),
+    "another opener of arguments": (Definition(opener="<arg "), {"reads"}),
+    "texts that are read as JSON": (Definition(as_json=True), {"reads"}),
+    "one call where the template writes several": (Definition(several=False), {"reads", "document"}),
+    "no text between calls": (Definition(separator=""), {"writes"}),
+    "a second line break after the header": (Definition(line="\n\n"), {"reads"}),
+    "no line break after the header": (Definition(line=""), {"reads"}),
+    "a tool's name of small letters alone": (Definition(name="[a-z]"), {"names"}),
+    "an argument's name of small letters alone": (Definition(argument="[a-z]"), {"names"}),
 }
 
 
@@ -87,6 +105,7 @@ def test_a_right_definition_passes() -> None:
     assert exam(defined(), [TEMPLATE]) == []
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_red(fault: str) -> None:
     definition, checks = FAULTS[fault]
@@ -97,6 +116,7 @@ def test_a_planted_fault_is_red(fault: str) -> None:
 
 def test_a_stop_that_the_template_does_not_write() -> None:
     assert "ends" in {failure.check for failure in exam(defined(stops=("<|done|>",)), [TEMPLATE])}
+    assert "reads" in {failure.check for failure in exam(defined(stops=()), [TEMPLATE])}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -117,6 +137,17 @@ def test_what_is_no_exam(tmp_path: Path) -> None:
     broken.write_text("[]", encoding="utf-8")
     with pytest.raises(RequestError, match="expected an object"):
         exam("qwen3", [OWN / "qwen3.jinja"], broken)
+
+
+def test_check_says_what_an_author_has_to_mend() -> None:
+    """Not that it is a fault of ours; and ours is, even if somebody names it."""
+    for fault in ("a closer that is not read", "a closer that is read, and not written"):
+        report = check(TEMPLATE, format=defined(FAULTS[fault][0]), only=["grammar"])
+        mends = [finding.mend for finding in report.findings if finding.severity != "note"]
+        assert mends and all("mend your definition" in mend for mend in mends), mends
+        assert any("formats check" in text for _, text in report.facts)
+    ours = check(TEMPLATE, format="qwen3", only=["grammar"])
+    assert not any("your definition" in finding.mend for finding in ours.findings) and ours.findings
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
