@@ -15,6 +15,7 @@ from .fields import boolean, integer, kind_of, mapping, sequence, string
 MOST = 1024
 """How many tokens one field may name."""
 _FORMS = ("guided_json", "json_schema", "structured_outputs")
+_STRUCTURED = ("json", "json_object", "regex", "choice", "grammar")
 ENGINE_FIELDS = (*_FORMS, "min_tokens", "ignore_eos", "stop_token_ids", "logit_bias")
 THINKING_BUDGETS = ("thinking_budget_tokens", "thinking_token_budget")
 """How many tokens thoughts may take, as llama.cpp and vLLM name it."""
@@ -45,11 +46,17 @@ def asked_format(body: Mapping[str, Any]) -> Any:
             return {"type": "json_object"}
         if list(forms) == ["grammar"]:
             return {"type": "grammar", "grammar": string(forms["grammar"], f"{name}.grammar")}
+        if list(forms) == ["regex"]:
+            return {"type": "regex", "pattern": string(forms["regex"], f"{name}.regex")}
+        if list(forms) == ["choice"]:
+            texts = sequence(forms["choice"], f"{name}.choice")
+            choices = [string(text, f"{name}.choice[{index}]") for index, text in enumerate(texts)]
+            return {"type": "choice", "choices": choices}
         if list(forms) != ["json"]:
-            named = [form for form in forms if form not in ("json", "json_object", "grammar")]
+            named = [form for form in forms if form not in _STRUCTURED]
             found = ", ".join(map(str, forms)) or "nothing"
             raise ApiError(
-                f"expected json, json_object or grammar alone, found {found}",
+                f"expected one of {', '.join(_STRUCTURED)} alone, found {found}",
                 param=f"{name}.{str(named[0])[:60]}" if named else name,
                 code="unsupported_parameter",
             )

@@ -224,7 +224,7 @@ def response_schema(value: object, path: str, named: object) -> dict[str, Any] |
         return None
     if kind == "json_object":
         return {"type": "json_object"}
-    if kind == "grammar" and path == "structured_outputs":
+    if kind in ("grammar", "regex", "choice") and path == "structured_outputs":
         return dict(mapping(value, path))
     if kind == "json_schema":
         named = named if isinstance(named, Mapping) else {}

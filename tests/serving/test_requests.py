@@ -285,6 +285,14 @@ READ: dict[str, tuple[Bodies, dict[str, Any]]] = {
         [("chat", {"structured_outputs": {"grammar": 'root ::= "a"', "json": None}})],
         {"response_format": {"type": "grammar", "grammar": 'root ::= "a"'}},
     ),
+    "a regular expression in engines' own fields": (
+        [("chat", {"structured_outputs": {"regex": "a+"}})],
+        {"response_format": {"type": "regex", "pattern": "a+"}},
+    ),
+    "choices in engines' own fields": (
+        [("chat", {"structured_outputs": {"choice": ["yes", "no"]}})],
+        {"response_format": {"type": "choice", "choices": ["yes", "no"]}},
+    ),
     "what a search found": (
         [
             ("messages", {"messages": [{"role": "user", "content": [FOUND_BLOCK]}]}),
@@ -537,8 +545,20 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("chat", {"temperature": float("nan")}, "temperature", "expected a number"),
     ("chat", {"seed": 1.5}, "seed", "whole number"),
     ("chat", {"guided_json": "{"}, "guided_json", "JSON Schema"),
-    ("chat", {"structured_outputs": {"regex": "a"}}, "structured_outputs.regex", "found regex"),
-    ("chat", {"structured_outputs": {"choice": ["a"]}}, "structured_outputs.choice", "found choice"),
+    ("chat", {"structured_outputs": {"regex": 5}}, "structured_outputs.regex", "expected a string"),
+    (
+        "chat",
+        {"structured_outputs": {"choice": ["a", 5]}},
+        "structured_outputs.choice[1]",
+        "expected a string",
+    ),
+    ("chat", {"structured_outputs": {"choice": "a"}}, "structured_outputs.choice", "found a string"),
+    (
+        "chat",
+        {"structured_outputs": {"structural_tag": "{}"}},
+        "structured_outputs.structural_tag",
+        "alone, found",
+    ),
     ("chat", {"structured_outputs": {"grammar": 3}}, "structured_outputs.grammar", "expected a string"),
     ("chat", {"tools": [{"type": "function", "name": "f"}]}, "tools[0]", "as the Responses API has it"),
     ("chat", {"tools": [{"name": "f", "input_schema": {}}]}, "tools[0]", "as the Messages API has it"),
