@@ -1,5 +1,5 @@
-"""The recipes of docs/grammar.md for engines that are not installed everywhere run where they are, and print what the
-page says. Blocks marked ``run`` are for tests/package/test_docs.py."""
+"""The recipes of docs/grammar-engines.md run where their engines are, and print what the page says. Blocks marked
+``run`` are for tests/package/test_docs.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toy import toy_tokenizer
 
 import chatparsers
 
-PAGE = Path(__file__).parents[2] / "docs" / "grammar.md"
+PAGE = Path(__file__).parents[2] / "docs" / "grammar-engines.md"
 BLOCK = re.compile(
     r"^<!-- (?:run|engine: (?P<engine>\w+)) -->\n+```python\n(?P<code>.*?)^```\n\n*(?:```text\n(?P<output>.*?)^```\n)?",
     re.DOTALL | re.MULTILINE,

@@ -211,7 +211,7 @@ def test_another_sglang_is_named_in_the_log(
 @pytest.mark.filterwarnings("ignore:max_rollback_tokens:DeprecationWarning")  # SGLang's own call
 @pytest.mark.parametrize("by_id", [True, False])
 def test_the_grammar_backend_takes_the_structural_tag(by_id: bool, tokenizers: Any) -> None:
-    """The request of docs/grammar.md: SGLang's own class compiles its tag, and follows an answer to its end."""
+    """The request of docs/grammar-engines.md: SGLang's own class compiles its tag, and follows an answer to its end."""
     from sglang.srt.constrained.xgrammar_backend import XGrammarGrammarBackend
     from sglang.srt.sampling.sampling_params import SamplingParams
 
