@@ -16,7 +16,6 @@ from .lazy import lazy_names
 if TYPE_CHECKING:
     from .answers.features import Features
     from .answers.format import Format, Turn
-    from .answers.wished import Thoughts
     from .chat.asking import CallResult, NoAnswer, RunResult
     from .chat.chat import Chat, clean_output
     from .chat.conversation import Conversation, Grown
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from .guide import Guide, Guides, GuideState
     from .plugins import hookimpl
     from .registry import FormatInfo, get_format, list_formats, register, unregister
+    from .schema.wished import Thoughts
     from .streams.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
     from .streams.message import Diagnostic, Message, Region, ToolCall
     from .streams.state import StreamState
@@ -185,7 +185,7 @@ _HOME = {
     "Stream": "streams.stream",
     "StreamState": "streams.state",
     "TemplateError": "errors",
-    "Thoughts": "answers.wished",
+    "Thoughts": "schema.wished",
     "ToolCall": "streams.message",
     "Trace": "templates.trace",
     "TraceSpan": "templates.trace",

@@ -29,8 +29,8 @@ from ..core.tree import begins, once, tokens
 from ..errors import DefinitionError
 from ..schema.tools import UNKNOWN
 from ..values import Json, NoObject, StringScanner, Syntax
+from ..values.arguments import ArgumentValue, declared_arguments
 from . import nodes as n
-from .arguments import ArgumentValue, declared_arguments
 from .features import Definition
 from .idioms import Options, escaped
 from .lower import lower
@@ -104,7 +104,8 @@ class _Compiler(Compiler):
                 at = Place(m.CONTENT, m.CONTENT, at.ends)
             self.node(node.node, at)
         elif node.tag is n.Tag.CALL:
-            self.emit(m.MARK, m.CALL_BEGIN, None)
+            openers = () if self.flow.turn is None else self.flow.turn.openers
+            self.emit(m.MARK, m.CALL_BEGIN, " or ".join(map(repr, openers)) or "the opener of a call")
             self.node(node.node, at)
             self.emit(m.MARK, m.CALL_END, None)
         elif node.tag in _NOTED:

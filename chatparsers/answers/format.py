@@ -24,15 +24,15 @@ from ..errors import (
 from ..kept import cached
 from ..lazy import load_reference
 from ..public import made_by, public
+from ..schema.request import ToolChoice, read_choice, read_response_format, read_schema
 from ..schema.tools import Tools, Toolset, read_tools
+from ..schema.wished import Thoughts
 from ..shown import Shown
 from .check import check_model
 from .features import Features, facts_of, tree_of
 from .idioms import Builder, Options
 from .mends import NAMES
 from .nodes import Node
-from .request import ToolChoice, read_choice, read_response_format, read_schema
-from .wished import Thoughts
 
 if TYPE_CHECKING:
     from ..grammar import Grammar

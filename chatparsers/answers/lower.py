@@ -22,11 +22,13 @@ from dataclasses import replace
 
 from ..core import flow as f
 from ..core.machine import instructions as m
+from ..core.machine.fences import LINES, MARKS
 from ..core.nodes.node import ALWAYS
 from ..core.tree import children, first, head, once, tokens
 from . import nodes as n
 from .mended import REWRITES
 from .nodes import Node, Span
+from .openers import counted, counts_in, openers
 from .outline import Turn, section
 from .roles import roles
 
@@ -69,34 +71,42 @@ def strict(
         reasoning, content = (span and _led(body.lead, span) for span in (body.reasoning, body.content))
         turn.body = body = replace(body, reasoning=reasoning, content=content)
     lead = part_of(body.lead)
-    turn.exits = [] if body.calls is None else [head(n.Sequence.of(lead, body.calls))]
-    turn.exits += [parted(head(span.open))[0] for span in body.spans]
+    turn.exits = [parted(head(span.open))[0] for span in body.spans]
+    inside = turn.exits
+    if body.calls is not None:
+        turn.calls = counted(body.calls)
+        inside = [head(n.Sequence.of(lead, counted(body.calls, answer=True))), *turn.exits]
+        turn.exits = [head(n.Sequence.of(lead, turn.calls)), *turn.exits]
+    written = body.start if body.calls is None else body.calls
+    turn.openers = (openers(written) if written is not None else None) or ()
     turn.starts = tuple(
         dict.fromkeys([*(t for part in turn.exits for t in first(part)), *turn.opens_thought])
     )
     turn.ends = [n.Literal(stop) for stop in stops]
     turn.found = dict.fromkeys((*turn.starts, *stops))
     if body.start is not None:
-        turn.begin.append(section(body.start))
-    if body.calls is not None:
-        turn.sections.append(n.Sequence((lead, f.Shared(body.calls))))
+        turn.begin.append(section(counted(body.start)))
+    if turn.calls is not None:
+        turn.sections.append(n.Sequence((lead, f.Shared(turn.calls))))
     exits = [*turn.exits, *turn.ends]
     if body.reasoning is not None:
         region = m.CONTENT if inline else m.REASONING
         turn.sections.append(marked(turn, body.reasoning, region, exits, inline))
     if body.content is not None:
-        turn.sections.append(marked(turn, body.content, m.CONTENT, exits, False))
+        turn.sections.append(marked(turn, body.content, m.CONTENT, [*inside, *turn.ends], False))
     if body.marks is not None:
-        turn.marks.append(body.marks)
+        turn.marks.append(counted(body.marks, generated=False))
         turn.markup.append(body.marks)
         turn.looks_for(body.marks)
+    turn.forms = [calls for calls in (turn.calls, *turn.marks) if calls is not None and [*counts_in(calls)]]
     return turn
 
 
 def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     """The turn as rules."""
     body, texts = turn.body, turn.texts
-    every = (*texts, *turn.answer_begins)
+    fences = LINES if turn.forms else ()
+    every = (*texts, *turn.answer_begins, *fences)
     blank = f.Blank()
     thought = turn.thought
     rules: dict[str, list[Node]] = {}
@@ -104,8 +114,14 @@ def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     if thought is not None:
         around = [_opener(turn, thought)]
     rules["entry"] = [*around, n.Sequence((*turn.lead, f.Go("first")))]
-    rules["first"] = [*turn.begin, f.Go("top")]
+    opened: list[Node] = [n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Go("top")))]
+    if fences:
+        opened.insert(0, n.Sequence((f.Follows(MARKS), f.Go("fence"))))
+        rules["fence"] = [n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Emit(m.FENCE), f.Go("plain")))]
+    rules["first"] = [*turn.begin, *opened]
     rules["top"] = [n.Sequence((f.Over(), f.Go("over"))), n.Sequence((f.Absent(every), f.Go("plain")))]
+    if fences:
+        rules["top"].append(n.Sequence((f.Follows(fences), f.Go("fence"))))
     rules["top"] += [n.Sequence((f.Markup(end), f.Go("over"))) for end in turn.ends]
     if thought is not None and turn.declared and _unmistakable(tokens(thought.span.open), special):
         rules["top"] += around
@@ -145,13 +161,13 @@ def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     rules["lost"] = [n.Sequence((f.Mark(m.BROKEN_END), f.Go("again")))]
     rules["again"] = [n.Sequence((f.Unset(m.OPENER_IS_TEXT), f.Gap(True), f.Go("resume")))]
     rules["closed"] = [n.Sequence((f.Gap(False), f.Go("resume")))]
-    rules["resume"] = [*turn.after, *(around if turn.declared else []), f.Go("top")]
+    rules["resume"] = [*turn.after, *(around if turn.declared else []), *opened]
     if thought is not None:
         rules["thinking"] = [_thinking(turn, thought)]
     rules["over"] = [f.Emit(m.AFTER)]
     begin = _before(turn)
     linked = tuple((name, _one(options)) for name, options in (begin | rules).items())
-    return f.Turn(f.Rules(linked), texts, turn.stops, ends)
+    return f.Turn(f.Rules(linked), texts, turn.stops, ends, turn.openers)
 
 
 def _before(turn: Turn) -> dict[str, list[Node]]:
@@ -185,7 +201,8 @@ def _opener(turn: Turn, think: n.Think) -> Node:
     texts = first(think.span.open)
     opener: Node = n.Sequence.of(n.Space(""), think.span.open)
     opener = _marker(opener, turn.inline)
-    return n.Sequence((f.Here(texts, texts if turn.declared else ()), opener, f.Go("thinking")))
+    here = f.Here(texts, texts if turn.declared else ())
+    return n.Sequence((here, opener, f.Unset(m.WITHOUT_OPENER), f.Go("thinking")))
 
 
 def _thinking(turn: Turn, think: n.Think) -> Node:

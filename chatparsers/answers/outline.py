@@ -47,6 +47,12 @@ class Turn:
     """Right after a section."""
     thinking: list[Node] = field(default_factory=list)
     """Where a call begins in open reasoning."""
+    calls: Node | None = None
+    """The calls of the body, where they count."""
+    openers: tuple[str, ...] = ()
+    """The texts with which calls are written."""
+    forms: list[Node] = field(default_factory=list)
+    """The calls of running text that may lack their opener."""
     exits: list[Node] = field(default_factory=list)
     ends: list[Node] = field(default_factory=list)
     starts: tuple[str, ...] = ()

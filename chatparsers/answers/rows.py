@@ -173,6 +173,13 @@ def _unopened(self: Any, node: f.Unopened, at: Place) -> None:
         self.emit(m.UNOPENED, stop_finder(*spellings), self.flow.label(node.over))
 
 
+def _counts(self: Any, node: f.Counts, at: Place) -> None:
+    written = stop_finder(*(form for text in node.openers for form in self.code.alphabet.written(text)))
+    spelt = stop_finder(*self.code.spellings(node.openers))
+    unless = "the end of the answer" if node.answer else "" if "missing_opener" in self.mends else "an opener"
+    self.emit(m.COUNTS, written, spelt, unless)
+
+
 def _run(self: Any, node: f.Run, at: Place) -> None:
     over = None if node.over is None else self.flow.label(node.over)
     self.code.text(node.region, node.stops, over, node.missing)
@@ -189,6 +196,7 @@ ROWS: dict[type[Node], Callable[[Any, Any, Place], None]] = {
     f.Run: _run,
     f.One: lambda self, node, at: self.code.any_character(node.region),
     f.Answer: lambda self, node, at: self.emit(m.VALUE, node.region, lambda machine: AnswerScanner(), False),
+    f.Counts: _counts,
     f.Unopened: _unopened,
     f.Gap: _gap,
     f.Blank: lambda self, node, at: self.emit(m.BLANK, *finder_and_widths(self.code, self.flow.turn.texts)),

@@ -22,11 +22,11 @@ from types import NoneType
 from typing import Any, Protocol, TypeVar, cast
 
 from ..answers.format import Format, Turn
-from ..answers.wished import Thoughts
 from ..errors import RequestError, TemplateError, did_you_mean
 from ..kept import cached
 from ..lazy import load_reference
 from ..schema.tools import read_tools
+from ..schema.wished import Thoughts
 from ..streams.message import Message
 from ..templates import Template
 from ..templates.builtins import NAMED

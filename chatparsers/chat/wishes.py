@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ..answers.wished import Thoughts
 from ..errors import RequestError
+from ..schema.wished import Thoughts
 from ..templates import Template
 from ..templates.probe.dial import KINDS, Dial
 from ..templates.probe.thinking import EFFORT_NAMES, SWITCHES, switch_said

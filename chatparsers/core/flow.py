@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .nodes import Leaf, Node
-from .nodes.node import ALWAYS, SOMETIMES
+from .nodes.node import ALWAYS, SOMETIMES, Silent
 
 
 class _Flow(Leaf, family=True, tokens=(), commits=False, check=None, shown="flow"):
@@ -82,6 +82,14 @@ class If(Test):
     """The flag is set."""
 
     flag: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts(Silent, empty=SOMETIMES, commits=False, check=None, shown="counts"):
+    """A call that begins here counts: it has one of the ``openers``, or may lack them. In an ``answer`` it may not."""
+
+    openers: tuple[str, ...]
+    answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +225,10 @@ class Markup(_Holds):
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn(_Holds):
     """The rules of a turn. ``texts``: where something may begin in running text; ``stops``: what ends the turn;
-    ``ends``: what ends the text after a broken call."""
+    ``ends``: what ends the text after a broken call; ``openers``: what begins a call as it is written."""
 
     node: Rules
     texts: tuple[str, ...]
     stops: tuple[str, ...]
     ends: Any
+    openers: tuple[str, ...] = ()

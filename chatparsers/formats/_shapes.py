@@ -91,20 +91,17 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     # Only what follows tells a careless header from prose about one.
     follows = p.declared() + p.peek(p.space() + p.choice("<parameter", "</function>"))
 
-    def function(tool: Tool, known: Node | str = "") -> Node:
+    def function(tool: Tool) -> Node:
         end = p.reads("</function>", "</function>", p.peek(p.token(close) | "<function="))
         named = _named(p, "function", p.name(tool))
-        header = named + known + ">" + _no_other(p, "<function=")
+        header = named + ">" + _no_other(p, "<function=")
         return p.reads(header, header, named + follows) + p.space(gap) + p.each_arg(tool, argument) + end
 
-    def one(make: Callable[[Tool], Node]) -> Node:
-        return p.each_tool(make) + again(p, p.choice("</function>", "</function_invocation>"))
-
-    call, end = one(function), p.space(gap) + p.token(close)
+    call = p.each_tool(function) + again(p, p.choice("</function>", "</function_invocation>"))
+    end = p.space(gap) + p.token(close)
     whole = p.token(open) + p.space(gap) + _several(p, call) + end
     json = p.token(open) << p.json_calls() << p.token(close)
-    unopened = p.line_start() + one(lambda tool: function(tool, p.declared())) + p.optional(end)
-    return p.reads(whole, whole, json, unopened)
+    return p.reads(whole, whole, json, call + p.optional(end))
 
 
 def _no_other(p: Builder, header: Node | str) -> Node:
@@ -180,7 +177,7 @@ def keyed_call(
         return header + p.each_arg(tool, argument) + p.space(end) + over
 
     def misnamed(name: str) -> list[Node]:
-        open, close = p.literal(f"<{name}>"), p.literal(f"</{name}>")
+        open, close = p.token(f"<{name}>"), p.token(f"</{name}>")
         declared = open + p.each_tool(lambda tool: one(tool, p.declared(), close))
         return [declared, open << p.json_calls() << close]
 
@@ -190,13 +187,10 @@ def keyed_call(
         return p.space() + p.name(tool) + p.declared() + p.space() + p.peek(key_text) + arguments + closer
 
     json = opener << p.json_calls() << closer
-    whole = opener + p.each_tool(one)
-    if (
-        line
-    ):  # a name without arguments and without that line's end, in the middle of a line that goes on, is prose
-        over = p.chars(r" \t\r", 0) + p.choice(*p.stops, "\n", p.end(), opener, key)
-        prose = opener + p.chars(r"^<>\n ") + p.chars(" ", 0) + closer + p.negate(over)
-        whole = p.reads("", p.choice(p.line_start(), p.negate(prose))) + whole
+    # A name alone between the tags, in the middle of a line that goes on, is prose.
+    over = p.chars(r" \t\r", 0) + p.choice(*p.stops, "\n", p.end(), opener, key)
+    prose = opener + p.chars(r"^<>\n ") + p.chars(" ", 0) + closer + p.negate(over)
+    whole = p.reads("", p.choice(p.line_start(), p.negate(prose))) + opener + p.each_tool(one)
     return p.reads(
         whole, whole, json, opener + p.each_tool(unopened), *(way for name in also for way in misnamed(name))
     )
@@ -246,13 +240,11 @@ def invoke(
     gap: str = "\n",
     name: Node | None = None,
     section: str = "",
-    known: Node | str = "",
 ) -> Node:
     """One call whose tags name it and its arguments in quotes. ``<invoke name="…">…</invoke>``
 
     ``space``: the tags' namespace, such as ``"atem:"``. ``gap``: the white space between tags. ``name``: the tool's
-    name, where it is not written as it is. ``section``: what ends all calls; it ends this one too. ``known``: what the
-    parser asks of the name.
+    name, where it is not written as it is. ``section``: what ends all calls; it ends this one too.
     """
     quote = p.reads('"', '"', "'", "")
     end = f"</{space}invoke>"
@@ -273,9 +265,7 @@ def invoke(
 
     attributes = p.chars(r"^<>\n", 1) + ">"
     begun = p.reads(">", ">", p.peek(f"<{space}parameter name="), attributes)
-    opener = (
-        f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + known + quote + begun
-    )
+    opener = f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + quote + begun
     ended = p.reads(end, end, p.space() + p.peek(p.token(section) | another)) if section else end
     return opener + p.space(gap) + p.each_arg(tool, argument) + ended + again(p, end)
 
@@ -310,22 +300,21 @@ def python_call(p: Builder, begun: Node | str = "", by_place: bool = True) -> No
 
 
 def python_lines(p: Builder) -> Node:
-    """Calls as in Python, one on each line, which nothing marks: a whole line, and a declared tool. For parsing only."""
+    """Calls as in Python, one on each line, which nothing marks: a whole line. For parsing only."""
     return p.calls(python_call(p, begun=_in_line(p, ")"), by_place=False), p.space())
 
 
 def python_list(p: Builder) -> Node:
     """The same as a list, ``[get_weather(city="Oslo")]``, on a line of its own. For parsing only."""
-    return p.line_start() + p.array(python_call(p, begun=_in_line(p, ")]"), by_place=False))
+    return p.array(python_call(p, begun=_in_line(p, ")]"), by_place=False))
 
 
 def _in_line(p: Builder, end: str) -> Node:
-    """After the name of a call in a line that nothing marks: the tool is declared, its arguments are named, and
-    ``end`` ends the line."""
+    """After the name of a call in a line that nothing marks: its arguments are named, and ``end`` ends the line."""
     ended = end + p.chars(r" \t\r", 0) + ("\n" | p.end())
     line = p.many(p.chars(r"^)\n") | p.negate(ended) + ")") + ended
     named = p.space() + "(" << (p.chars(r"\w") << "=" | ")")
-    return p.declared() + p.peek(named) + p.peek(line)
+    return p.peek(named) + p.peek(line)
 
 
 def sections(p: Builder, answer: str) -> Node:
@@ -371,8 +360,8 @@ def bracket_calls(p: Builder, header: Node | str = "") -> Node:
 
 
 def bracket_start(p: Builder, calls: Node) -> Node:
-    """Calls that begin the turn; the parser also reads ``get_weather[TOOL_CALLS]{…}`` of a declared tool there."""
-    named = p.name(ANY_TOOL) + p.declared() + p.token("[TOOL_CALLS]")
+    """Calls that begin the turn; the parser also reads ``get_weather[TOOL_CALLS]{…}`` there."""
+    named = p.name(ANY_TOOL) + p.token("[TOOL_CALLS]")
     word = p.tag(Tag.CALL, named + _bracket_args(p) + p.args(ANY_TOOL))
     return p.reads(calls, calls, word)
 
@@ -391,14 +380,16 @@ _MISSPELT = (
 )
 
 
-def deepseek_section(p: Builder, call: Node, separator: Node) -> Node:
+def deepseek_section(p: Builder, call: Node, separator: Node, kind: str = "") -> Node:
     """The calls of a turn: each in a pair of tokens, and all of them in another pair. Models of this family also write
-    V3.1's form, with or without a fence around the arguments, or a brace too many."""
+    V3.1's form, with or without a fence around the arguments, or a brace too many. ``kind``: what stands there in place
+    of a name."""
     begin, sep = p.token("<｜tool▁calls▁begin｜>"), p.token("<｜tool▁sep｜>")
     fence = p.space() + p.optional("```" + p.optional("json") + p.space()) + p.peek("{")
 
     def other(tool: Tool) -> Node:
-        header = p.name(tool) + sep + fence
+        named = p.negate(kind + sep) + p.name(tool) if kind else p.name(tool)
+        header = named + sep + fence
         return header + p.args(tool) + p.optional(spare(p)) + p.space() + p.optional("```")
 
     written = p.reads(call, p.each_tool(other), call)

@@ -21,9 +21,10 @@ def build(p: Builder) -> Node:
     end = p.reads("\n```", "\n```", p.space() + p.optional("```"))
 
     def call(tool: Tool) -> Node:
-        return "function" + p.token("<｜tool▁sep｜>") + p.name(tool) + begin + p.args(tool) + end
+        named = p.reads("", p.negate(p.space() + "```")) + p.name(tool)
+        return "function" + p.token("<｜tool▁sep｜>") + named + begin + p.args(tool) + end
 
-    return p.body(deepseek_section(p, p.each_tool(call), p.space("\n")))
+    return p.body(deepseek_section(p, p.each_tool(call), p.space("\n"), "function"))
 
 
 FORMAT = Format(

@@ -28,8 +28,7 @@ def build(p: Builder) -> Node:
     call = p.each_tool(lambda tool: invoke(p, tool, section="</dots_function_call>"))
     calls = p.calls(p.reads(call, call, p.json_call(name="name", args="arguments")), p.space("\n"))
     section = open + again(p, open, 8) + p.space("\n") + calls + p.space("\n") + close
-    declared = p.each_tool(lambda tool: invoke(p, tool, section="</dots_function_call>", known=p.declared()))
-    bare = p.line_start() + p.calls(declared, p.space("\n")) + p.optional(p.space() + close)
+    bare = p.calls(call, p.space("\n")) + p.optional(p.space() + close)
     section = p.reads(section, section, bare)
     return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")
 

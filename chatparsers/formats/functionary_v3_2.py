@@ -14,15 +14,15 @@ from chatparsers.answers import ANY_TOOL, Builder, Format, Node, Tag, Tool
 
 def build(p: Builder) -> Node:
     newline = p.reads("\n", p.optional("\r") + "\n" + p.peek(p.space() + p.choice("{", '"{')))
-    code = "python\n" + p.code_call("python", "code")
+    code, known_code = ("python\n" + p.code_call("python", "code", declared=one) for one in (False, True))
 
     def call(tool: Tool) -> Node:
         return p.header(p.name(tool), p.name(tool), unless=("all",)) + newline + p.args(tool)
 
     to_tool = p.each_tool(call)
     calls = p.calls(">>>" + p.reads(to_tool, to_tool, code))
-    to_declared = p.tag(Tag.CALL, p.name(ANY_TOOL) + p.declared() + newline + p.args(ANY_TOOL))
-    start = p.reads(calls, calls, (to_declared | code) + p.optional(calls))
+    to_declared = p.tag(Tag.CALL, p.name(ANY_TOOL) + newline + p.args(ANY_TOOL))
+    start = p.reads(calls, calls, (to_declared | known_code) + p.optional(calls))
     bare_all = p.reads("", p.optional("all\n"))
     return bare_all + p.body(calls, start=start, content=p.span(p.literal(">>>all\n"), None))
 

@@ -23,14 +23,14 @@ def build(p: Builder) -> Node:
         name_end = p.reads("", p.space() + p.peek(p.choice("{", "(") | end))
         return ("call:" << p.name(tool)) + name_end + p.args(tool, syntax)
 
-    def declared(tool: Tool) -> Node:
-        name = p.name(tool, chars=r"[\w.\-]") + p.declared()
+    def plain(tool: Tool) -> Node:
+        name = p.name(tool, chars=r"[\w.\-]")
         return "call:" + name + p.reads("", p.peek("{")) + p.args(tool, syntax)
 
     syntax = Gemma(quote='<|"|>', closer="<tool_call|>", opener="<|tool_call>")
     one = p.each_tool(call)
     block = opener << one + p.reads("", p.many(p.space() + one)) + again(p, p.choice("}", "]")) << end
-    unopened = p.line_start() + p.each_tool(declared) + p.optional(again(p, "}") << end)
+    unopened = p.each_tool(plain) + p.optional(again(p, "}") << end)
     calls = p.calls(p.reads(block, block, unopened), p.space())
     channel = p.token("<|channel>")
     opener = channel + again(p, channel, 8) + "thought" + p.trim("\n")

@@ -21,7 +21,7 @@ from chatparsers.formats._shapes import listed
 
 def build(p: Builder) -> Node:
     role, end = p.token("<|im_start|>") + "assistant", p.token("<|im_end|>")
-    start = p.reads(role, role, p.line_start())
+    start = p.expected(role)
     closed = end + p.space("\n")
     array = listed(p, p.json_call(name="name", args="arguments"))
     calls = start + " -> tool/function_call\n" + array + p.expected(p.space() + end)

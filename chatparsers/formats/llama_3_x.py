@@ -37,7 +37,7 @@ def build(p: Builder) -> Node:
     args = p.member("parameters", "arguments") + p.args(ANY_TOOL)
     line_end = p.chars(r" \t\r", 0) + p.choice("\n", p.end(), *p.stops)
     alone = p.peek(p.many(p.until("}", "\n") + "}", 1) + line_end)
-    in_prose = p.tag(Tag.CALL, line + p.declared() + alone << "," << args << "}")
+    in_prose = p.tag(Tag.CALL, line + alone << "," << args << "}")
     in_prose += p.optional(p.space() + ";" << bare)
     return p.body(p.reads(tagged, tagged, in_prose), start=p.space() + bare)
 

@@ -12,7 +12,7 @@ Quirks:
   so is text before the calls in a message to a tool; a diagnostic tells.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - Seen in the wild: no `<|eom|>` before the next message, a name twice (`get_weather.get_weather`), several invocations
-  in one message, a call that is addressed to the user or to nobody or has no header, `<|message|>` in or after its name.
+  in one message, a call that is all of a message to the user, is addressed to nobody or has no header, `<|message|>` in or after its name.
 """
 
 from chatparsers.answers import Builder, Format, Node, Tag, Tool
@@ -21,8 +21,7 @@ from chatparsers.formats._shapes import addressee, invoke
 
 def build(p: Builder, nobody: str = "self") -> Node:
     begin, message, end = p.token("<|start|>"), p.token("<|message|>"), p.token("<|eom|>")
-    role = begin + "assistant"
-    wrapper, closer = "<atem:function_calls>", "</atem:function_calls>"
+    role, wrapper, closer = begin + "assistant", "<atem:function_calls>", "</atem:function_calls>"
     text = p.until(wrapper, "<|eom|>", "<|eot|>", "<|start|>")
     aside = p.optional(p.space() + p.negate(wrapper) + p.tag(Tag.STRAY, text))
 
@@ -39,22 +38,23 @@ def build(p: Builder, nobody: str = "self") -> Node:
         return p.space("\n") + invoke(p, tool, "atem:", name=name)
 
     def call(tool: Tool) -> Node:
-        people = p.choice("self", "user", "commentary", "developer") + message
-        to = p.space(" ") + "to=" + p.reads("", p.negate(people)) + addressee(p, tool)
+        people = p.negate(p.choice("self", "user", "commentary", "developer") + message)
+        to = p.space(" ") + "to=" + p.reads("", people) + addressee(p, tool)
         return p.expected(role) + to + message + p.reads("", aside) + p.space() + wrapper + called(tool)
 
     def fumbled(tool: Tool) -> Node:
-        name = p.chars('^"<') + message + p.chars('^"<')
         to = p.optional(role) + p.space() + "to=" + p.name(tool) + p.declared() + message
+        name = p.chars('^"<') + message + p.chars('^"<')
         return to << wrapper << invoke(p, tool, "atem:", name=name)
 
     def misdirected(tool: Tool) -> Node:
-        to = p.optional(p.space() + "to=" + p.choice("user", "commentary", "atem:function_calls"))
-        alone = (
-            p.until(closer) + closer + p.chars(r" \t\r", 0) + p.choice("\n", end, begin, "<|eot|>", p.end())
-        )
-        header = p.choice(p.optional(role) + to + message + p.space(), p.line_start())
-        return header + wrapper + p.peek(alone) + called(tool, p.declared())
+        block, over = wrapper + p.until(closer) + closer, p.choice(end, begin, "<|eot|>", p.end())
+        to_people = p.optional(role) + p.space() + "to=" + p.choice("user", "commentary") + message
+        nobody = p.optional(p.space() + "to=atem:function_calls") + message + p.space()
+        misled = p.tag(Tag.STRAY, to_people) + p.space() + p.peek(block + p.space() + over)
+        alone = block + p.chars(r" \t\r", 0) + ("\n" | over)
+        header = (misled | p.optional(p.optional(role) + nobody) + p.peek(alone)) + wrapper
+        return header + called(tool, p.declared())
 
     more = p.many(
         p.space() + p.each_tool(lambda tool: invoke(p, tool, "atem:", name=p.header(twice(tool), "")))

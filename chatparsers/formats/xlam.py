@@ -14,8 +14,8 @@ def build(p: Builder) -> Node:
     array = p.array(p.json_call(name="name", args="arguments"))
     fenced = "```" + p.optional("json") << array << "```"
     tagged = p.token("<tool_call>") << array << p.token("</tool_call>")
-    marked = fenced | tagged | (p.token("[TOOL_CALLS]") << array)
-    return p.body(start=p.space() + p.reads(array, array, marked), marks=p.if_tools(marked))
+    marked = tagged | (p.token("[TOOL_CALLS]") << array)
+    return p.body(start=p.space() + p.reads(array, array, fenced, marked), marks=p.if_tools(marked))
 
 
 FORMAT = Format(

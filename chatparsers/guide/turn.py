@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ..answers.wished import Thoughts
+from ..schema.wished import Thoughts
 from ..streams.start import StreamTurn
 from ..streams.stream import Stream
 

@@ -19,6 +19,7 @@ DiagnosticCode: TypeAlias = Literal[
     "unknown-token",
     "stray-marker",
     "unwanted-call",
+    "unopened-call",
     "markup-in-value",
     "unread-member",
     "repeated-argument",

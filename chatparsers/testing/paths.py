@@ -15,7 +15,7 @@ from ..core.machine import instructions as m
 from ..core.machine.instructions import Instruction, Program
 from ..core.machine.machine import Machine
 
-_DECIDES = {m.LIT, m.CHARS, m.VALUE, m.CAPTURE, m.SAME, m.NTH, m.DECLARED, m.LINE, m.END} | {
+_DECIDES = {m.LIT, m.CHARS, m.VALUE, m.CAPTURE, m.SAME, m.NTH, m.DECLARED, m.LINE, m.COUNTS, m.END} | {
     *(m.SPAN, m.TEXT, m.FOLLOWS, m.UNLESS, m.IF)
 }
 """The instructions of which the text decides whether the next one follows, or whether they read anything."""

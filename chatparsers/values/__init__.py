@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from itertools import product
 from typing import Any, TypeVar, cast
 
 from ..core.machine.stops import StopFinder
@@ -318,14 +319,19 @@ def _texts(given: str | tuple[str, ...]) -> tuple[str, ...]:
 def _around(pairs: tuple[tuple[str, str], ...], spellings: Spellings) -> Iterable[tuple[str, str]]:
     """Pairs of texts in all spellings, also with less white space at their beginning and then none at their end."""
     found = [
-        (text, close)
+        pair
         for before, after in pairs
         for less in _with_less_space(before)
-        for text in spellings(less)
         for end in ((after, after.rstrip()) if less == before else (after.rstrip(),))
-        for close in spellings(end)
+        for pair in _together(spellings(less), spellings(end))
     ]
     return dict.fromkeys(found)
+
+
+def _together(before: tuple[str, ...], after: tuple[str, ...]) -> Iterable[tuple[str, str]]:
+    """Pairs of spellings. Who spells one of two markers with other bars spells both so."""
+    alike = len(before) == len(after) > 2
+    return zip(before, after, strict=True) if alike else product(before, after)
 
 
 def _with_less_space(text: str) -> list[str]:

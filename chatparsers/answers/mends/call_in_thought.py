@@ -14,9 +14,10 @@ from .stray_closer import strays
 
 def call_in_thought(turn: Turn) -> None:
     body, think = turn.body, turn.thought
-    if body.calls is None or think is None or think.span.close is None:
+    if turn.calls is None or think is None or think.span.close is None:
         return
-    closer, space, called = think.span.close, n.Space(""), f.Shared(body.calls)
+    closer, space = think.span.close, n.Space("")
+    called = f.Shared(turn.calls)
     ended = n.Peek(n.Choice.of(*turn.ends, n.End()))
     over = n.Choice.of(ended, n.Sequence.of(space, ended))  # an end may itself begin with white space
     closed = n.Many(n.Sequence.of(space, closer), 0, 1)

@@ -4,6 +4,7 @@ the format writes them in another way. Only if the request wants them read (``le
 from __future__ import annotations
 
 from ...core import flow as f
+from ...core.machine import instructions as m
 from ...core.machine.code import NEVER
 from .. import nodes as n
 from ..outline import Turn, section
@@ -12,4 +13,4 @@ from ..outline import Turn, section
 def whole_answer(turn: Turn) -> None:
     if turn.loose is not None:
         own, end = n.Choice.of(NEVER, *turn.exits), n.Choice.of(n.End(), *turn.ends)
-        turn.begin.append(section(f.Loose(turn.loose, own, end)))
+        turn.begin.append(section(n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Loose(turn.loose, own, end)))))

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .code import WHITE
+from .fences import fence_at
 from .instructions import (
     AFTER,
     ARG_NAME,
@@ -42,12 +43,14 @@ from .instructions import (
     CHOICE_POINT,
     COMMIT,
     CONTENT,
+    COUNTS,
     CUT,
     DECLARED,
     DRAFT,
     END,
     FAIL,
     FAILTWICE,
+    FENCE,
     FOLLOWS,
     HELD,
     HOLD,
@@ -74,6 +77,7 @@ from .instructions import (
     UNLESS,
     UNOPENED,
     UNSET,
+    WITHOUT_OPENER,
     WORDS,
     Item,
 )  # fmt: skip
@@ -246,6 +250,11 @@ class Machine(MachineState):
                 elif op == MARK:
                     if ins[1] == CALL_BEGIN:
                         self.calling = True
+                        if self.flags & WITHOUT_OPENER:
+                            told = "unopened-call", self.base + i, ins[2]
+                            trail += ((CALL_BEGIN, "", None), (NOTE, "", told))
+                            ip += 1
+                            continue
                     elif ins[1] == CALL_END or ins[1] == BROKEN_END:
                         self.calling = False
                     elif ins[1] == NAME:
@@ -418,8 +427,14 @@ class Machine(MachineState):
                             self._wanted(i, ins[2])
                             ip = 0
                         continue
+                    parts = self.named(parts)
+                    unopened = self.flags & WITHOUT_OPENER and ins[1].item == NAME
+                    if unopened and self.tools.get(self.tool) is None:
+                        self._wanted(end, "the arguments of the call")
+                        ip = 0
+                        continue
                     i = end
-                    trail += self.named(parts)
+                    trail += parts
                     ip += 1
                 elif op == FOLLOWS:
                     found = ins[2].at(text, i)
@@ -451,6 +466,34 @@ class Machine(MachineState):
                         trail.append((MARKUP, text[i:], None))
                         i = n
                     break
+                elif op == COUNTS:
+                    end = after_white(text, i)
+                    found = ins[1].at(text, end)
+                    if not final and (end == n or found < 0):
+                        break
+                    ip += 1
+                    if found > 0:
+                        self.flags &= ~WITHOUT_OPENER
+                        continue
+                    why = "the end of the fence" if self.fence else ins[3]
+                    if not why and self.flags & OPENER_IS_TEXT and ins[2].at(text, end) > 0:
+                        why = "another call before"
+                    if not (why or "\n" in text[i:end] or self._ends_line(trail)):
+                        why = "the start of a line"
+                    self.flags |= WITHOUT_OPENER
+                    if why:
+                        self._wanted(i, why)
+                        ip = 0
+                elif op == FENCE:
+                    end, fence = fence_at(text, i, final, self.fence)
+                    if end < 0:
+                        break
+                    if self.fence and not fence:
+                        self.flags &= ~OPENER_IS_TEXT
+                    self.fence = fence
+                    trail.append((CONTENT, text[i:end], None))
+                    i = end
+                    ip += 1
                 elif op == UNOPENED:
                     begin = max(i, self.section - self.base)
                     found = ins[1].at(text, begin)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from . import instructions as m
 from .instructions import Item, Program
+from .stops import WHITE
 from .value import Transcoder
 
 if TYPE_CHECKING:
@@ -35,13 +36,14 @@ class MachineState:
     there is a choice point to which the machine may go back. ``text_region``: the region of running text. ``calling``:
     a call is open, with the names ``tool`` and ``arg``. ``nth``: how many arguments of the call came without names.
     ``left``: which declared arguments have not come, where a value asks. ``line_ended``: the text before the trail ends
-    a line, or is no running text. ``furthest`` and ``wanted``: the furthest place where an instruction failed, and what
-    was expected there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``: the
-    place after the last section and the white space after it; -1 if no section comes before the running text.
+    a line, or is no running text. ``fence``: the marks of the Markdown fence that is open in it. ``furthest`` and
+    ``wanted``: the furthest place where an instruction failed, and what was expected there. ``drafted``: calls in open
+    reasoning that begin before this place are a draft. ``section``: the place after the last section and the white
+    space after it; -1 if no section comes before the running text.
     """
 
     __slots__ = (
-        "arg", "base", "calling", "cut_off", "drafted", "final", "flags", "floor", "furthest", "ip",
+        "arg", "base", "calling", "cut_off", "drafted", "fence", "final", "flags", "floor", "furthest", "ip",
         "left", "line_ended", "live", "nth", "program", "section", "stack", "text",
         "text_region", "tool", "tools", "trail", "value", "wanted",
     )  # fmt: skip
@@ -61,6 +63,7 @@ class MachineState:
         self.value: Transcoder | None = None
         self.live = False
         self.line_ended = True
+        self.fence = ""
         self.text_region = m.CONTENT
         self.calling = False
         self.tool = ""
@@ -82,7 +85,12 @@ class MachineState:
         other.trail, other.live, other.line_ended = self.trail[:], self.live, self.line_ended
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
-        other.left, other.furthest, other.wanted = self.left, self.furthest, self.wanted.copy()
+        other.fence, other.left, other.furthest, other.wanted = (
+            self.fence,
+            self.left,
+            self.furthest,
+            self.wanted.copy(),
+        )
         other.drafted, other.section = self.drafted, self.section
         return other
 
@@ -101,7 +109,7 @@ class MachineState:
     def _ends_line(self, items: list[Item]) -> bool:
         """Whether the text up to the end of ``items`` ends a line, or no running text is there."""
         for kind, raw, _ in reversed(items):
-            if raw:
+            if raw and (kind != m.MARKUP or "\n" in raw or raw.strip(WHITE)):
                 return raw[-1] == "\n" or not m.CONTENT <= kind <= m.REASONING
         return self.line_ended
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from ...answers.wished import Thoughts
+from ...schema.wished import Thoughts
 from ..jinja.compared import Value
 from .edges import End
 

@@ -3,7 +3,7 @@ from .value cimport Transcoder
 from .instructions cimport Program
 cdef class MachineState:
     cdef public object arg, left, tool
-    cdef public str text
+    cdef public str text, fence
     cdef public Py_ssize_t base, ip, floor, furthest, drafted, section, nth
     cdef public bint calling, cut_off, final, line_ended, live
     cdef public int flags, text_region

@@ -32,7 +32,7 @@ class Thoughts:
     def __str__(self) -> str:
         """In one line, for a header or a log.
 
-        >>> from chatparsers.answers.wished import Thoughts
+        >>> from chatparsers.schema.wished import Thoughts
         >>> str(Thoughts("low", budget=0))
         'low; budget=0'
         """

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from ..errors import RequestError, did_you_mean
-from ..schema.tools import Toolset
+from .tools import Toolset
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str | Mapping[str, Any]
 """One of the three modes, or the function that the model must call: its name, or OpenAI's object that names it."""

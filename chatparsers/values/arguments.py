@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ..core.machine.instructions import NAMED
 from ..core.machine.value import Transcoder
 from ..schema.tools import UNKNOWN, Argument, Toolset
-from ..values import Reader
-from ..values.raw import RawReader
+from . import Reader
+from .raw import RawReader
 
 if TYPE_CHECKING:
     from ..core.machine.machine import Machine
