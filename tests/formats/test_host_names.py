@@ -130,6 +130,78 @@ def test_sglang_has_no_other_names() -> None:
         assert set(re.findall(r'^    "([\w.-]+)",', text, re.MULTILINE)) <= {*host[option]}
 
 
+_TOLD = {
+    "beam": "response_?template|commentary",
+    "cohere_command3": "cmd3",
+    "cohere_command4": "cmd4",
+    "gigachat3": "function_call",
+    "granite": "my thought process:",
+    "hy_v3": "<think>|tool_calls|arg_key|HYV3",
+    "hy_v4": "tool_calls|arg_key",
+    "muse_spark": "<atem:function_calls>",
+    "olmo3": "<function_calls>|<think>",
+    "openai": "gpt.?oss|harmony",
+    "openai_gptoss": "gpt.?oss|harmony",
+    "phi4_mini_json": r"functools\\\[",
+    "pythonic": r"\bast\b|pythonic",
+}
+"""What the source of a parser has, whose format has no marker of its own there: it is composed, imported, or plain
+text that the format reads too."""
+
+
+def _source(root: Path, file: Path, seen: set[Path]) -> str:
+    """The text of a module, and of the parsers that it imports."""
+    if file in seen or not file.is_file() or file.name == "__init__.py":
+        return ""
+    seen.add(file)
+    text = file.read_text(encoding="utf-8")
+    imported = re.findall(r"^\s*from ([\w.]*(?:pars|reason|function_call)[\w.]*) import", text, re.MULTILINE)
+    general = re.compile("base|abstract|core_types|utils|manager")
+    files = (
+        root.parent / f"{module.replace('.', '/')}.py" for module in imported if not general.search(module)
+    )
+    return "".join([text, *(_source(root, one, seen) for one in files)])
+
+
+def _parsers(server: str) -> dict[str, list[Path]]:
+    """The files of the parsers of each name in an installed server."""
+    root = Path(_wheel(server))
+    found: dict[str, list[Path]] = {}
+    if server == "mlx_lm":
+        return {file.stem: [file] for file in (root / "tool_parsers").glob("*.py") if file.stem != "__init__"}
+    if server == "vllm":
+        for folder in ("tool_parsers", "reasoning"):
+            text = (root / folder / "__init__.py").read_text(encoding="utf-8")
+            for name, module in re.findall(r'^    "([\w.-]+)": \(\s*"([\w.]+)"', text, re.MULTILINE):
+                found.setdefault(name, []).append(root / folder / f"{module.rpartition('.')[2]}.py")
+        return found
+    calls = root / "srt" / "function_call"
+    text = (calls / "function_call_parser.py").read_text(encoding="utf-8")
+    imports = re.findall(r"from sglang\.srt\.function_call\.(\w+) import \(?([^)\n]+)", text)
+    files = {name: calls / f"{module}.py" for module, names in imports for name in re.findall(r"\w+", names)}
+    for name, detector in re.findall(r'"([\w.-]+)":\s*([A-Z]\w+)', text):
+        if detector in files:
+            found.setdefault(name, []).append(files[detector])
+    return found
+
+
+@pytest.mark.parametrize("server", ["vllm", "sglang", "mlx_lm"])
+def test_the_source_of_a_parser_has_a_marker_of_its_format(server: str) -> None:
+    """Names are mapped by source, not by likeness."""
+    judged = 0
+    for name, files in _parsers(server).items():
+        if name in _NONE:
+            continue
+        formats = _DATA["meant"].get(name) or [get_format(name).name]
+        markers = {mark.strip() for one in formats for mark in get_format(one).preserved_tokens} - {""}
+        for file in files:
+            text = _source(Path(_wheel(server)), file, set())
+            told = re.search(_TOLD[name], text, re.IGNORECASE) if name in _TOLD else None
+            assert told or any(mark in text for mark in markers), (name, formats, file.name)
+            judged += 1
+    assert judged > 10
+
+
 def test_the_table_of_the_hosts() -> None:
     entries = [FormatRef("hermes-2-pro", "m:F", "Hermes", "https://example.org", ("hermes",), ())]
     hosts = {"A 1": {"calls": ["hermes", "x_y"], "reasoning": ["x_y"]}, "B 2": {"calls": ["hermes"]}}
