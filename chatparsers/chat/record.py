@@ -151,3 +151,14 @@ def _special(files: ModelFiles, tokenizer: Any) -> dict[str, Any]:
         "pad": asdict(special.pad) if special.pad else None,
         "added": len(special.by_id),
     }
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The fields that differ between two records, with both values. Capabilities are compared one by one."""
+    mine, theirs = ({**record, **record["capabilities"]} for record in (one, other))
+    left_out = {"source", "capabilities", "evidence", "extraction", "special_tokens"}
+    return {
+        name: (mine[name], theirs[name])
+        for name in mine
+        if name not in left_out and mine[name] != theirs[name]
+    }

@@ -23,6 +23,10 @@ def run(arguments: Namespace) -> int:
     from ..errors import ChatParsersError
     from .request import chat_of
 
+    if arguments.versions is not None:
+        return _versions(arguments)
+    if not arguments.model:
+        raise Refused("check: expected at least one MODEL, or --templates DIR (see chatparsers check --help)")
     for name in arguments.only:
         if name not in names():
             raise Refused(f"--only {name}: expected one of {', '.join(names())}")
@@ -55,6 +59,28 @@ def run(arguments: Namespace) -> int:
         return 2
     bad = any(report.findings if arguments.findings else not report for report in reports)
     return 1 if bad else 0
+
+
+def _versions(arguments: Namespace) -> int:
+    """Prints a row for each version of each template. Returns 1 if one is not read or rendered as it should be."""
+    from ..doctor.versions import versions
+
+    if arguments.model or arguments.form not in ("text", "json"):
+        raise Refused("--templates goes alone, or with --as json: leave MODEL and the other forms out")
+    rows = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for row in versions(arguments.versions):
+            rows.append(row)
+            if arguments.form == "text":
+                print(one_line(str(row)), flush=True)
+    if arguments.form == "json":
+        print_json([row.to_dict() for row in rows], indent=2)
+    else:
+        print(
+            f"{len(rows)} templates of {len({row.model for row in rows})} models, {sum(map(bool, rows))} fine"
+        )
+    return 0 if all(rows) else 1
 
 
 def _show(reports: list[Report], arguments: Namespace) -> None:

@@ -119,6 +119,8 @@ def _conversation(chat: Chat, arguments: Namespace) -> dict[str, Any]:
 
 def _diff(one: Chat, other: Chat, as_json: bool) -> int:
     """Prints the differences. Returns 0 if there are none, else 1."""
+    from ..chat.record import differences
+
     found = differences(asdict(one.record()), asdict(other.record()))
     if as_json:
         print_json(found, indent=2)
@@ -126,17 +128,6 @@ def _diff(one: Chat, other: Chat, as_json: bool) -> int:
         for name, (mine, theirs) in found.items():
             print(f"{name.replace('_', ' ')}: {_shown(mine)} -> {_shown(theirs)}")
     return 1 if found else 0
-
-
-def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The fields that differ between two records, with both values. Capabilities are compared one by one."""
-    mine, theirs = ({**record, **record["capabilities"]} for record in (one, other))
-    left_out = {"source", "capabilities", "evidence", "extraction", "special_tokens"}
-    return {
-        name: (mine[name], theirs[name])
-        for name in mine
-        if name not in left_out and mine[name] != theirs[name]
-    }
 
 
 def rows(record: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]]:

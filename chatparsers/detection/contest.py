@@ -78,22 +78,31 @@ def _calls(probe: Probe) -> bool:
     return "tool_calls" in probe.message
 
 
-def reads(fmt: Format, probe: Probe) -> bool:
-    """Whether the format's parser returns the message exactly."""
+def reads(fmt: Format, probe: Probe, *, spaces: bool = True) -> bool:
+    """Whether the format's parser returns the message exactly; without ``spaces``, but for white space around texts."""
     try:
         turn = fmt.bind(tools=TOOLS, prefix=opening(fmt, probe.opening))
         message = turn.parse(probe.wire)
     except ChatParsersError:
         return False
-    return message.complete and _said(message) == _asked(probe)
+    if not message.complete:
+        return False
+    content, reasoning, calls = _said(message)
+    return (content, reasoning, calls) == _asked(probe) or (
+        not spaces and (content.strip(), reasoning.strip(), calls) == _asked(probe)
+    )
 
 
 def loses_calls(fmt: Format, probe: Probe) -> bool:
-    """Whether the format reads no call in a turn that has one. A turn that ends after its text, before the calls, is
-    not asked: the template writes two."""
-    if any(stop.strip() in probe.wire[: probe.wire.find(NAME)] for stop in fmt.stops if stop.strip()):
+    """Whether the format reads no call in a turn that has one."""
+    if in_two_turns(fmt, probe):
         return False
     return not fmt.bind(tools=TOOLS, prefix=opening(fmt, probe.opening)).parse(probe.wire).tool_calls
+
+
+def in_two_turns(fmt: Format, probe: Probe) -> bool:
+    """Whether the turn ends after its text, before the calls: the template writes two."""
+    return any(stop.strip() in probe.wire[: probe.wire.find(NAME)] for stop in fmt.stops if stop.strip())
 
 
 def writes(fmt: Format, probe: Probe) -> bool:

@@ -129,7 +129,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "check": Command(
         "find what is wrong with a model's template, tokenizer, format and grammar",
-        f"MODEL+ format tokenizer tools only samples fix response_template findings {_FORMS} out html",
+        f"MODEL* format tokenizer tools only samples fix response_template findings versions {_FORMS} out html",
         ("chatparsers check model/", "chatparsers check models/*/ --as junit --strict"),
     ),
     "report": Command(

@@ -105,6 +105,7 @@ source FORMAT: a format's name, its document (FILE.json), or a module (FILE.py)
   was --format
 templates TEMPLATE: chat templates of its models, which judge it
   was --template
+versions --templates DIR: histories of templates: DIR/MODEL/VERSION.jinja, or a JSON file {model: [versions]}
 writer --model MODEL: the model that is said to write a document
 known FILE: differences that are accepted, as `exam` takes them
 table FILE: a file with the tables of formats

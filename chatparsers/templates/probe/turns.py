@@ -22,7 +22,7 @@ template's source. The rules, in their order:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..trace import Trace
@@ -39,6 +39,11 @@ more characters."""
 
 WHOLE = re.compile(rf"<\|(?:open|close)\|>[^<]*<\|sep\|>|{MARKER.pattern}")
 """What no cut divides: a marker, or a tag that is written with two of them (Kimi K3)."""
+
+_MARKERS = re.compile(f"({MARKER.pattern})")
+_MOST_PARTS = 48
+"""Of how many parts of a header its beginning and its end are looked for, the nearest to the answer: a guard model's
+template writes its whole policy between a question and the answer."""
 
 _PART = re.compile(rf"{MARKER.pattern}|\s+(?=\S)", MARKER.flags)
 """Where a part of a header begins: at a marker or, in LongCat's ``/think_on ASSISTANT:``, at a word."""
@@ -130,7 +135,9 @@ def aligned(gap: str, header: str, ends: Sequence[int]) -> tuple[int, int] | Non
 
     What was before may have ended otherwise than where the header is from. Then the longest end of it that is there
     counts; None if there is none. White space may differ."""
-    for start in sorted({0, *(part.start() for part in _PART.finditer(header))}):
+    starts = sorted({0, *(part.start() for part in _PART.finditer(header))})
+    ends = ends[:_MOST_PARTS]
+    for start in [*starts[:1], *starts[1:][-_MOST_PARTS:]]:
         for end in ends:
             text = header[start:end]
             if not text.strip():
@@ -140,18 +147,20 @@ def aligned(gap: str, header: str, ends: Sequence[int]) -> tuple[int, int] | Non
             at = gap.rfind(text)
             if at >= 0:
                 return at + len(text), end
-            *_, found = [None, *_with_any_space(text).finditer(gap)]
+            *_, found = [None, *_with_any_space(text, gap)]
             if found is not None:
                 return found.end(), end
     return None
 
 
-def _with_any_space(text: str) -> re.Pattern[str]:
-    """The expression of a text with other white space, or none, between its markers and words. What it ends in
-    comes last: other white space may be the answer's (`` -> tool/…`` of HyperCLOVA X)."""
-    words = (piece for word in text.split() for piece in re.split(f"({MARKER.pattern})", word) if piece)
+def _with_any_space(text: str, gap: str) -> Iterator[re.Match[str]]:
+    """Where a text is with other white space, or none, between its markers and words. What it ends in comes last: other
+    white space may be the answer's (`` -> tool/…`` of HyperCLOVA X)."""
+    words = [piece for word in text.split() for piece in _MARKERS.split(word) if piece]
+    if not all(word in gap for word in words):
+        return iter(())
     end = text[len(text.rstrip()) :]
-    return re.compile(r"\s*".join([*map(re.escape, words), re.escape(end)] if end else map(re.escape, words)))
+    return re.finditer(r"\s*".join([*map(re.escape, words), *([re.escape(end)] if end else ())]), gap)
 
 
 def cut(texts: Renderings, index: int, content: str) -> tuple[str, str]:
