@@ -635,10 +635,12 @@ class Stream:
         which leaves what it did to be found the next time."""
         known, machine, transcript = spot.known, self._machine, self._transcript
         while True:
-            run = spot.runs.get(text) or (spot.leads and spot.lead(text))
-            if run and run.here.tool is not spot.tool and not run.here.declared(transcript.tools):
+            run = spot.runs.get(text)
+            if run is None and spot.leads:
+                run = spot.lead(text)
+            if run is not None and run.here.tool is not spot.tool and not run.here.declared(transcript.tools):
                 run = None
-            if run:
+            if run is not None:
                 if known.credits < MOST_CREDITS:
                     known.credits += 1
                 here, end = run.here, run.end
