@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .formats import FormatRef
     from .grammar import Grammar, Trigger, Weakened
     from .guide import Guide, Guides, GuideState
+    from .labels.charges import Charge
     from .plugins import hookimpl
     from .registry import FormatInfo, get_format, list_formats, register, unregister
     from .schema.wished import Thoughts
@@ -68,6 +69,7 @@ __all__ = [
     "CallResult",
     "CallStart",
     "Cause",
+    "Charge",
     "Chat",
     "ChatParsersError",
     "Collator",
@@ -143,6 +145,7 @@ _HOME = {
     "CallResult": "chat.asking",
     "CallStart": "streams.events",
     "Cause": "explaining.causes",
+    "Charge": "labels.charges",
     "Chat": "chat.chat",
     "ChatParsersError": "errors",
     "Collator": "data.packing",

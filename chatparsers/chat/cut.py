@@ -39,13 +39,14 @@ _CALLED = [{"type": "function", "function": {"name": "any"}}]
 
 @dataclass(slots=True)
 class Part:
-    """A message in a text. ``message``: OpenAI-shaped. ``begin``: where the message before it ends, and so where its
-    header begins. ``start``, ``end``: its words; an answer's, from after the generation prompt to the end of its stop,
-    which begins at ``stop``. ``silent``: where what is written for no thought begins, which ends at ``start``.
+    """A message in a text. ``message``: OpenAI-shaped. ``begin``: where the message before it ends. ``opens``: where
+    its header begins. ``start``, ``end``: its words; an answer's, from after the generation prompt to the end of its
+    stop, which begins at ``stop``. ``silent``: where what is written for no thought begins, which ends at ``start``.
     ``read``: how the format reads the answer after its ``header``, from ``at`` on."""
 
     message: dict[str, Any]
     begin: int
+    opens: int
     start: int
     stop: int
     end: int
@@ -100,7 +101,6 @@ def cut(request: Request, text: str, prefixes: Sequence[str]) -> list[Part]:
     no roles."""
     fmt, headers = request.chat.syntax, headers_of(request)
     places = _places(text, headers)
-    inner = _inner(request)
     found: list[Part] = []
     for number, place in enumerate(places):
         following = places[number + 1] if number + 1 < len(places) else None
@@ -110,7 +110,9 @@ def cut(request: Request, text: str, prefixes: Sequence[str]) -> list[Part]:
         if place.role != "assistant":
             content = _without(text[place.start : end], after)
             last = place.start + len(content)
-            found.append(Part({"role": place.role, "content": content}, begin, place.start, last, last))
+            found.append(
+                Part({"role": place.role, "content": content}, begin, place.begin, place.start, last, last)
+            )
             continue
         if following is not None and after.strip() and after.strip() in following.header:
             end = following.start  # the end of a turn is all that comes before the next answer
@@ -118,9 +120,9 @@ def cut(request: Request, text: str, prefixes: Sequence[str]) -> list[Part]:
         part = _answer(request, wire, place, begin)
         if not _says(part) and part.stop == part.end:
             continue  # a generation prompt, or nothing between two headers
-        if found and _goes_on(found[-1], part, text, inner):
+        if found and _goes_on(found[-1], part):
             first = found.pop()
-            header = _Header("assistant", first.header, first.begin, first.at)
+            header = _Header("assistant", first.header, first.opens, first.at)
             part = _answer(request, text[first.at : part.end], header, first.begin)
         found.append(part)
     if len(found) > 1 and found[-2].written and not (found[-1].written or found[-1].message["content"]):
@@ -130,6 +132,9 @@ def cut(request: Request, text: str, prefixes: Sequence[str]) -> list[Part]:
     for index, part in enumerate(found):
         if part.written:
             _narrowed(request, part, text, answers.get(index, ()), prefixes)
+            opens = found[index + 1].opens if index + 1 < len(found) else len(text)
+            if part.end > opens and text[part.stop : part.end].strip() not in map(str.strip, fmt.stops):
+                part.stop = part.end = max(min(part.stop, opens), part.start)
         if index:
             part.begin = found[index - 1].end
     return found
@@ -165,28 +170,14 @@ def _says(part: Part) -> bool:
     return any(part.message.get(key) for key in ("content", "tool_calls", "reasoning_content"))
 
 
-def _inner(request: Request) -> str:
-    """The marker that ends an answer in a history, if it is no stop: a model goes on after it (gpt-oss' ``<|end|>``);
-    ``""`` if there is none."""
-
-    def found() -> str:
-        around = request.around(())
-        followed = around.followed(False) or ""
-        marker = MARKER.search(followed) if around.first_stop(followed) is None else None
-        return marker[0] if marker else ""
-
-    return request.fact("inner", found)
-
-
-def _goes_on(first: Part, second: Part, text: str, inner: str) -> bool:
-    """Whether two messages are one answer: a thought and what comes after it, or a text and a call. gpt-oss writes a
-    header before each part of an answer."""
+def _goes_on(first: Part, second: Part) -> bool:
+    """Whether two messages are one answer: a thought and what comes after it, a text and a call, or two calls.
+    gpt-oss writes a header before each part of an answer."""
     if not first.written or first.stop < first.end:
         return False
     if not (first.message.get("content") or first.message.get("tool_calls")):
         return True
-    closed = bool(inner) and inner in text[max(first.end - len(inner), first.start) : second.at]
-    return closed and bool(second.message.get("tool_calls"))
+    return bool(second.message.get("tool_calls"))
 
 
 def _answer(request: Request, wire: str, place: _Header, begin: int) -> Part:
@@ -198,7 +189,9 @@ def _answer(request: Request, wire: str, place: _Header, begin: int) -> Part:
     closed = wire.rstrip()
     stop = max((len(stop) for stop in fmt.stops if closed.endswith(stop)), default=0)
     stops = place.start + len(closed) - stop if stop else end
-    return Part(read.to_openai(), begin, place.start, stops, end, -1, place.header, read, place.start)
+    return Part(
+        read.to_openai(), begin, place.begin, place.start, stops, end, -1, place.header, read, place.start
+    )
 
 
 def _reader(request: Request, prefix: str) -> Turn:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from ..errors import RequestError, warn_user
 from ..kept import cached
+from ..lazy import load_reference
 from ..templates.jinja.limits import limited
 from ..templates.trace import Trace
 from .as_sampled import encode_as_sampled
@@ -20,6 +21,7 @@ from .sample import Sample
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ..labels.charges import Charge
     from .options import PrepareOptions
 
 
@@ -150,6 +152,32 @@ class Training:
             self.encode([*messages, *way], train_on=lambda _, index: index >= past, **request) for way in ways
         )
         return first, second
+
+    def judge_labels(
+        self,
+        ids: Sequence[int],
+        labels: Sequence[int],
+        messages: Sequence[Mapping[str, Any]] | None = None,
+        tools: Any = None,
+    ) -> list[Charge]:
+        """What is wrong with the labels that a trainer made of a conversation: what they teach that `encode` does not.
+
+        ``ids``, ``labels``: of one conversation; -100 where no loss is counted, also shifted by one, or padded.
+        ``messages``, ``tools``: what the trainer was given, if they are at hand. Empty if nothing is wrong; a code that
+        the template does not show is never there (docs/labels.md). Raises `RequestError` without a tokenizer, for
+        labels of another length, and for several conversations in a row, and `TemplateError` if the template marks no
+        roles.
+
+        >>> sample = chat.encode([*messages, {"role": "assistant", "content": "Yes."}])
+        >>> chat.judge_labels(sample.ids, sample.labels())
+        []
+        >>> [str(charge) for charge in chat.judge_labels(sample.ids, sample.ids)][:1]
+        ["header-counted: '<|im_start|>' counts"]
+        """
+        request = Request(cast("Model", self), {})
+        judge = request.fact("labels", lambda: load_reference("chatparsers.labels.judge:Judge")(self))
+        found: list[Charge] = judge.judge(ids, labels, messages, tools)
+        return found
 
     @limited
     def trace(self, messages: Sequence[Mapping[str, Any]], **request: Unpack[PrepareOptions]) -> Trace:

@@ -29,7 +29,15 @@ PAGES = (
         "chatparsers",
         (
             *("load", "Chat", "Conversation", "Grown", "detect", "Detection", "TemplateFormat"),
-            *("PromptMessage", "SpecialTokens", "clean_output", "RunResult", "CallResult", "NoAnswer"),
+            *(
+                "PromptMessage",
+                "Charge",
+                "SpecialTokens",
+                "clean_output",
+                "RunResult",
+                "CallResult",
+                "NoAnswer",
+            ),
         ),
     ),
     Page(

@@ -41,6 +41,7 @@ ENGINE: list[tuple[set[str], set[str]]] = [
     ({"detection"}, {"jinja2"}),
     ({"explaining"}, set()),
     ({"chat"}, {"jinja2", "numpy", "tokenizers"}),
+    ({"labels"}, set()),
 ]
 # What is made with it.
 USES: list[tuple[set[str], set[str]]] = [
@@ -106,6 +107,7 @@ UP = {
     ("", "verify"),
     ("doctor", "adapters"),
     ("chat", "asking"),
+    ("chat", "labels"),
     ("asking", "adapters"),
     ("asking", "gateway"),
 }

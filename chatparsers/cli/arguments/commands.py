@@ -93,6 +93,14 @@ COMMANDS: Mapping[str, Command] = {
             ),
         },
     ),
+    "labels": Command(
+        "say what a trainer's batch teaches that it should not (exit 1: a charge)",
+        "LABELLED+ model! tokenizer beside limit form:text,json out",
+        (
+            "chatparsers labels batch.jsonl --model model/",
+            "chatparsers labels batch.parquet --model model/ --rows chats.jsonl",
+        ),
+    ),
     "grammar": Command(
         "write the grammar that keeps a model to its format and tools, or check one",
         examples=(

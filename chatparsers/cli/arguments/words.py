@@ -124,6 +124,10 @@ port N = 8000: where to listen (%(default)s)
 
 rows INPUT: JSON lines (also .gz, .zst), Parquet or Arrow files, patterns, folders; - reads lines from stdin
   like input data file
+labelled BATCH: what a trainer made: input_ids, and labels or a mask (JSON lines, Parquet or Arrow)
+  like input data file dataset
+beside --rows INPUT: the rows that it was made from: messages, and tools if there are any
+  like messages dataset source
 parts --out DIR: the folder of the parts; - writes JSON lines to stdout
   like output-dir out-dir o
 answer_column COLUMN = output: what the model wrote: text or ids (%(default)s)
