@@ -1,4 +1,5 @@
-"""Writes the tables of the builder's methods in formats.md from their docstrings; with ``--check``, fails if stale.
+"""Writes the tables of the builder's methods in tables/definitions.md from their docstrings; ``--check``: fails if
+stale.
 
 The first paragraph of a method's docstring says what it means, and ends with its production in double backquotes.
 """
@@ -17,7 +18,7 @@ from _put import put
 from chatparsers.answers.idioms import NAME_CHARS, Builder
 from chatparsers.core.builder import Primitives
 
-PAGE = Path(__file__).resolve().parent / "formats.md"
+PAGE = Path(__file__).resolve().parent / "tables" / "definitions.md"
 
 __all__ = ["table"]
 
