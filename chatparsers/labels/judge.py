@@ -245,7 +245,7 @@ class Judge:
         if answer is None or user is None:
             return
         bos, head = self.chat.files.bos_token, row.text[: user.part.start]
-        again = any(
+        again = not self._bos_again and any(
             bos and id in self._added and self._added[id].text == bos for id in row.ids[answer.last :]
         )
         system = row.parts[0].role == "system" and row.parts[0].text("content").strip()
