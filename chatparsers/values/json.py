@@ -495,7 +495,7 @@ class ObjectScanner(JsonScanner):
             return start
         end = JsonScanner.scan(self, text, start, final)
         self.length += end - start
-        if self.done or not self.length:
+        if self.done or (self.error and not self.length):  # a word whose end has not come is no error
             self.error = _OBJECT[JSON]
         return end
 
