@@ -1,6 +1,6 @@
 """Measures parsing: CPU time for a piece and a token, throughput, latency, memory. Each figure has its budget.
 
-    python benchmarks/parse.py [--quick] [--markdown] [--json FILE] [--page docs/performance.md] [--memory] [--strict]
+    python benchmarks/parse.py [--quick] [--markdown] [--json FILE] [--page FILE] [--memory] [--strict]
 
 The yardstick is a bare `tokenizers.decoders.DecodeStream` over the same text in the same run. docs/performance.md
 says how to read the tables. A slow figure is a failure only with ``--strict``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -60,6 +61,34 @@ def guide() -> str:
     return display.strip(steered).svg("An answer with a budget of ten tokens for the thought")
 
 
+def peers() -> str:
+    """What `benchmarks/peers.py --json docs/_peers.json` measured: small calls beside mlx-lm, a bar for each row."""
+    told = json.loads((IMAGES.parent / "_peers.json").read_text(encoding="utf-8"))
+    (table,) = (one for one in told["tables"] if one["key"] == "small calls")
+    peer = next(name for name in table["columns"] if "mlx-lm" in name)
+    bars = [
+        (row["name"].removeprefix("8 calls, "), row["figures"][peer])
+        for row in table["rows"]
+        if row["name"].endswith("a delta") and isinstance(row["figures"][peer], float)
+    ]
+    left, unit, line = 330, 190, 20
+    height = 60 + line * len(bars)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 {height}" role="img" '
+        'aria-label="CPU time of small calls beside mlx-lm, by format and size of a piece">',
+        "<style>text{font:12px sans-serif;fill:#1f2933}.b{fill:#0072b2}.r{stroke:#d55e00;stroke-width:1.5}</style>",
+        f'<rect width="800" height="{height}" rx="8" fill="#ffffff"/>',
+        f'<text x="{left}" y="20">CPU time, × mlx-lm (the line)</text>',
+    ]
+    for place, (name, ratio) in enumerate(bars):
+        y = 34 + line * place
+        parts.append(f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{name}</text>')
+        parts.append(f'<rect class="b" x="{left}" y="{y + 2}" width="{unit * ratio:.0f}" height="13"/>')
+        parts.append(f'<text x="{left + unit * ratio + 6:.0f}" y="{y + 12}">{ratio:.2f}</text>')
+    parts.append(f'<line class="r" x1="{left + unit}" x2="{left + unit}" y1="30" y2="{height - 20}"/></svg>')
+    return "\n".join(parts) + "\n"
+
+
 def diagram() -> str:
     svg = display.diagram(get_format("qwen3")).svg
     return svg[svg.index("<svg") :]
@@ -69,6 +98,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     "stream.svg": stream,
     "diagram-qwen3.svg": diagram,
     "guide.svg": guide,
+    "peers.svg": peers,
     **{f"strip-{sample.format}.svg": partial(strip_of, sample) for sample in samples()},
 }
 

@@ -111,7 +111,7 @@ class Spot:
         self.state = (
             machine.ip, machine.stack.copy(), machine.floor, machine.flags, machine.trail.copy(), machine.live,
             machine.text_region, machine.calling, machine.tool if open else "", machine.arg if open else "",
-            machine.nth if open else 0, machine.left if open else (), machine.line_ended,
+            machine.nth if open else 0, machine.left if open else (), machine.line_ended, machine.fence,
             *_places(machine), machine.wanted.copy(),
         )  # fmt: skip
 
@@ -120,7 +120,7 @@ class Spot:
         (
             machine.ip, stack, machine.floor, machine.flags, trail, machine.live,
             machine.text_region, machine.calling, machine.tool, machine.arg,
-            machine.nth, machine.left, machine.line_ended,
+            machine.nth, machine.left, machine.line_ended, machine.fence,
             furthest, drafted, section, wanted,
         ) = self.state  # fmt: skip
         machine.stack, machine.trail, machine.text, machine.value = (
@@ -189,7 +189,7 @@ class Known:
         tool = machine.tools.get(machine.tool) if open and machine.tool else None
         key = (
             machine.ip, text, tuple(stack), floor, machine.flags, tuple(trail), machine.live,
-            machine.text_region, machine.calling, machine.line_ended,
+            machine.text_region, machine.calling, machine.line_ended, machine.fence,
             (machine.tool, id(tool), machine.arg, machine.nth, machine.left) if open else None,
             places, tuple(machine.wanted),
         )  # fmt: skip

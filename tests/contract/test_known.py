@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chatparsers import Format, Turn, get_format
+from chatparsers.core.machine.state import MachineState
 from chatparsers.streams import known
 from chatparsers.testing import TOOLS
 from chatparsers.testing.chunkings import random_cuts
@@ -90,3 +93,25 @@ def test_what_never_comes_again_is_not_learnt_for_long() -> None:
         kept = stream._known
         assert kept is not None
     assert sum(len(spot.runs) for spot in kept.spots.values()) < 700
+
+
+@pytest.mark.pure
+def test_a_place_is_all_that_a_machine_is() -> None:
+    """What a machine has joined the key of a place and what is put back there, or it is none of a place."""
+    elsewhere = {
+        "base",
+        "cut_off",
+        "final",
+        "program",
+        "text",
+        "tools",
+        "value",
+    }  # of the stream, or of no place
+    source = Path(known.__file__).with_suffix(".py").read_text(encoding="utf-8")
+    key = source.partition("key = (")[2].partition("# fmt: skip")[0]
+    state = source.partition("self.state = (")[2].partition("# fmt: skip")[0]
+    places = {"drafted", "furthest", "section"}  # `_places`
+    for text in (key, state):
+        assert {*re.findall(r"\bmachine\.(\w+)", text)} | {
+            *re.findall(r"\b(stack|trail|floor)\b", text)
+        } | places >= (set(MachineState.__slots__) - elsewhere)

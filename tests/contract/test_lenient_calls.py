@@ -98,7 +98,10 @@ def test_special_tokens_around_it_show_nothing(format: Format) -> None:
             if named in WRAPPERS:
                 where = f"{format.name}, {answer!r}: {message!r}"
                 assert [call.parsed_arguments for call in message.tool_calls] == [OSLO["arguments"]], where
-                assert message.complete and not message.content.strip() and not message.diagnostics, where
+                told = {found.code for found in message.diagnostics} - {
+                    "unopened-call"
+                }  # some read such calls anyway
+                assert message.complete and not message.content.strip() and not told, where
                 check_message(message, lenient)
             else:
                 assert message == plain.parse(ids), f"{format.name}, {answer!r}"

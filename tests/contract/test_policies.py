@@ -142,14 +142,14 @@ MARKUP_IN_VALUES = [
     Row("qwen3-coder", TAGGED_CALL.replace("</function", "<parameter=city>\nRome\n</parameter>\n</function"), "",
         calls=1, codes=("repeated-argument",)),
     Row("lfm2", "<|tool_call_start|>[get_weather(city='print('hi')')]<|tool_call_end|>", "", calls=1,
-        codes=("mended", "mended")),
+        codes=("mended",)),
     Row("gemma-4", '<|tool_call>call:get_weather{city:<|"|>x = sql(<|"|>1<|"|>)<|"|>,days:1}<tool_call|>', "", calls=1,
         codes=("markup-in-value",)),
 ]  # fmt: skip
 IN_PROSE = [
-    Row("llama-3-x", f"Here:\n{LLAMA_CALL}", "Here:", calls=1),
-    Row("llama-3-x", f"Here:\n{LLAMA_CALL} \nOk", "Here: \nOk", calls=1),
-    Row("llama-3-x", f"Here:\n{LLAMA_CALL}<|eot_id|>", "Here:", calls=1),
+    Row("llama-3-x", f"Here:\n{LLAMA_CALL}", "Here:", calls=1, codes=("unopened-call",)),
+    Row("llama-3-x", f"Here:\n{LLAMA_CALL} \nOk", "Here: \nOk", calls=1, codes=("unopened-call",)),
+    Row("llama-3-x", f"Here:\n{LLAMA_CALL}<|eot_id|>", "Here:", calls=1, codes=("unopened-call",)),
     Row("llama-3-x", t := f"Here: {LLAMA_CALL}", t),
     Row("llama-3-x", t := f"Write\n{LLAMA_CALL} to call it.", t),
     Row("llama-3-x", t := f"Write\n{LLAMA_CALL} to call it.\nOk?", t),

@@ -66,3 +66,10 @@ def test_links_within_the_project_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     broken = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert not broken
+
+
+@pytest.mark.parametrize("page", [*PAGES, *HOSTS], ids=lambda page: page.name)
+def test_a_page_can_be_read_at_one_sitting(page: Path) -> None:
+    """What is longer is looked up, not read: it stands in docs/tables."""
+    most = {"contract.md": 7500, "README.md": 800, "performance.md": 1500}.get(page.name, 3000)
+    assert len(page.read_text(encoding="utf-8").split()) <= most
