@@ -483,7 +483,7 @@ class Stream:
                     "feed: ids were fed before, and text cannot be mixed with them: feed ids alone"
                 )
             if piece:
-                self._read(piece, events)
+                self._read(str.__str__(piece), events)  # a type of its own, such as an enum's, is its text
         else:
             ids = read_ids(piece)
             if not self._ids:
