@@ -79,11 +79,11 @@ def count(format: Format, context: str, text: str, piece: int, strict: bool) -> 
 
     try:
         program.code = Code(code)
-        stream.feed(Text(context))
+        stream._read(Text(context), [])  # `feed` would make a plain text of it
         work.steps = work.copied = 0
         sys.setprofile(called)
         for at in range(0, len(text), piece):
-            stream.feed(Text(text[at : at + piece]))
+            stream._read(Text(text[at : at + piece]), [])
         stream.finish()
     except OutputError:
         pass
