@@ -50,7 +50,7 @@ def build(p: Builder, nobody: str = "self") -> Node:
     def misdirected(tool: Tool) -> Node:
         block, over = wrapper + p.until(closer) + closer, p.choice(end, begin, "<|eot|>", p.end())
         to_people = p.optional(role) + p.space() + "to=" + p.choice("user", "commentary") + message
-        nobody = p.optional(p.space() + "to=atem:function_calls") + message + p.space()
+        nobody = p.optional(p.space() + "to=" + p.literal("atem:function_calls")) + message + p.space()
         misled = p.tag(Tag.STRAY, to_people) + p.space() + p.peek(block + p.space() + over)
         alone = block + p.chars(r" \t\r", 0) + ("\n" | over)
         header = (misled | p.optional(p.optional(role) + nobody) + p.peek(alone)) + wrapper
