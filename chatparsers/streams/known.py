@@ -223,16 +223,15 @@ class Known:
         that spot, if it is one."""
         self.credits -= 1
         value = machine.program.code[machine.ip]
-        begins = value_begins(machine)
-        here = None if begins and machine.live else self.spot(machine, value if begins else None)
+        begins, read = value_begins(machine), len(text) - len(machine.text)
+        if begins and (machine.live or read < 0):  # the value begins in a piece before, which was held
+            return None
+        here = self.spot(machine, value if begins else None)
         if here is None or len(text) > _LONGEST or any([item[0] in _DIFFER for item in items]):
             return here
         if here.value is None:
             spot.runs[text] = Run(items, here, len(text))
             return here
-        read = len(text) - len(machine.text)
-        if read < 0:
-            return None
         if len(spot.leads) >= _MOST_LEADS:
             return here
         for end in range(read, min(read + _LOOKS, len(text)) + 1):

@@ -95,6 +95,25 @@ def test_what_never_comes_again_is_not_learnt_for_long() -> None:
     assert sum(len(spot.runs) for spot in kept.spots.values()) < 700
 
 
+def test_a_value_that_begins_in_held_text_is_whole() -> None:
+    """The piece that decides comes after the one in which the value begins, and its run is not kept."""
+    turn = get_format("muse-glimmer").bind(tools=TOOLS, id_seed="x")
+    pieces = [
+        " to=self<|meto=get_weather<|message|><atem:function_calls>\nsssistant to=get_weather<|message|>"
+        "<atem:function_calls>\n<at",
+        'em:invoke name="get_weather">\n<atem:parameter name="city">Oslo</',
+        "v:oke>\n</atem:function_calls>0",
+    ]
+    stream = turn.stream()
+    for piece in pieces:
+        stream.feed(piece)
+    stream.finish()
+    (call,) = stream.message.tool_calls
+    assert call.arguments.startswith('{"city": "Oslo</v:oke>') and stream.message == turn.parse(
+        "".join(pieces)
+    )
+
+
 @pytest.mark.pure
 def test_a_place_is_all_that_a_machine_is() -> None:
     """What a machine has joined the key of a place and what is put back there, or it is none of a place."""
