@@ -36,6 +36,7 @@ for _folder in (
     "verify",
 ):
     sys.path.insert(0, str(_TESTS / _folder))  # what its tests share is imported as plain modules
+sys.path.insert(0, str(_TESTS.parent / "docs" / "tables"))  # and the scripts that write the tables
 
 # pytest itself must import this first, so that its asserts show the compared values.
 pytest_plugins = ["chatparsers.testing", "grammar_report"]

@@ -20,6 +20,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from _page import put
+
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "clients.md"
 DATA = HERE / "clients.json"
@@ -135,11 +137,7 @@ def main(argv: list[str] | None = None) -> int:
             "cells": cells,
         }
         DATA.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    written = page(json.loads(DATA.read_text("utf-8")))
-    if asked.check:
-        return int(PAGE.read_text("utf-8") != written)
-    PAGE.write_text(written, "utf-8")
-    return 0
+    return put(PAGE, page(json.loads(DATA.read_text("utf-8"))), asked.check)
 
 
 if __name__ == "__main__":

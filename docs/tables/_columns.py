@@ -27,6 +27,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
+from _page import put
 
 from chatparsers.data import Encode, Normalize, Parse, Render
 from chatparsers.data.rows import _said
@@ -474,11 +475,7 @@ def main(argv: list[str] | None = None) -> int:
             "readers": {reader: read_through(reader) for reader in READERS},
         }
         DATA.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    written = page(json.loads(DATA.read_text("utf-8")))
-    if asked.check:
-        return int(PAGE.read_text("utf-8") != written)
-    PAGE.write_text(written, "utf-8")
-    return 0
+    return put(PAGE, page(json.loads(DATA.read_text("utf-8"))), asked.check)
 
 
 if __name__ == "__main__":

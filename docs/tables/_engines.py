@@ -26,6 +26,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from _page import put
+
 import chatparsers
 
 HERE = Path(__file__).resolve().parent
@@ -234,11 +236,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         head = json.dumps({"date": data["date"], "engines": data["engines"]}, ensure_ascii=False)[:-1]
         DATA.write_text(f'{head},\n "cells": {{\n{lines}\n }}}}\n', "utf-8")
-    written = page(json.loads(DATA.read_text("utf-8")))
-    if asked.check:
-        return int(PAGE.read_text("utf-8") != written)
-    PAGE.write_text(written, "utf-8")
-    return 0
+    return put(PAGE, page(json.loads(DATA.read_text("utf-8"))), asked.check)
 
 
 if __name__ == "__main__":

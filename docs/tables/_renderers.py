@@ -28,6 +28,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+from _page import put
+
 from chatparsers.doctor.otherwise import digest
 
 HERE = Path(__file__).resolve().parent
@@ -326,11 +328,7 @@ def main(argv: list[str] | None = None) -> int:
             "templates": _rows(asked.run),
         }
         DATA.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    written = page(json.loads(DATA.read_text("utf-8")))
-    if asked.check:
-        return int(PAGE.read_text("utf-8") != written)
-    PAGE.write_text(written, "utf-8")
-    return 0
+    return put(PAGE, page(json.loads(DATA.read_text("utf-8"))), asked.check)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from _page import put
+
 HERE = Path(__file__).resolve().parent
 DATA, PAGE = HERE / "trainers.json", HERE / "trainers.md"
 NAMES = {
@@ -133,11 +135,7 @@ def main(given: Sequence[str] | None = None) -> int:
     if options.run:
         data = {"date": date.today().isoformat(), "versions": VERSIONS, "cells": run(*options.run)}
         DATA.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
-    text = page(json.loads(DATA.read_text("utf-8")))
-    if options.check:
-        return int(PAGE.read_text("utf-8") != text)
-    PAGE.write_text(text, "utf-8")
-    return 0
+    return put(PAGE, page(json.loads(DATA.read_text("utf-8"))), options.check)
 
 
 if __name__ == "__main__":

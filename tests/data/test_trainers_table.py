@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import _trainers as TABLE
 import pytest
 
 TABLES = Path(__file__).parents[2] / "docs" / "tables"
@@ -26,16 +25,6 @@ MODELS: dict[str, tuple[str, str, str, str]] = {
     ),
 }
 
-
-def _script() -> ModuleType:
-    spec = spec_from_file_location("trainers_table", TABLES / "_trainers.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TABLE = _script()
 CELLS: dict[str, dict[str, list[str]]] = json.loads(TABLE.DATA.read_text("utf-8"))["cells"]
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 
+import _columns as TABLE
 import pytest
 
 pa = pytest.importorskip("pyarrow")
@@ -17,16 +16,6 @@ from chatparsers.data.typed import RowReport, column_values
 
 ROOT = Path(__file__).parents[2]
 
-
-def _script() -> ModuleType:
-    spec = spec_from_file_location("columns_table", ROOT / "docs" / "tables" / "_columns.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TABLE = _script()
 TYPES, READERS, ARGUMENTS, ERROR = TABLE.TYPES, TABLE.READERS, TABLE.ARGUMENTS, TABLE.ERROR
 
 

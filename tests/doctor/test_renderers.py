@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
+import _renderers as TABLE
 import pytest
 from faults import source
 
@@ -21,16 +21,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 ROOT = Path(__file__).parents[2]
 
-
-def _script() -> ModuleType:
-    spec = spec_from_file_location("renderers_table", ROOT / "docs" / "tables" / "_renderers.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TABLE = _script()
 DATA: dict[str, Any] = json.loads(TABLE.DATA.read_text("utf-8"))
 
 

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import _engines as TABLE
 import jsonschema
 import pytest
 
 TABLES = Path(__file__).parents[2] / "docs" / "tables"
 
-
-def _script() -> ModuleType:
-    spec = spec_from_file_location("engines_table", TABLES / "_engines.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    path = list(sys.path)
-    spec.loader.exec_module(module)
-    sys.path[:] = path
-    return module
-
-
-TABLE = _script()
 CELLS: dict[str, list[list[str]]] = json.loads(TABLE.DATA.read_text("utf-8"))["cells"]
 
 

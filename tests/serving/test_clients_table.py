@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import _clients as TABLE
 import pytest
 
 import chatparsers
@@ -15,16 +14,6 @@ from chatparsers.serving import AnthropicMessages, OpenAIChat, Usage, Writer
 
 TABLES = Path(__file__).parents[2] / "docs" / "tables"
 
-
-def _script() -> ModuleType:
-    spec = spec_from_file_location("clients_table", TABLES / "_clients.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TABLE = _script()
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}}
 TOOLS = [
     {"type": "function", "function": {"name": name, "parameters": PARAMETERS}} for name in ("weather", "ping")
