@@ -300,11 +300,10 @@ class Turn(Shown):
     ``named`` (the function that must be called, or None). ``token_config`` is as in generation_config.json.
     ``polyfills`` names what the template cannot write, so that it was written in another way; ``warnings`` what of the
     messages does not fit, such as a result that no call asked for, each with its place and no text of the messages.
-    ``reasoning``: whether the template shows that the
-    model writes reasoning; None: no template was asked. ``max_calls``: the most calls of the grammar. ``call_within``:
-    the most tokens of text in it before the first call. ``thoughts``: what became of the request's wish for thoughts or
-    effort; None without one. ``calls_at_once``: whether the template shows that a call which must come has no
-    white space before it.
+    ``reasoning``: whether the template shows that the model writes reasoning; None: no template was asked.
+    ``max_calls``: the most calls of the grammar. ``call_within``: the most tokens of text in it before the first call.
+    ``thoughts``: what became of the request's wish for thoughts or effort; None without one. ``calls_at_once``: whether
+    the template shows that a call which must come has no white space before it.
     """
 
     format: Format

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..templates.jinja.traced import Run, concatenated, runs_of, traced, within
 from ..templates.messages import reasoning_of
+from ..tokens.markers import texts_in
 from ..values.cut import cut_json
 from .places import words_of
 
@@ -59,15 +60,4 @@ def _words(text: str, message: Mapping[str, Any]) -> Iterator[str]:
             kept = arguments[: max(cut.inside, cut.whole)]
             value = json.loads(str.__str__(kept) + ('"' if cut.inside >= 0 else "") + cut.closers or "{}")
             arguments = within(value, arguments)
-        yield from _texts(arguments)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for pair in value.items():
-            yield from _texts(pair)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _texts(item)
+        yield from texts_in(arguments)

@@ -1,6 +1,6 @@
 """Generates texts from the format modules: the catalog beside them, the markers of reasoning that every format reads
-(answers/thoughts.py), in docs/models.md the table of formats, and in
-docs/tables/server-names.md those of the names that other servers have.
+(answers/thoughts.py), in docs/models.md the table of formats, and in docs/tables/server-names.md those of the names
+that other servers have.
 
 It imports every module here whose name does not begin with ``_``. A broken module does not stop the others: it is
 reported, and its entries in the catalog stay.

@@ -123,12 +123,8 @@ class Spot:
             machine.nth, machine.left, machine.line_ended, machine.fence,
             furthest, drafted, section, wanted,
         ) = self.state  # fmt: skip
-        machine.stack, machine.trail, machine.text, machine.value = (
-            stack.copy(),
-            trail.copy(),
-            self.text,
-            None,
-        )
+        machine.stack, machine.trail = stack.copy(), trail.copy()
+        machine.text, machine.value = self.text, None
         machine.base = base = position - len(self.text)
         machine.wanted = wanted.copy()
         machine.furthest = -1 if furthest is None else base + furthest

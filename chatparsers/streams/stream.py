@@ -406,6 +406,11 @@ class Stream:
             self._transcript.shorten(begin, self._fed - begin, self._kind)
             self._fed = begin
 
+    def _keep_from(self, first: int) -> None:
+        """Ids can be taken back from ``first`` on. Nobody has done so yet."""
+        self._undo, self._recent, self._first, self._since = deque(), [], first, 0
+        self._every, self._odd, self._forked = _EVERY, -1, False
+
     def _keep(self, id: int) -> None:
         """Keeps what is needed to take ``id`` back: a copy before one that does more than add to running text, or that
         somebody reads so far. Until somebody goes back there is a copy only before some of them."""
@@ -462,9 +467,7 @@ class Stream:
             setattr(self, name, value)
         self._pieces = self._transcript.pieces
         self._known, self._spot, self._at = known(self._machine.program, self._transcript.tools), None, 0
-        self._undo, self._recent, self._since, self._every, self._odd = deque(), [], 0, _EVERY, -1
-        self._forked = False
-        self._first = self._ids.fed if self._ids else 0
+        self._keep_from(self._ids.fed if self._ids else 0)
         self._settle()
 
     # feeding
@@ -802,9 +805,7 @@ def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
     stream._ended = False
     stream._most = rollback
     if rollback:
-        stream._undo, stream._first = deque(), 0
-        stream._recent, stream._since, stream._every, stream._odd = [], 0, _EVERY, -1
-        stream._forked = False
+        stream._keep_from(0)
     return stream
 
 
@@ -824,35 +825,11 @@ _EVERY = 32
 """How many ids are between two copies of a stream that nobody has gone back in."""
 _RECENT = 256
 _READ = (
-    *(
-        "_strict",
-        "_finished",
-        "_ended",
-        "_fed",
-        "_held",
-        "_early",
-        "_machine",
-        "_known",
-        "_spot",
-        "_at",
-        "_ids",
-    ),
+    "_strict", "_finished", "_ended", "_fed", "_held", "_early", "_machine", "_known", "_spot", "_at", "_ids",
     "_transcript",
-)
+)  # fmt: skip
 """What `Stream._copy_to` gives."""
 _NOT_PICKLED = (
-    *(
-        "_at",
-        "_every",
-        "_first",
-        "_forked",
-        "_kind",
-        "_known",
-        "_make",
-        "_odd",
-        "_parts",
-        "_pieces",
-        "_plain",
-    ),
-    *("_recent", "_since", "_spot", "_undo", "_value"),
-)
+    "_at", "_every", "_first", "_forked", "_kind", "_known", "_make", "_odd", "_parts", "_pieces", "_plain",
+    "_recent", "_since", "_spot", "_undo", "_value",
+)  # fmt: skip

@@ -70,7 +70,7 @@ def may_spell(tokenizer: Any, data: Any, beside: str = "") -> bool:
             return True
     except ValueError:
         return True
-    return any(map(spelling_part(tokenizer, beside), _texts(data)))
+    return any(map(spelling_part(tokenizer, beside), texts_in(data)))
 
 
 def spelling_part(tokenizer: Any, beside: str) -> Callable[[str], bool]:
@@ -126,14 +126,13 @@ def _parts(token: str, beside: str) -> Iterator[str]:
             yield "".join(pieces[start:end])
 
 
-def _texts(data: Any) -> Iterator[str]:
-    """The texts in plain data."""
+def texts_in(data: Any) -> Iterator[str]:
+    """The texts in plain data, keys too, in their order."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, Mapping):
-        for key, value in data.items():
-            yield from _texts(key)
-            yield from _texts(value)
+        for pair in data.items():
+            yield from texts_in(pair)
     elif isinstance(data, (list, tuple)):
         for item in data:
-            yield from _texts(item)
+            yield from texts_in(item)

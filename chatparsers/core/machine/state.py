@@ -85,13 +85,8 @@ class MachineState:
         other.trail, other.live, other.line_ended = self.trail[:], self.live, self.line_ended
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
-        other.fence, other.left, other.furthest, other.wanted = (
-            self.fence,
-            self.left,
-            self.furthest,
-            self.wanted.copy(),
-        )
-        other.drafted, other.section = self.drafted, self.section
+        other.fence, other.left, other.wanted = self.fence, self.left, self.wanted.copy()
+        other.furthest, other.drafted, other.section = self.furthest, self.drafted, self.section
         return other
 
     def hold(self, piece: str) -> bool:

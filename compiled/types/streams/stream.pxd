@@ -25,6 +25,7 @@ cdef class Stream:
     cdef Transcript _record(self)
     @cython.locals(found=Stream, at=Py_ssize_t)
     cdef _go_back(self, Py_ssize_t count)
+    cdef _keep_from(self, Py_ssize_t first)
     @cython.locals(found=Stream, fed=Py_ssize_t)
     cdef _keep(self, id)
     cdef _feed_id(self, id, list events)
