@@ -51,7 +51,8 @@ def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
     beginning, long = _beginning(machine)
     marked = any(kind == m.MARKUP and raw.strip() for kind, raw, _ in beginning)
     if long:
-        after = m.MARKUP if marked else machine.text_region
+        # In a thought, what is held becomes a call or stays a part of the thought.
+        after = m.MARKUP if marked and machine.text_region != m.REASONING else machine.text_region
     else:
         probe = machine.copy()
         items = [*probe.feed(_NEXT), *probe.trail]

@@ -34,7 +34,9 @@ def grammars(document: Any) -> Callable[..., Grammar]:
 @pytest.mark.parametrize("name", FORMATS)
 def test_whole_texts_are_read_as_an_outside_reader_reads_them(name: str) -> None:
     """Of each text that is read without a complaint: content, reasoning, and the names of the calls."""
-    format = replace(get_format(name), mends=("missing_opener",))  # which tells of each call that it lets count
+    format = replace(
+        get_format(name), mends=("missing_opener",)
+    )  # which tells of each call that it lets count
     grammar = grammars(format.to_data())
     wrong = []
     for path, case in load_cases(CASES / name):
