@@ -24,6 +24,7 @@ from ..errors import ChatParsersError, LoadError
 from ..lazy import load_reference
 from ..plain import one_line
 from ..templates.probe.stand_ins import TOOLS, answer, ending_in
+from ..tokens.files import read_text
 
 _TALKS: tuple[tuple[list[dict[str, Any]], bool], ...] = (
     (HISTORY, False),
@@ -33,6 +34,7 @@ _TALKS: tuple[tuple[list[dict[str, Any]], bool], ...] = (
 )
 """The conversations whose prompts are compared with those of transformers, each without tools or with them."""
 _LARGEST = 64_000_000
+"""Bytes of a file of histories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +161,10 @@ def _histories(path: Path) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
         if not any(found.values()):
             raise LoadError(f"{path}: expected MODEL/VERSION.jinja in it, found no .jinja file")
         for model, files in found.items():
-            yield model, ((file.stem, _text(file)) for file in files)
+            yield model, ((file.stem, read_text(file)) for file in files)
         return
     try:
-        data = json.loads(_text(path))
+        data = json.loads(read_text(path, _LARGEST))
     except (ValueError, RecursionError) as error:
         raise LoadError(f"{path}: expected a folder, or JSON {{model: [versions]}}: {error}") from None
     if not isinstance(data, dict):
@@ -184,14 +186,3 @@ def _version(path: Path, model: str, number: int, given: object) -> tuple[str, s
 def _order(file: Path) -> list[tuple[int, str]]:
     """The order of versions: numbers count as such."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", file.stem)]
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise LoadError(f"{path}: expected at most {_LARGEST:,} bytes")
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise LoadError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise LoadError(f"{path}: expected UTF-8") from None
