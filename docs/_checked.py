@@ -144,7 +144,7 @@ def _codes(models: dict[str, str]) -> Iterator[str]:
         having.items(), key=lambda item: (order.index(item[0][0]), -len(item[1]))
     ):
         if code != "–":
-            yield f"[`{code}`](tables/findings.md#{code}) | {severity} | {len(names)} | {', '.join(sorted(names)[:3])}"
+            yield f"[`{code}`](findings.md#{code}) | {severity} | {len(names)} | {', '.join(sorted(names)[:3])}"
 
 
 def _totals(rows: dict[str, str]) -> Iterator[str]:
@@ -158,11 +158,11 @@ def _totals(rows: dict[str, str]) -> Iterator[str]:
 
 
 def _page(models: dict[str, str], mending: dict[str, str]) -> str:
-    intro = PAGE.read_text(encoding="utf-8").partition("## By finding")[0].rstrip()
+    intro = PAGE.read_text(encoding="utf-8").partition("## All templates")[0].rstrip()
     parts = [
         intro,
-        f"## By finding\n\n{len(models)} templates; [each template's row](tables/checked.md).",
-        _table(CODES, _codes(models)),
+        f"## All templates\n\n[How many of {len(models)} templates each finding has](tables/checked.md#by-finding), "
+        "and [each template's row](tables/checked.md#by-template).",
         f"## Mends\n\nWhat `--fix` proved for {len(mending)} templates, and what it refused to write. After each\n"
         "mend the finding is gone, and no check finds more than before, with the same format and with the one\n"
         "that the mended template tells. All else is not proved, and not written.",
@@ -176,6 +176,8 @@ def _rows(models: dict[str, str], mending: dict[str, str]) -> str:
     parts = [
         "# Templates in use, row by row\n\nWhat [the doctor finds](../checked.md) in each template, and what it mends\n"
         "there. `python docs/_checked.py --fix SHARED` writes this page.",
+        f"## By finding\n\n{len(models)} templates.",
+        _table(CODES, _codes(models)),
         "## By template\n\nErrors are bold.",
         _table(MODELS, _by_name(models)),
         "## Mends",

@@ -1,4 +1,4 @@
-"""Writes the table of leniencies in contract.md from the heads of their files; with ``--check``, fails if it is stale.
+"""Writes tables/mends.md, the leniencies, from the heads of their files; with ``--check``, fails if it is stale.
 
 A head begins with the real text in double backquotes, and goes on with what is read. The price is counted: how many
 instructions the programs of six formats have for the mend.
@@ -20,7 +20,7 @@ from chatparsers.answers.mends import NAMES
 
 __all__ = ["table"]
 
-PAGE = Path(__file__).resolve().parent / "contract.md"
+PAGE = Path(__file__).resolve().parent / "tables" / "mends.md"
 _FORMATS = ("qwen3", "qwen3-coder", "glm-4-5", "deepseek-v3-1", "llama-3-x", "minimax-m3")
 _PACKAGE = "chatparsers.answers.mends"
 

@@ -14,7 +14,7 @@ _COLUMNS = ("name", "title", "reasoning", "tools", "parallel", "ids", "aliases",
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the formats: a table, JSON, or the tables of docs/models.md."""
+    """Prints the formats: a table, JSON, or the tables of docs/tables/formats.md."""
     if arguments.form == "markdown":
         sys.stdout.write(_markdown())
         return 0

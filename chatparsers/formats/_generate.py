@@ -1,5 +1,5 @@
 """Generates texts from the format modules: the catalog beside them, the markers of reasoning that every format reads
-(answers/thoughts.py), in docs/models.md the table of formats, and in docs/tables/server-names.md those of the names
+(answers/thoughts.py), in docs/tables/formats.md the table of formats, and in docs/tables/server-names.md those of the names
 that other servers have.
 
 It imports every module here whose name does not begin with ``_``. A broken module does not stop the others: it is
@@ -323,7 +323,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         pairs = thoughts(entry.load() for entry in entries)
         wanted[_HERE.parent / "answers" / "thoughts.py"] = thoughts_text(pairs)
     docs = _HERE.parent.parent / "docs"
-    page, names = docs / "models.md", docs / "_host_names.json"
+    page, names = docs / "tables" / "formats.md", docs / "_host_names.json"
     if page.is_file() and not problems:
         wanted[page] = page_text(page.read_text(encoding="utf-8"), table(entry.load() for entry in entries))
         if names.is_file():

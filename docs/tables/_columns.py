@@ -432,7 +432,7 @@ def page(through: Mapping[str, Any]) -> str:
         "",
         "What comes out of a value of each type, in an argument of a call, in the schema of a tool, and in a column",
         "of its own. A code after a value says that it is not the column's value any more: `Normalize` has it in",
-        "`losses`, the others warn ([the codes](../data.md#types)). `error`: the row has an error that names the",
+        "`losses`, the others warn ([the codes](losses.md)). `error`: the row has an error that names the",
         "column's path and type, and the other rows are made.",
         "",
         f"| Type | {' | '.join(OPERATIONS)} |",

@@ -67,7 +67,7 @@ def test_the_table_in_a_file(run: Run, tmp_path: Path) -> None:
     assert (ran.status, ran.out) == (1, "") and "stale.md: the table of formats is stale" in ran.err
     refused(run("formats", "--check", put(tmp_path / "none.md", "# Formats\n")), "<!-- formats: begin -->")
     refused(run("formats", "--check", tmp_path / "absent.md"), "no such file")
-    page = Path(chatparsers.__file__).parents[1] / "docs" / "models.md"  # not beside an installed package
+    page = Path(chatparsers.__file__).parents[1] / "docs/tables/formats.md"  # not beside an installed package
     assert not page.is_file() or run("formats", "--check", page).status == 0
 
 

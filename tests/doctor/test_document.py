@@ -88,7 +88,7 @@ def test_the_samples_of_a_format_are_read(name: str) -> None:
 def test_every_code_has_its_section_in_the_page() -> None:
     from chatparsers.doctor import document
 
-    page = (Path(__file__).parents[2] / "docs" / "formats-as-data.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/tables/document-nodes.md").read_text(encoding="utf-8")
     codes = set(re.findall(r'Finding\(\s*"([a-z-]+)"', Path(document.__file__).read_text(encoding="utf-8")))
     assert len(codes) == 9 and all(f"| `{code}` |" in page for code in codes)
 

@@ -106,15 +106,15 @@ def test_checking_says_what_is_stale_and_writing_mends_it(
     here = tmp_path / "chatparsers" / "formats"
     here.mkdir(parents=True)
     (here / "hermes_2_pro.py").touch()  # its name alone is read here; the module is the package's
-    page = tmp_path / "docs" / "models.md"
-    page.parent.mkdir()
+    page = tmp_path / "docs" / "tables" / "formats.md"
+    page.parent.mkdir(parents=True)
     thoughts = tmp_path / "chatparsers" / "answers" / "thoughts.py"
     thoughts.parent.mkdir(parents=True)
     page.write_text("<!-- formats: begin -->\n<!-- formats: end -->\n", encoding="utf-8")
     monkeypatch.setattr(_generate, "_HERE", here)
     assert main(["--check"]) == 1
     err = capsys.readouterr().err
-    assert "_catalog.py is stale: run `python -m chatparsers.formats`" in err and "models.md is stale" in err
+    assert "_catalog.py is stale: run `python -m chatparsers.formats`" in err and "formats.md is stale" in err
     assert not (here / "_catalog.py").exists()
     assert main([]) == 0
     assert "hermes-2-pro" in (here / "_catalog.py").read_text(encoding="utf-8")

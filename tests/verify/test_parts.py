@@ -345,8 +345,8 @@ def test_whose_fault_it_is(
     finish: str,
     blames: dict[str, str],
 ) -> None:
-    """The rules of docs/verify.md: the same answer is the server's fault or not by what the model wrote, by the prompt
-    and by the request. The server tells the ids that the model wrote."""
+    """The rules of docs/tables/verify-rules.md: the same answer is the server's fault or not by what the model wrote,
+    by the prompt and by the request. The server tells the ids that the model wrote."""
     subject = Subject(tiny(name).chat)
     assert subject.tokenizer is not None
     body = {"messages": [user("Hi")], "tools": _TOOLS, "tool_choice": choice}
