@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .registry import FormatInfo, get_format, list_formats, register, unregister
     from .schema.wished import Thoughts
     from .streams.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-    from .streams.message import Diagnostic, Message, Region, ToolCall
+    from .streams.message import Diagnostic, Loop, Message, Region, ToolCall
     from .streams.state import StreamState
     from .streams.stream import Stream
     from .templates.trace import Trace, TraceSpan
@@ -92,6 +92,7 @@ __all__ = [
     "Guides",
     "Kind",
     "LoadError",
+    "Loop",
     "Mention",
     "Message",
     "NoAnswer",
@@ -169,6 +170,7 @@ _HOME = {
     "Kind": "chat.sample",
     "LoadError": "errors",
     "Mention": "explaining.causes",
+    "Loop": "streams.message",
     "Message": "streams.message",
     "NoAnswer": "chat.asking",
     "OutputError": "errors",

@@ -20,7 +20,7 @@ from ..guide import Guide
 __all__ = ["guide_of", "is_spec", "to_spec"]
 
 _KEY = "chatparsers"
-_LIMITS = ("thinking_tokens", "thinking_message", "max_calls", "call_within")
+_LIMITS = ("thinking_tokens", "thinking_message", "max_calls", "call_within", "on_loop")
 
 
 def to_spec(turn: Turn, **limits: Any) -> str:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..grammar import Grammar
     from ..guide import Guide
     from ..guide.engines import EngineName
+    from ..guide.plan import OnLoop
     from ..streams.ids import Piece
     from ..streams.message import Message
     from ..streams.stream import Stream
@@ -462,6 +463,7 @@ class Turn(Shown):
         thinking_message: str = "",
         max_calls: int | None = None,
         call_within: int | None = None,
+        on_loop: OnLoop | None = None,
     ) -> Guide:
         """A `Guide` that steers an answer to this turn as it is sampled: what may come next, and what must.
 
@@ -470,6 +472,9 @@ class Turn(Shown):
         may take together; None: as the turn's ``thoughts`` say. Then the thought is ended by force: by
         ``thinking_message``, if there is one, and the format's closer; and no thought begins any more. ``max_calls``:
         as in `grammar`. ``call_within``: after so many ids of content, a call must come; None: as the turn says.
+        ``on_loop``: what ends a text that the model repeats for 8 rounds and 400 characters (`Stream.loop`):
+        ``"close"`` closes a thought that is one, as a thought that has taken all its ids; ``"stop"`` ends the answer
+        as one that was cut off; None: nothing does.
 
         Raises `RequestError` if the turn has no tokenizer or no token that ends it, for a limit that is none, and if
         the engine is not installed.
@@ -484,6 +489,7 @@ class Turn(Shown):
             thinking_message=thinking_message,
             max_calls=max_calls,
             call_within=call_within,
+            on_loop=on_loop,
         )
         return found
 

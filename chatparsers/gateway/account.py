@@ -44,7 +44,8 @@ ANSWER = 16_000_000
 """How many characters an engine may send for one answer. Each event counts as 16 more."""
 DEPTH = 100
 """How deep a body may nest."""
-MAX_SIZE, MAX_WORK = 4_000_000, 1_000_000
+MAX_SIZE: int = 4_000_000
+MAX_WORK: int = 1_000_000
 """How many characters a grammar may have, and how many steps it may take: options of `Turn.grammar`."""
 
 

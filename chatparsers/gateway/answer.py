@@ -9,14 +9,17 @@ from ..answers.format import Turn
 from ..plain import whole_characters
 from ..serving import ApiError, ContentStops, OpenAIChat, Request, Usage, WholeCalls, Writer, sse
 from ..streams.events import Content, Event, Reasoning
-from ..streams.message import FinishReason
+from ..streams.message import Diagnostic, FinishReason, Message
 from ..templates import to_json
 from ..watch import observe
 from .engine import Batch, End, EngineError
+from .loops import HEADER, Loops
 from .probable import Probable
 from .record import Record
 
 _LATE_IDS = 64
+_SLICE = 64
+"""After so many ids or characters it is seen whether a loop stops the answer."""
 _REGIONS: dict[type, str] = {Content: "content", Reasoning: "reasoning"}
 """The regions of events; the others are of calls."""
 
@@ -28,7 +31,7 @@ class Answer:
     made; without them only ``writer.answer`` is. ``prompt``: how many tokens it has, None if that is not known.
     ``most``: how many tokens the engine was asked for, None if it was not said; far more of them are an error.
     ``holds``: whether its ids are kept in ``sampled``. ``taking(ids, batch)``: takes the ids of each batch, and may
-    raise. ``done``: the turn is over, whatever the engine goes on to
+    raise. ``loops``: what is done about loops. ``done``: the turn is over, whatever the engine goes on to
     write. ``stopped``: one of the client's stops ended it. ``finished``: its last frames were made.
     """
 
@@ -44,6 +47,7 @@ class Answer:
         most: int | None = None,
         holds: bool = False,
         taking: Callable[[Sequence[int], Batch], None] | None = None,
+        loops: Loops | None = None,
     ) -> None:
         self.turn = turn
         self.writer = writer
@@ -58,6 +62,9 @@ class Answer:
         """Why it ended, once it has."""
         self.versions: tuple[tuple[int, int], ...] = ()
         """How many of its ids in turn were sampled by which version of the weights, if the engine says so."""
+        self.loop = "repeated-turn" if loops is not None and loops.stuck else ""
+        """What stopped the answer, if a loop did."""
+        self._loops = loops
         self._shown = request.regions
         self._stream = turn.stream()
         self._calls = WholeCalls(
@@ -87,6 +94,20 @@ class Answer:
 
     def read(self, batch: Batch) -> str:
         """The frames of what the engine wrote."""
+        if self._loops is None or not self._loops.stops or batch.logprobs is not None:
+            return self._read(batch)
+        # Much may have come at once: the answer ends where the loop is seen.
+        text, ids = batch.text, batch.ids or []
+        return "".join(
+            [
+                self._read(
+                    Batch(text[at : at + _SLICE], None if batch.ids is None else ids[at : at + _SLICE])
+                )
+                for at in range(0, max(len(text), len(ids)), _SLICE)
+            ]
+        )
+
+    def _read(self, batch: Batch) -> str:
         if self.done:
             return ""
         piece: Any = batch.text
@@ -111,6 +132,10 @@ class Answer:
             return ""
         alone = self._by_ids and len(piece) == 1  # which a stream reads faster
         frames = self._written(self._stream.feed(piece[0] if alone else piece))
+        if self._loops is not None and self._loops.stops and not self.done:
+            found = self._stream.loop
+            if found is not None and found.stuck:
+                self.loop, self.done = "repeated-text", True
         if self._most is not None and self._fed > self._most and not self.done:
             raise EngineError("the engine sent more tokens than it was asked for")
         return frames
@@ -119,6 +144,8 @@ class Answer:
         """The last frames of the answer."""
         self.finished = True
         reason: FinishReason = "stop" if self.done or end.reason is None else end.reason
+        if self.loop:
+            reason, record.fields["loop"] = "length", self.loop
         self.reason, self.versions = reason, end.versions
         frames = self._written(self._stream.finish(reason), last=True, length=reason == "length")
         stopped = self._stops.found if self._stops is not None else None
@@ -143,19 +170,25 @@ class Answer:
         chunks = self.writer.finish(reason, self.usage, stop_sequence=stopped)
         if self._ids:
             self.writer.ids(self._ids, chunks)
-        record.answered(self.turn.format.name, message, self.usage, observe(self.turn, message))
+        record.answered(self.turn.format.name, message, self.usage, self._notes(message))
         return frames + self._frames(chunks)
 
     @property
     def stopped(self) -> bool:
-        return self._stops is not None and self._stops.found is not None
+        return bool(self.loop) or (self._stops is not None and self._stops.found is not None)
 
     def fail(self, record: Record) -> str:
         """The last frames before an error: what was held."""
         held = self._written(self._stream.finish("length"), last=True, length=True)
         message = self._stream.message
-        record.answered(self.turn.format.name, message, Usage(), observe(self.turn, message))
+        record.answered(self.turn.format.name, message, Usage(), self._notes(message))
         return held
+
+    def _notes(self, message: Message) -> list[Diagnostic]:
+        """What observers tell of it."""
+        if self._loops is None:
+            return observe(self.turn, message, loops=False)
+        return [*observe(self.turn, message), *self._loops.notes]
 
     def _written(self, events: list[Event], last: bool = False, length: bool = False) -> str:
         if events:
@@ -228,6 +261,12 @@ class Answers:
     def over(self) -> bool:
         """Whether all answers are finished."""
         return not self._open
+
+    @property
+    def loop(self) -> list[tuple[bytes, bytes]]:
+        """The header that says which loop stopped an answer, so far; none if none did."""
+        found = next((answer.loop for answer in self.all if answer.loop), "")
+        return [(HEADER, found.encode())] if found else []
 
     def fail(self, error: ApiError, record: Record) -> str:
         """The last frames after an error: what was held, and the error."""

@@ -38,6 +38,7 @@ from .guard import Guard
 from .http_engine import HttpEngine
 from .jobs import answers_of, jobs_of
 from .left_out import LeftOut
+from .loops import Silent
 from .metrics import Metrics
 from .pages import described, description, files, page, wants_page
 from .passing import Passing
@@ -306,7 +307,7 @@ class _Gateway:
             record.fields["thoughts"] = str(used)
         background = keep is not None and keep.background
         responding = Responding(
-            self.engine,
+            Silent() if prepared.loops is not None and prepared.loops.stuck else self.engine,
             jobs_of(prepared, record.passed_on, recording),
             answers,
             stream=request.stream or background,

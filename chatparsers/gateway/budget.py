@@ -1,4 +1,4 @@
-"""A budget for thoughts, before an engine that knows none.
+"""A budget for thoughts, and an end of those that repeat, before an engine that knows neither.
 
 Strategy: a guide of the turn counts the ids of thoughts while they come, and says when none is left and how the thought
 can be ended (`chatparsers.guide.counting`). Then the engine is stopped, the shortest closer comes in the model's place,
@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from itertools import product
+from typing import Literal
 
 from anyio.to_thread import run_sync
 
@@ -28,10 +29,11 @@ _CLOSED = 32
 
 
 def within_budget(engine: Engine, job: Job) -> AsyncGenerator[Batch, None]:
-    """`Engine.generate`, with thoughts of at most ``job.thinking_tokens`` ids."""
-    if job.thinking_tokens is None:
+    """`Engine.generate`, with thoughts of at most ``job.thinking_tokens`` ids, of which none repeats without end if
+    ``job.close_loops``."""
+    if job.thinking_tokens is None and not job.close_loops:
         return engine.generate(job)
-    return _parts(_Budget(engine, job, job.thinking_tokens))
+    return _parts(_Budget(engine, job))
 
 
 async def _parts(budget: _Budget) -> AsyncGenerator[Batch, None]:
@@ -56,7 +58,7 @@ async def _parts(budget: _Budget) -> AsyncGenerator[Batch, None]:
 class _Budget:
     """One answer. ``count``: how many ids came, or were forced. ``job``: what the engine is asked next."""
 
-    def __init__(self, engine: Engine, job: Job, thinking_tokens: int) -> None:
+    def __init__(self, engine: Engine, job: Job) -> None:
         self.engine = engine
         self.job = self._first = job
         self.count = 0
@@ -66,7 +68,8 @@ class _Budget:
         """How many ids there were when the engine was asked last."""
         self._ways: list[list[int]] = []
         """How the thought can be ended, once it must end."""
-        self._guide = counting(job.turn, thinking_tokens, self._due)
+        on_loop: Literal["close"] | None = "close" if job.close_loops else None
+        self._guide = counting(job.turn, job.thinking_tokens, self._due, on_loop)
 
     def _due(self, ways: list[list[int]]) -> None:
         self._ways = ways

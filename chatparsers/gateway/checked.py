@@ -32,7 +32,7 @@ def middleware(settings: Settings, guard: Guard, refused: Refused) -> list[Middl
             allow_methods=["*"],
             allow_headers=["*"],
             allow_private_network=True,  # such as this machine, to which the named pages may send
-            expose_headers=["x-request-id", "x-chatparsers-thoughts"],
+            expose_headers=["x-request-id", "x-chatparsers-thoughts", "x-chatparsers-loop"],
         )
         found.insert(0, consent)
     return found

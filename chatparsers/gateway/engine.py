@@ -40,7 +40,7 @@ class Job:
     ``headers`` go with the request: its id, and the trace that it belongs to. ``logprobs``: how many of the likeliest
     tokens are asked for at each place; None: no log probabilities. ``pictures``: the images of the
     prompt, in their order there. ``thinking_tokens``: how many tokens thoughts may take; None: any number.
-    `chatparsers.gateway.budget` keeps to it.
+    ``close_loops``: whether a thought that repeats is closed. `chatparsers.gateway.budget` keeps to both.
     """
 
     turn: Turn
@@ -52,6 +52,7 @@ class Job:
     logprobs: int | None = None
     pictures: Sequence[Picture] = ()
     thinking_tokens: int | None = None
+    close_loops: bool = False
 
 
 @dataclass(frozen=True, slots=True)

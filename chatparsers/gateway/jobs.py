@@ -25,6 +25,7 @@ def jobs_of(prepared: Prepared, headers: dict[str, str], recording: Recording | 
         request.logprobs if recording is None else recording.logprobs,
         prepared.pictures,
         request.thinking_tokens,
+        prepared.loops is not None and prepared.loops.closes,
     )
     return [_choice(job, index) for index in range(request.choices)]
 
@@ -65,6 +66,7 @@ def answers_of(
             prompt=None if ids is None or prepared.pictures else len(ids),
             most=prepared.max_tokens,
             taking=None if recording is None else recording.taking(index),
+            loops=prepared.loops,
         )
         made.append(answer)
     return Answers(made, framed=framed, usage=request.include_usage)

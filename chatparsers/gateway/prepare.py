@@ -33,8 +33,9 @@ from .engine import Engine
 from .fair_pool import FairPool
 from .fetch import Fetching
 from .going_on import going_on, resumed
+from .loops import Loops, loops_of
 from .pictures import Picture, as_text, pictures
-from .refused import check, limited, without_thoughts
+from .refused import check, limited, uncounted, without_thoughts
 from .rollouts import Rollouts
 from .same_ids import known_ids
 from .settings import Settings
@@ -60,6 +61,8 @@ class Prepared:
     """The ids of the prompt, to which those of the answer are to come; None: they are not kept."""
     step: NextAnswer | None = None
     """The step of a session that the answer is; None: it is recorded in none."""
+    loops: Loops | None = None
+    """What is done about loops; None: nothing."""
     replaced: int = 0
     """How many texts and numbers of the body could not stay as they were (`read_body`)."""
 
@@ -248,8 +251,19 @@ class Preparing:
             keeps = asked is not None and asked.store and self._engine.ids and not placed and step is None
             if keeps and isinstance(prompt, list):
                 held = last if rest is not None else ResponseIds(digest(turn.prompt), array("I", prompt), ())
+            counted = not uncounted(request, self._engine, entry is not None)
             return Prepared(
-                request, turn, prompt, most, self._grammar(turn), asked, placed, held, step, account.replaced
+                request,
+                turn,
+                prompt,
+                most,
+                self._grammar(turn),
+                asked,
+                placed,
+                held,
+                step,
+                loops_of(self._settings.loops, request.messages, counted=counted, recorded=entry is not None),
+                account.replaced,
             )
 
         return work

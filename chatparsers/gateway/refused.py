@@ -93,7 +93,7 @@ def limited(request: Request, engine: Engine, *, grammar: bool, recorded: bool, 
     bound = grammar and engine.dialect is not None
     for limit, field, why in (
         # In the Messages API it is a hint, which clients send to every model.
-        ("thinking_tokens", budget, _uncounted(request, engine, recorded)),
+        ("thinking_tokens", budget, uncounted(request, engine, recorded)),
         (
             "max_calls",
             "max_tool_calls",
@@ -115,7 +115,7 @@ def without_thoughts(request: Request, turn: Turn, engine: Engine, *, recorded: 
     used = turn.thoughts
     if used is None or used.budget is None or request.thinking_tokens is not None:
         return request
-    why = _uncounted(request, engine, recorded)
+    why = uncounted(request, engine, recorded)
     if not why:
         return replace(request, thinking_tokens=used.budget)
     if used.level:
@@ -130,7 +130,7 @@ def without_thoughts(request: Request, turn: Turn, engine: Engine, *, recorded: 
     return replace(request, dropped=(*request.dropped, f"field {field}"))
 
 
-def _uncounted(request: Request, engine: Engine, recorded: bool) -> str:
+def uncounted(request: Request, engine: Engine, recorded: bool) -> str:
     """Why the tokens of thoughts cannot be limited; "" if they can."""
     if not engine.ids:
         return "this engine gives no ids of tokens, which are counted"

@@ -259,7 +259,7 @@ class Responding:
         """Sends frames. Returns whether the response is over."""
         if not self._begun:
             self._begun = True
-            headers = [*HEADERS, *self._headers]
+            headers = [*HEADERS, *self._headers, *self._answers.loop]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._part(send, frames.encode(), over)
         return over
@@ -268,6 +268,7 @@ class Responding:
         """Sends an answer that is not streamed, in parts, so that a client that takes it slowly is seen to take it."""
         size = str(len(raw)).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", size), *self._headers]
+        headers += self._answers.loop
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         for begin in range(0, len(raw), _FULL):
             await self._part(send, raw[begin : begin + _FULL], begin + _FULL >= len(raw))

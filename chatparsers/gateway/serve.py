@@ -146,6 +146,7 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         drop_unsupported=arguments.drop_unsupported,
         lenient_calls=arguments.lenient_calls,
         strict_tools=arguments.strict_tools,
+        loops=arguments.loops,
         rollouts=arguments.rollouts,
         rules=Rules(
             sessions=arguments.sessions,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ..sessions.sessions import Rules
 
+LoopMode: TypeAlias = Literal["off", "tell", "close", "stop"]
+"""What becomes of a model that repeats itself (`chatparsers.gateway.loops`)."""
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/?#\s]+")
 _HOST = re.compile(r"\*|[^/:\s]+|[0-9a-fA-F:.]+")
 _HOST_PORT = re.compile(r"[^/:\sA-Z]+(:[0-9]{1,5})?")
@@ -45,6 +47,8 @@ class Settings:
     ``rollouts``: a folder in which requests are recorded as sessions, for training; None: none is. ``rules``: what
     sessions may have.
 
+    ``loops``: what becomes of a model that repeats itself (`chatparsers.gateway.loops`).
+
     ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
     ``trust_ids``: whether prompts go as the ids of the gateway's tokenizer even if the engine's gives other ids.
     ``lenient_calls``: as in `Format.bind`. ``strict_tools``: a tool with ``strict: false`` is guided by its schema too.
@@ -73,6 +77,7 @@ class Settings:
     trust_ids: bool = False
     lenient_calls: bool = False
     strict_tools: bool = False
+    loops: LoopMode = "tell"
     store: str | None = None
     store_entries: int = 100_000
     store_size: int = 1024 * 1024 * 1024

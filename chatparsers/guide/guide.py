@@ -28,7 +28,7 @@ from ..streams.stream import Stream
 from .bitmask import allow, allow_all, allow_none, row_of
 from .closing import content_is_open, endings
 from .engines import EngineName, Matcher
-from .plan import Due, Plan
+from .plan import Due, OnLoop, Plan
 from .turn import Guided
 
 Ids: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
@@ -36,6 +36,8 @@ Origin: TypeAlias = Literal["sampled", "budget", "forced", "closed"]
 """How an id came: sampled; sampled, and counted by the budget for thoughts; forced by the grammar, or by a limit."""
 
 _NEVER = 1 << 62
+_LOOKS = 32
+"""After so many ids it looks whether the model is in a loop."""
 _EXPECTED = "expected a token id or a list of ids"
 
 
@@ -58,7 +60,7 @@ class _Known(NamedTuple):
     Text of ``kind`` is read, the first of it after ``begun`` ids. Up to there, thoughts took ``thought`` ids, and
     content took ``said``; after the first call, that is no number that reaches a limit. ``run``: ids that must come,
     or had to, after ``forced`` ids. No thought begins any more in the matcher's grammar (``spent``), and a call comes
-    first (``called``).
+    first (``called``). ``looped``: a loop ended the thought, or the answer.
     """
 
     since: int
@@ -70,6 +72,7 @@ class _Known(NamedTuple):
     forced: int = 0
     spent: bool = False
     called: bool = False
+    looped: bool = False
     before: _Known | None = None
 
 
@@ -301,7 +304,7 @@ class Guide:
                 f"rollback: expected at most {self._count} ids, as were fed, found {count!r:.40}"
             )
         now = self._count - count
-        taken = self._known.begun - 1 if self.ended else self._count
+        taken = self._known.begun - (not self._stopped) if self.ended else self._count
         """How many ids the matcher took: not the one that ended the turn."""
         while self._matchers[-1][0] > now:
             taken = self._matchers.pop()[0]
@@ -347,7 +350,7 @@ class Guide:
         >>> guide.message.complete
         False
         """
-        return self._stream.finish(reason or ("stop" if self.ended else "length"))
+        return self._stream.finish(reason or ("stop" if self.ended and not self._stopped else "length"))
 
     def __repr__(self) -> str:
         left = "" if self._left is None else f", {self._left} left for thoughts"
@@ -418,7 +421,8 @@ class Guide:
             if self._stream._transcript.count:  # one that is only taken for a call may yet be content
                 said = -_NEVER
             self._note(kind=kind, begun=self._count, thought=thought, said=said)
-        if free and self._plan.limited and not ended and not self._waits():
+        if free and self._plan.limited and kind != "ended" and not self._waits():
+            self._end_loop()
             self._keep_limits()
         self._bind()
 
@@ -449,10 +453,12 @@ class Guide:
         self._deadline = _NEVER
         if known.kind == "ended" or self._forced_id >= 0:
             self._deadline = -1
-        elif known.kind == "reasoning" and plan.thinking_tokens is not None:
-            self._deadline = known.begun + plan.thinking_tokens - known.thought
+        elif known.kind == "reasoning" and self._most is not None:
+            self._deadline = known.begun + self._most - known.thought
         elif known.kind == "content" and plan.call_within is not None and not known.called:
             self._deadline = known.begun + plan.call_within - known.said
+        if plan.on_loop is not None and not known.looped:
+            self._deadline = min(self._deadline, (self._count // _LOOKS + 1) * _LOOKS)
 
     @property
     def _matcher(self) -> Matcher | None:
@@ -473,9 +479,31 @@ class Guide:
         return run[place] if place < len(run) else -1
 
     @property
+    def _stopped(self) -> bool:
+        """Whether a loop ended the answer."""
+        return self._known.looped and self._plan.on_loop == "stop"
+
+    def _end_loop(self) -> None:
+        """Ends what is in a loop that does not end: the open thought, as one that has taken all its tokens, or the
+        answer."""
+        plan, known = self._plan, self._known
+        if plan.on_loop is None or known.looped or (plan.on_loop == "close" and known.kind != "reasoning"):
+            return
+        loop = self._stream.loop
+        if loop is not None and loop.stuck:
+            self._note(looped=True)
+            if plan.on_loop == "stop":
+                self._note(kind="ended", begun=self._count)
+
+    @property
+    def _most(self) -> int | None:
+        """How many ids thoughts may take."""
+        return 0 if self._known.looped else self._plan.thinking_tokens
+
+    @property
     def _left(self) -> int | None:
         """How many ids thoughts may still take."""
-        most, known = self._plan.thinking_tokens, self._known
+        most, known = self._most, self._known
         if most is None:
             return None
         now = self._count - known.begun if known.kind == "reasoning" else 0
@@ -484,6 +512,8 @@ class Guide:
     def _keep_limits(self) -> None:
         """Does what follows from a limit that is reached."""
         plan = self._plan
+        if self.ended:
+            return
         if self._left == 0:
             if self._known.kind == "reasoning":
                 self._close(plan.message)
@@ -542,10 +572,10 @@ def open_guide(turn: Guided, engine: EngineName | None = None, **limits: Any) ->
     return _begun(Plan.of(turn, engine, **limits))
 
 
-def counting(turn: Guided, thinking_tokens: int, due: Due) -> Guide:
+def counting(turn: Guided, thinking_tokens: int | None, due: Due, on_loop: OnLoop | None = None) -> Guide:
     """A guide that enforces nothing, for an engine that is steered from elsewhere. It counts thoughts as every guide
     does. ``due``: called with each id at which one has taken all its tokens, with the ways to end it."""
-    return _begun(Plan.counting(turn, thinking_tokens, due))
+    return _begun(Plan.counting(turn, thinking_tokens, due, on_loop))
 
 
 def _begun(plan: Plan) -> Guide:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..errors import RequestError, check_limit, lacks_tokenizers
 from ..grammar import Grammar, write
@@ -17,6 +17,8 @@ from .turn import Guided
 
 Due: TypeAlias = "Callable[[list[list[int]]], object]"
 """Is called where an open thought has taken all its tokens, with the ways to end it: ids each, the best first."""
+OnLoop: TypeAlias = Literal["close", "stop"]
+"""What becomes of a loop: an open thought is closed, or the answer ends."""
 _KEPT = 256
 """So many of the last ids can be taken back at once; to take back more, the stream reads again what is left."""
 
@@ -38,14 +40,17 @@ class Plan:
     """The ids that end a thought because they begin a section."""
     max_calls: int | None
     call_within: int | None
+    on_loop: OnLoop | None = None
     due: Due | None = None
     """Who chooses how a thought is ended, and ends it; None: the guide does."""
 
     @classmethod
-    def counting(cls, turn: Guided, thinking_tokens: int, due: Due) -> Plan:
+    def counting(
+        cls, turn: Guided, thinking_tokens: int | None, due: Due, on_loop: OnLoop | None = None
+    ) -> Plan:
         """The plan of a guide that enforces nothing, and only counts thoughts."""
         ends = frozenset(turn.stop_ids)
-        return cls(turn, None, None, 0, ends, thinking_tokens, (), sections(turn), None, None, due)
+        return cls(turn, None, None, 0, ends, thinking_tokens, (), sections(turn), None, None, on_loop, due)
 
     @classmethod
     def of(
@@ -56,6 +61,7 @@ class Plan:
         thinking_message: str = "",
         max_calls: int | None = None,
         call_within: int | None = None,
+        on_loop: OnLoop | None = None,
     ) -> Plan:
         """The plan of a turn. Raises `RequestError` if the turn has no tokenizer or no id that ends it, if a limit is
         none, and if the engine is not installed."""
@@ -72,6 +78,8 @@ class Plan:
         if thinking_tokens is None and turn.thoughts is not None:
             thinking_tokens = turn.thoughts.budget
         check_limit("thinking_tokens", thinking_tokens, least=0)
+        if on_loop not in (None, "close", "stop"):
+            raise RequestError(f"on_loop: expected 'close', 'stop' or None, found {on_loop!r:.40}")
         if call_within is None:
             call_within = turn.call_within
         check_call_within(turn, call_within)
@@ -90,6 +98,7 @@ class Plan:
             sections(turn),
             max_calls,
             call_within,
+            on_loop,
         )
 
     @property
@@ -100,7 +109,7 @@ class Plan:
     @property
     def limited(self) -> bool:
         """Whether there are limits besides the grammar's."""
-        return self.thinking_tokens is not None or self.call_within is not None
+        return any(limit is not None for limit in (self.thinking_tokens, self.call_within, self.on_loop))
 
     def stream(self) -> Stream:
         """A new stream of ids."""

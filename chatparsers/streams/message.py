@@ -4,7 +4,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, make_dataclass
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from ..public import public
 from ..shown import Shown
@@ -26,6 +26,8 @@ DiagnosticCode: TypeAlias = Literal[
     "repeated-call",
     "tools-not-given",
     "looks-like-a-call",
+    "repeated-text",
+    "repeated-turn",
     "schema",
 ]
 FinishReason: TypeAlias = Literal["stop", "length"]
@@ -45,6 +47,26 @@ class Region:
     end: int
     token_start: int | None = None
     token_end: int | None = None
+
+
+@public
+class Loop(NamedTuple):
+    """A text that the model repeats again and again within one region of ``kind``.
+
+    ``start`` and ``end`` count characters of the model's text, and ``period`` those of one round; more of the same may
+    come after ``end``. ``stuck``: it has gone on for 8 rounds and 400 characters, so that nobody need wait for its end.
+    """
+
+    kind: RegionKind
+    start: int
+    end: int
+    period: int
+    stuck: bool
+
+    @property
+    def rounds(self) -> int:
+        """How often the text stands there."""
+        return (self.end - self.start) // self.period
 
 
 @public

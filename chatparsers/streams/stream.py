@@ -35,7 +35,7 @@ from .call import Call
 from .events import Content, Event, joined_events
 from .ids import Piece, read_ids
 from .known import MOST_CREDITS, Spot, known
-from .message import FinishReason, Message, RegionKind
+from .message import FinishReason, Loop, Message, RegionKind
 from .start import Asked, Start, start
 from .state import StateKind, StreamState, state_of
 from .transcript import KINDS, STRICT, Transcript
@@ -50,7 +50,7 @@ class Stream:
 
     __slots__ = (
         "_asked", "_at", "_early", "_ended", "_every", "_fed", "_finished", "_first", "_forked", "_held",
-        "_ids", "_kind", "_known", "_machine", "_make", "_most", "_odd", "_parts", "_pieces", "_plain",
+        "_ids", "_kind", "_known", "_loops", "_machine", "_make", "_most", "_odd", "_parts", "_pieces", "_plain",
         "_recent", "_since", "_spot", "_strict", "_transcript", "_undo", "_value",
     )  # fmt: skip
 
@@ -74,6 +74,8 @@ class Stream:
     """Whether a fork may have the same copies."""
     _first: int
     """How many of the first ids cannot be taken back any more."""
+    _loops: Any
+    """Who looks for loops (`chatparsers.watch.loops.Loops`), once somebody asked."""
 
     def __init__(self) -> None:
         made_by("a stream", "Turn.stream()")
@@ -268,6 +270,29 @@ class Stream:
         """The message so far; whole after `finish`. It is cheap enough to ask for after each piece."""
         return self._message(True)
 
+    @property
+    def loop(self) -> Loop | None:
+        """The loop that the model is in: one text four times in a row at least, 200 characters in all, in one region;
+        None if it is in none. It looks after every 256 characters of a region.
+
+        It is cheap enough to ask for after each piece, and costs nothing if nobody asks. What is found depends on the
+        text alone, not on the pieces. `chatparsers.watch.loops` finds all of a whole message.
+
+        >>> stream = chatparsers.get_format("qwen3").bind().stream()
+        >>> events = stream.feed("<think>" + "Wait, let me look at it once more. " * 30)
+        >>> stream.loop
+        Loop(kind='reasoning', start=7, end=1031, period=35, stuck=True)
+        >>> stream.loop.rounds
+        29
+        """
+        if self._loops is None:
+            self._record()
+            self._loops = load_reference(_LOOPS)()
+        if self._fed >= self._loops.due or self._finished:
+            self._loops.look(self._record(), self._fed, self._ids)
+        found: Loop | None = self._loops.open
+        return found
+
     def _message(self, regions: bool) -> Message:
         """The message so far, with or without its regions."""
         return self._record().message(self._finished == "stop", self._ids, regions, bool(self._finished))
@@ -376,6 +401,8 @@ class Stream:
             raise RequestError(f"rollback: expected a number of ids from 0 to {kept}, found {n!r}{more}")
         if n:
             self._go_back(fed - n)
+            if self._loops is not None and self._loops.seen > self._fed:
+                self._loops = None
 
     def _go_back(self, count: int) -> None:
         """Keeps the first ``count`` ids. If only running text comes after them, it is taken off. Else the stream goes
@@ -465,7 +492,7 @@ class Stream:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._pieces = self._transcript.pieces
+        self._pieces, self._loops = self._transcript.pieces, None
         self._known, self._spot, self._at = known(self._machine.program, self._transcript.tools), None, 0
         self._keep_from(self._ids.fed if self._ids else 0)
         self._settle()
@@ -788,6 +815,7 @@ class Stream:
 _loaded = lru_cache(load_reference)
 """As `load_reference`, looked up once: for what each stream needs."""
 _ID_START = "chatparsers.tokens.feed:id_start"
+_LOOPS = "chatparsers.watch.loops:Loops"
 _CHECKS = "chatparsers.grammar.schemas.checked:Checks"
 """Who judges the arguments of a turn's calls, and its answer."""
 _NOT_ASKED: tuple[Any, ...] = None, False, True, False, "", False
@@ -804,6 +832,7 @@ def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
     stream._finished = ""
     stream._ended = False
     stream._most = rollback
+    stream._loops = None
     if rollback:
         stream._keep_from(0)
     return stream
@@ -830,6 +859,6 @@ _READ = (
 )  # fmt: skip
 """What `Stream._copy_to` gives."""
 _NOT_PICKLED = (
-    "_at", "_every", "_first", "_forked", "_kind", "_known", "_make", "_odd", "_parts", "_pieces", "_plain",
+    "_at", "_every", "_first", "_forked", "_kind", "_known", "_loops", "_make", "_odd", "_parts", "_pieces", "_plain",
     "_recent", "_since", "_spot", "_undo", "_value",
 )  # fmt: skip

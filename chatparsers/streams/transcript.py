@@ -499,6 +499,31 @@ class Transcript:
         end = self.length if call.end < 0 else call.end
         return text[places.position(call.start) : places.position(end)]
 
+    def since(self, at: int, fed: int) -> list[tuple[int, int, str]]:
+        """What was read from the position ``at`` on, of all that was ``fed``: of each run its beginning, its region and
+        the text, as the model writes it."""
+        begin = fed
+        place = len(self.pieces)
+        while place and begin > at:
+            place -= 1
+            begin -= len(self.pieces[place])
+        text = "".join(self.pieces[place:])
+        found: list[tuple[int, int, str]] = []
+        end = self.length
+        for start, kind in reversed(self.runs):
+            if end <= at:
+                break
+            piece = text[max(start, at) - begin : end - begin]
+            found.append((start, kind, piece if self.spelling is None else self.spelling.full(piece)))
+            end = start
+        return found[::-1]
+
+    def place(self, at: int, ids: Any) -> int:
+        """Where the position ``at`` is in the model's text."""
+        places = self.text = self.text or Text(self.origin)
+        places.whole(joined(self.pieces), ids)
+        return places.position(at)
+
     def named_calls(self, ids: Any) -> list[tuple[int, str]]:
         """Where each call begins whose name is known, and its name."""
         places = self.text = self.text or Text(self.origin)

@@ -59,6 +59,7 @@ PAGES = (
             ),
             *(
                 "Thoughts",
+                "Loop",
                 "Message",
                 "ToolCall",
                 "Region",

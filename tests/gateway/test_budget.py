@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from itertools import chain, repeat
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,7 +18,7 @@ from servers import Server, tiny_model
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
 import httpx2
-from three_apis import post, told
+from three_apis import WAYS, post, told, tools_of
 
 from chatparsers import get_format, list_formats
 from chatparsers.chat.chat import Chat
@@ -448,3 +450,88 @@ def test_the_thoughts_of_every_format(name: str, dialect: Any) -> None:
 
 async def all_ids(batches: AsyncGenerator[Batch, None]) -> list[int]:
     return [id async for batch in batches for id in batch.ids or ()]
+
+
+def looped(url: str, api: str, stream: bool, **more: Any) -> tuple[Any, str | None, str]:
+    """What an answer tells, the header of what stopped it, and why it ended."""
+    answer = post(url, api, stream=stream, **more)
+    reason = re.search(r'"(?:finish_reason|stop_reason|reason)": ?"(\w+)"', answer.text)
+    return told(api, answer), answer.headers.get("x-chatparsers-loop"), reason[1] if reason else ""
+
+
+LIMIT = {"chat": "length", "responses": "max_output_tokens", "messages": "max_tokens"}
+
+
+@pytest.mark.parametrize(("api", "stream"), WAYS)
+def test_a_thought_that_repeats(api: str, stream: bool, serve: Callable[..., Any], tmp_path: Path) -> None:
+    """It is told, or closed, or ends the answer."""
+    engine, log = Thinker("qwen3", after="Hi"), tmp_path / "log"
+    for mode in ("off", "tell", "close", "stop"):
+        engine.jobs, engine.closed = [], 0
+        url = served(serve, engine, Settings(loops=mode, log=str(log)))  # type: ignore[arg-type]
+        found, header, reason = looped(url, api, stream, **({"max_tokens": 900} if api == "messages" else {}))
+        line = json.loads(log.read_text().splitlines()[-1])
+        assert line.get("diagnostics", {}).get("repeated-text", 0) == (mode != "off")
+        thought = WORD * ENDLESS
+        assert thought.startswith(found.reasoning) and (found.reasoning == thought) == (
+            mode in ("off", "tell")
+        )
+        assert found.content == ("Hi" if mode == "close" else "") and len(engine.jobs) == 1 + (
+            mode == "close"
+        )
+        assert (reason == LIMIT[api]) == (mode == "stop") and line.get("loop") == (
+            "repeated-text" if mode == "stop" else None
+        )
+        assert stream or header == line.get("loop")
+
+
+@pytest.mark.parametrize(("api", "stream"), WAYS)
+def test_a_turn_that_repeats(api: str, stream: bool, serve: Callable[..., Any], tmp_path: Path) -> None:
+    """The same call with the same result is told from three times on. Who stops at five need not ask the engine."""
+    engine, log = Thinker("qwen3", thought="</think>Hi"), tmp_path / "log"
+    url = served(serve, engine, Settings(loops="stop", log=str(log)))
+
+    def seen(times: int, *after: str) -> tuple[int, str | None, str]:
+        engine.jobs = []
+        more = conversation(api, times, *after)
+        found, header, reason = looped(url, api, stream, **more)
+        assert (found.content == "Hi") == bool(engine.jobs), found
+        line = json.loads(log.read_text().splitlines()[-1])
+        return line.get("diagnostics", {}).get("repeated-turn", 0), header, reason if header else ""
+
+    assert [seen(times) for times in (1, 2, 3, 4)] == [(0, None, "")] * 2 + [(1, None, "")] * 2
+    assert seen(5) == seen(6) == (1, "repeated-turn", LIMIT[api])
+    assert seen(5, "Go on.") == (0, None, "")
+
+
+def conversation(api: str, times: int, *after: str) -> dict[str, Any]:
+    """So many rounds of the same call with the same result, and words of the user after it."""
+    said = [{"role": "user", "content": text} for text in ("Hi", *after)]
+    rounds: list[Any] = []
+    for one in map(str, range(times)):
+        function = {"name": "f", "arguments": '{"a": 1}'}
+        rounds += {
+            "chat": [
+                {
+                    "role": "assistant",
+                    "content": one,
+                    "tool_calls": [{"id": one, "type": "function", "function": function}],
+                },
+                {"role": "tool", "tool_call_id": one, "content": "no"},
+            ],
+            "responses": [
+                {"type": "function_call", "call_id": one, **function},
+                {"type": "function_call_output", "call_id": one, "output": "no"},
+            ],
+            "messages": [
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": one, "name": "f", "input": {"a": 1}}],
+                },
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": one, "content": "no"}]},
+            ],
+        }[api]
+    return {
+        "input" if api == "responses" else "messages": [said[0], *rounds, *said[1:]],
+        "tools": tools_of(api, TOOL),
+    }

@@ -185,6 +185,7 @@ def test_every_setting_has_a_flag() -> None:
                 "--lenient-calls",
                 "--strict-fields",
                 "--strict-tools",
+                *("--loops", "stop"),
                 "--pin-template-kwargs",
                 *lists,
             ]
@@ -213,6 +214,7 @@ def test_every_setting_has_a_flag() -> None:
         lenient_calls=True,
         strict_fields=True,
         strict_tools=True,
+        loops="stop",
         store="kept",
         store_entries=19,
         store_size=23 * 1024 * 1024,

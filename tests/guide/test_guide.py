@@ -166,3 +166,37 @@ def test_forced_ids_are_the_tokenizers_own(name: str, pytestconfig: pytest.Confi
         guide.feed(step)
         at += len(step)
     assert forced > 5
+
+
+@pytest.mark.parametrize("engine", ["llguidance", "xgrammar"])
+def test_a_loop_is_ended(engine: str) -> None:
+    """The open thought is closed as one that has no ids left, or the answer ends. A guide that went back is as one that
+    was never there."""
+    thought = ids("Wait. " * 200)
+    free, closing, stopping = (guide_of(engine, on_loop=on_loop) for on_loop in (None, "close", "stop"))
+    free.feed(thought)
+    assert free.stream.loop is not None and free.stream.loop.stuck and not free.forced()
+    with pytest.raises(RequestError) as refused:
+        closing.feed(thought)
+    at = int(str(refused.value).partition("at index ")[2].partition(":")[0])
+    assert 400 <= at <= 400 + 256 + 32
+    for _ in range(2):
+        closing.feed(thought[:at])
+        assert closing.forced() == ids("</think>") == allowed(closing)
+        closing.rollback(at)
+    closing.feed([*thought[:at], *ids("</think>" + CALL), *ids("<|im_end|>")])
+    closing.finish()
+    assert closing.message.complete and closing.message.reasoning == ("Wait. " * 200)[:at]
+    for _ in range(2):
+        stopping.feed(thought[:at])
+        assert stopping.ended and stopping.state.kind == "ended"
+        stopping.rollback(9)
+        assert not stopping.ended
+        stopping.rollback(at - 9)
+    stopping.feed(thought[:at])
+    stopping.finish()
+    assert not stopping.message.complete and [one.code for one in stopping.message.diagnostics] == [
+        "truncated"
+    ]
+    with pytest.raises(RequestError, match="on_loop"):
+        guide_of(engine, on_loop="tell")

@@ -99,6 +99,7 @@ UP = {
     ("answers", "writer"),
     ("streams", "grammar"),
     ("streams", "tokens"),
+    ("streams", "watch"),
     ("formats", "registry"),
     ("cli", "gateway"),
     ("cli", "testing"),

@@ -220,6 +220,8 @@ fetch_images HOST+: hosts of URLs from which the images of requests are fetched,
 drop_unsupported: leave images and tools of other servers out of requests, and do not refuse them (coding agents)
 strict_fields: refuse requests with fields that no API has; without it they are ignored, counted and named once
 strict_tools: guide a tool with strict: false by its schema too, and not to any object
+loops {off,tell,close,stop} = tell: a model that repeats itself: told in the log, its thought closed, or its answer
+    ended (%(default)s)
 store DIR: keep responses and conversations of the Responses API in a file there, which processes share; or: memory
 store_entries N = 100000: kept at once (%(default)s)
 store_size MB = 1024: of all (%(default)s)

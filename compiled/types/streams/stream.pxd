@@ -10,7 +10,7 @@ cdef class Stream:
     cdef public bint _ended, _forked, _strict
     cdef public Py_ssize_t _at, _every, _fed, _first, _most, _odd, _since
     cdef public str _finished, _held
-    cdef public object _asked, _ids, _make, _plain, _undo
+    cdef public object _asked, _ids, _loops, _make, _plain, _undo
     cdef public Known _known
     cdef public Spot _spot
     cdef public int _kind
