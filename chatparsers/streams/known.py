@@ -1,9 +1,10 @@
 """What machines of a program did before: the same text at the same place is not read again. Only an accelerator.
 
-Strategy: what a machine does with a piece follows from where it is (`Spot`) and from the piece; values aside, which
-differ each time. So a spot keeps, for each piece that was read there, the items and the spot after it. A run that comes
-to an argument's value is kept for the least text that leads there: more text changes nothing, as a stream is the same
-in every cut. A value goes to its transcoder, and the spot after it is known, too.
+Strategy: what a machine does with a text follows from where it is (`Spot`) and from the text; values and running text
+aside, which differ each time. So a spot keeps the items of what was read there, and the spot after it. A run that comes
+to an argument's value or to running text is kept for the least text that leads there: more text changes nothing, as a
+stream is the same in every cut. Any other is kept for its piece. A value goes to its transcoder, running text up to the
+next stop is an item, and the spot after either is known, too. So a piece of any length is read from place to place.
 
 Invariants: a run is kept only if a machine made it, and nothing is kept that depends on more than its key: no
 diagnostic, which has a position, and no place inside a value. A spot belongs to a program and to the names of its
@@ -22,6 +23,7 @@ from typing import Any
 from ..core.machine import instructions as m
 from ..core.machine.instructions import Instruction, Item, Program
 from ..core.machine.machine import Machine
+from ..core.machine.value import Transcoder
 from ..schema.tools import Toolset
 from .state import StateKind
 
@@ -34,10 +36,14 @@ MOST_CREDITS = 4096
 _REST = 16
 """After how many runs that are not looked at there is a credit again."""
 _MOST_LEADS = 32
+_MOST_FIRST = 64
 _MOST_SPOTS = 2048
 _MOST_TOOLS = 256
 _LONGEST = 64
 """The longest piece that is kept, and the longest held text."""
+_LONGEST_LEAD = 256
+MOST_AT_ONCE = 4096
+"""How much text a machine gets at once to be learnt from."""
 _LOOKS = 8
 """How many characters after a run decide that a value begins."""
 _DIFFER = {m.NOTE, m.ARGUMENT, m.BROKEN_VALUE}
@@ -51,11 +57,18 @@ class Run:
     __slots__ = ("acts", "end", "here", "items", "length", "regions")
 
     def __init__(self, items: list[Item], here: Spot, end: int) -> None:
-        self.items, self.here, self.end = items, here, end
-        self.acts = any([item[0] not in (m.MARKUP, m.CALL) for item in items])
+        self.items: list[Item] = []
+        self.here, self.end = here, end
+        self.acts = False
         self.regions: list[tuple[int, int]] = []
         self.length = 0
-        for kind, raw, _ in items:
+        for kind, raw, value in items:
+            last = self.items[-1] if self.items else None
+            if last is not None and last[0] == kind and (kind == m.MARKUP or kind == m.CALL):
+                self.items[-1] = kind, last[1] + raw, None
+            else:
+                self.items.append((kind, raw, value))
+            self.acts = self.acts or (kind != m.MARKUP and kind != m.CALL)
             if raw and (not self.regions or self.regions[-1][1] != kind):
                 self.regions.append((self.length, kind))
             self.length += len(raw)
@@ -81,39 +94,47 @@ def _places(machine: Machine) -> tuple[int | None, int | None, int | None]:
 class Spot:
     """A place of a machine between two pieces.
 
-    ``runs``: by the piece, what is read of it. ``leads``: the texts after which a value begins, the longest first.
-    ``value``: the instruction of the value that begins here; ``after``: the spot after it. ``waiting``: as
-    `Machine.waiting`, and ``region``. ``moved``: the spot after running text that was read here, by whether it ends a
-    line. ``tool``: what the request declares of the open call's tool. ``stands``: what `state_of` says here.
+    ``runs``: by the piece, what is read of it. ``leads``: the texts after which a value or running text begins, the
+    longest first. ``value``: the instruction of the value that begins here; ``after``: the spot after it. ``running``:
+    the region of the running text that goes on here, and what finds its end; ``moved``: the spot after some of it, by
+    whether that ends a line; ``open``: this spot without the ``text`` that it holds. ``waiting``: as `Machine.waiting`,
+    and ``region``. ``tool``: what the request declares of the open call's tool. ``stands``: what `state_of` says here.
     """
 
     __slots__ = (
-        "after", "known", "leads", "moved", "name", "region", "runs", "stands", "state", "text", "tool", "value",
-        "waiting",
+        "after", "known", "leads", "moved", "name", "open", "region", "running", "runs", "stands", "state", "text",
+        "tool", "value", "waiting",
     )  # fmt: skip
 
-    def __init__(
-        self, known: Known, machine: Machine, tool: object, value: Instruction | None, text: str
-    ) -> None:
+    def __init__(self, known: Known, machine: Machine, tool: object, text: str, begins: bool) -> None:
         self.known = known
         self.runs: dict[str, Run] = {}
         self.leads: list[tuple[str, Run]] = []
-        self.value = value
+        ins = machine.program.code[machine.ip]
+        running = ins[0] == m.TEXT and not machine.live
+        self.value: Instruction | None = ins if begins and not running else None
         self.after: Spot | None = None
+        self.running = (ins[1], ins[2]) if running and not text else None
         self.moved: dict[bool, Spot | None] = {}
+        self.open: Spot | None = None
         self.stands: dict[bool, tuple[StateKind, str]] = {}
         self.region = machine.region
         self.tool = tool
         open = _in_call(machine)
         self.name = machine.tool if open else ""
         self.text = text
-        self.waiting = None if value is not None else machine.waiting()
+        self.waiting = None if self.value is not None or text else machine.waiting()
         self.state = (
             machine.ip, machine.stack.copy(), machine.floor, machine.flags, machine.trail.copy(), machine.live,
             machine.text_region, machine.calling, machine.tool if open else "", machine.arg if open else "",
             machine.nth if open else 0, machine.left if open else (), machine.line_ended, machine.fence,
             *_places(machine), machine.wanted.copy(),
         )  # fmt: skip
+        if running and text:
+            later = Machine(machine.program, machine.tools)
+            self.restore(later, len(text))
+            later.text = ""
+            self.open = known.spot(later)
 
     def restore(self, machine: Machine, position: int) -> None:
         """Puts the machine here; ``position``: the end of the text before the next piece."""
@@ -131,25 +152,45 @@ class Spot:
         machine.drafted = -1 if drafted is None else base + drafted
         machine.section = -1 if section is None else base + section
 
-    def lead(self, text: str) -> Run | None:
-        """What is read of ``text`` up to a value, if that is known."""
-        for lead, run in self.leads:
-            if text.startswith(lead):
-                return run
-        return None
+    def begin(self, machine: Machine) -> Transcoder:
+        """Makes the reader of the value that begins here."""
+        machine.tool, machine.arg, machine.nth, machine.left = self.state[8:12]
+        assert self.value is not None
+        value: Transcoder = self.value[2](machine)
+        if self.after is None:
+            self.after = self.known.after(self, machine)
+        return value
 
-    def declared(self, tools: Toolset) -> bool:
-        """Whether ``tools`` declare the open call's tool as the request did with which this place was learnt."""
-        return not self.name or tools.get(self.name) is self.tool
+    def enter(self, machine: Machine, value: Transcoder, position: int) -> None:
+        """Puts the machine into the value that began here, at ``position``."""
+        nth, left = machine.nth, machine.left
+        self.restore(machine, position)
+        machine.nth, machine.left, machine.value = nth, left, value
+
+    def run(self, text: str, i: int, tools: Toolset) -> Run | None:
+        """What is read of ``text`` from ``i`` on, if that is known."""
+        run = self.runs.get(text[i:]) if len(text) - i <= _LONGEST else None
+        if run is None:
+            for lead, found in self.leads:
+                if text.startswith(lead, i):
+                    run = found
+                    break
+            else:
+                return None
+        here = run.here
+        # The same place of another request may have another schema.
+        return run if here.tool is self.tool or not here.name or tools.get(here.name) is here.tool else None
 
 
 class Known:
     """The spots of the machines of one program, for tools of the same names."""
 
-    __slots__ = ("credits", "passed", "spots")
+    __slots__ = ("credits", "first", "passed", "spots")
 
     def __init__(self) -> None:
         self.spots: dict[Any, Spot] = {}
+        self.first: dict[Machine, Spot | None] = {}
+        """Where the machines are with which streams begin."""
         self.credits = _CREDITS
         self.passed = 0
         """How many runs were not looked at, for want of credits."""
@@ -162,10 +203,20 @@ class Known:
                 self.credits = 1
         return self.credits > 0
 
-    def spot(self, machine: Machine, value: Instruction | None = None) -> Spot | None:
-        """Where the machine is; None inside a value, and where too much is held. ``value``: the instruction, where a
-        value begins."""
-        trail, text = machine.trail, machine.text if value is None else ""
+    def begin(self, machine: Machine) -> Spot | None:
+        """Where a stream is that begins with a copy of the machine."""
+        if machine not in self.first:
+            if len(self.first) >= _MOST_FIRST:
+                self.first.clear()
+            self.first[machine] = self.spot(machine.copy())
+        return self.first[machine]
+
+    def spot(self, machine: Machine, begins: bool = False) -> Spot | None:
+        """Where the machine is; None inside a value, and where too much is held. ``begins``: a value or running text
+        begins here, and what is unread is no part of the place: None if the machine looked at it."""
+        if begins and max(machine.furthest, machine.drafted, machine.section) > machine.base:
+            return None
+        trail, text = machine.trail, "" if begins else machine.text
         if machine.value is not None or machine.final or len(trail) > 24 or len(text) > _LONGEST:
             return None
         for item in trail:
@@ -193,7 +244,7 @@ class Known:
         if found is None:
             if len(self.spots) >= _MOST_SPOTS:
                 self.spots.clear()
-            found = self.spots[key] = Spot(self, machine, tool, value, text)
+            found = self.spots[key] = Spot(self, machine, tool, text, begins)
         return found
 
     def after(self, spot: Spot, machine: Machine) -> Spot | None:
@@ -205,49 +256,62 @@ class Known:
         later.furthest = later.drafted = later.section = -1
         return self.spot(later)
 
-    def moved(self, spot: Spot, machine: Machine, line: bool) -> Spot | None:
+    def moved(self, spot: Spot, machine: Machine, line: bool) -> Spot:
         """The spot after running text that was read at ``spot``; ``line``: it ends a line."""
-        if line not in spot.moved:
+        moved = spot.moved.get(line)
+        if moved is None:
             later = Machine(machine.program, machine.tools)
             spot.restore(later, 0)
             later.skip_to(1, "", line)
-            spot.moved[line] = self.spot(later)
-        return spot.moved[line]
+            moved = spot.moved[line] = self.spot(later)
+            assert moved is not None  # running text is no value
+        return moved
 
-    def learn(self, spot: Spot, machine: Machine, text: str, items: list[Item], position: int) -> Spot | None:
-        """Keeps that a machine at ``spot`` read ``text``, which begins at ``position``, and is where it is now. Returns
-        that spot, if it is one."""
+    def learn(self, spot: Spot, machine: Machine, text: str, position: int, items: list[Item]) -> Run | None:
+        """Has the machine read ``text``, which begins at ``position``, at ``spot``: ``items`` gets what it makes of it.
+        Keeps that, if it is short, and returns it; None if the machine comes to no spot."""
         self.credits -= 1
-        value = machine.program.code[machine.ip]
-        begins, read = value_begins(machine), len(text) - len(machine.text)
+        spot.restore(machine, position)
+        made = machine.feed(text, -1, True)
+        items += made
+        read = len(text) - len(machine.text)
+        begins = _begins(machine, read)
         if begins and (machine.live or read < 0):  # the value begins in a piece before, which was held
             return None
-        here = self.spot(machine, value if begins else None)
-        if here is None or len(text) > _LONGEST or any([item[0] in _DIFFER for item in items]):
-            return here
-        if here.value is None:
-            spot.runs[text] = Run(items, here, len(text))
-            return here
-        if len(spot.leads) >= _MOST_LEADS:
-            return here
-        for end in range(read, min(read + _LOOKS, len(text)) + 1):
-            trial = Machine(machine.program, machine.tools)
-            spot.restore(trial, position)
-            made = trial.feed(text[:end], -1, True)
-            if value_begins(trial) and made == items and self.spot(trial, value) is here:
-                spot.leads.append((text[:end], Run(items, here, read)))
-                spot.leads.sort(key=_longest_first)
-                break
-        return here
+        here = self.spot(machine, begins)
+        if here is None:
+            return None
+        run = Run(made, here, read if begins else len(text))
+        if any([item[0] in _DIFFER for item in made]):
+            return run
+        if not begins:
+            if len(text) <= _LONGEST:
+                spot.runs[text] = run
+        elif read <= _LONGEST_LEAD and len(spot.leads) < _MOST_LEADS:
+            for end in range(read, min(read + _LOOKS, len(text)) + 1):
+                lead = text[:end]
+                trial = Machine(machine.program, machine.tools)
+                spot.restore(trial, position)
+                if (
+                    trial.feed(lead, -1, True) == made
+                    and _begins(trial, end - len(trial.text))
+                    and self.spot(trial, True) is here
+                ):
+                    spot.leads = [one for one in spot.leads if one[0] != lead] + [(lead, run)]
+                    spot.leads.sort(key=_longest_first)
+                    break
+        return run
 
 
 def _longest_first(lead: tuple[str, Run]) -> int:
     return -len(lead[0])
 
 
-def value_begins(machine: Machine) -> bool:
-    """Whether the machine paused where the value of an argument begins."""
+def _begins(machine: Machine, read: int) -> bool:
+    """Whether the machine is where the value of an argument begins, or running text after the ``read`` characters."""
     ins = machine.program.code[machine.ip]
+    if ins[0] == m.TEXT:
+        return read > 0 and not machine.live
     return ins[0] == m.VALUE and ins[1] == m.ARGUMENT and machine.value is None
 
 

@@ -34,7 +34,7 @@ from ..schema.tools import Toolset
 from .call import Call
 from .events import Content, Event, joined_events
 from .ids import Piece, read_ids
-from .known import MOST_CREDITS, Spot, known
+from .known import MOST_AT_ONCE, MOST_CREDITS, Spot, known
 from .message import FinishReason, Loop, Message, RegionKind
 from .start import Asked, Start, start
 from .state import StateKind, StreamState, state_of
@@ -134,9 +134,11 @@ class Stream:
         # within a value.
         self._known = known(machine.program, tools)
         self._spot: Spot | None = None
-        self._at = 0
+        self._at = origin
         if call:
             self._transcript.apply(call, self._early)
+        elif self._known is not None:
+            self._spot = self._known.begin(shared)
         self._settle()
 
     # what a user calls
@@ -573,7 +575,7 @@ class Stream:
                 spot = self._moved(spot)
             self._pieces.append(text)
             self._fed += len(text)
-            self._follow(spot, text, events)
+            self._follow(spot, text, 0, [], events)
         elif not self._early and self._machine.hold(text):
             self._pieces.append(text)
             self._fed += len(text)
@@ -617,9 +619,7 @@ class Stream:
         self._pieces.append(piece)
         self._fed += len(piece)
         self._value, self._held, self._plain = None, "", _no_shortcut
-        if end or value.out:
-            self._transcript.apply([(m.ARGUMENT, text[:end], value.out)], events)
-        self._follow(spot.after, text[end:], events)
+        self._follow(spot.after, text, end, [(m.ARGUMENT, text[:end], value.out)], events)
 
     def _run(self, text: str, events: list[Event], scanned: int = -1) -> None:
         """Lets the machine read ``text``. ``scanned`` is as in `Machine.feed`."""
@@ -655,75 +655,85 @@ class Stream:
         self._plain = _no_shortcut
         if self._fed == self._at:
             return spot
-        machine = self._machine
-        moved = spot.known.moved(spot, machine, not machine.program.lines or self._transcript.ends_line())
-        assert moved is not None  # running text is no value
-        return moved
+        line = not self._machine.program.lines or self._transcript.ends_line()
+        return spot.known.moved(spot, self._machine, line)
 
-    def _follow(self, spot: Spot, text: str, events: list[Event]) -> None:
-        """Reads ``text``, the last that was fed, from a known place on: as a machine did before, else with the machine,
-        which leaves what it did to be found the next time."""
+    def _follow(self, spot: Spot, text: str, i: int, items: list[m.Item], events: list[Event]) -> None:
+        """Reads ``text``, the last that was fed, from ``i`` on, from a known place to the next: as a machine did
+        before, else with the machine, which leaves what it did to be found the next time. ``items``: what was read of
+        the text before ``i``."""
         known, machine, transcript = spot.known, self._machine, self._transcript
+        if spot.open is not None:
+            text, spot = spot.text + text, spot.open
+        n = len(text)
         while True:
-            run = spot.runs.get(text)
-            if run is None and spot.leads:
-                run = spot.lead(text)
-            if run is not None and run.here.tool is not spot.tool and not run.here.declared(transcript.tools):
-                run = None
+            if spot.running is not None:
+                region, stops = spot.running
+                match = stops.find(text, i)
+                end = n if match is None else match.start()
+                if i < end:
+                    items.append((region, text[i:end], None))
+                    line = not machine.program.lines or text[end - 1] == "\n"
+                    spot, i = known.moved(spot, machine, line), end
+                    if i == n:
+                        break
+            run = spot.run(text, i, transcript.tools)
             if run is not None:
                 if known.credits < MOST_CREDITS:
                     known.credits += 1
-                here, end = run.here, run.end
-                if run.acts:
-                    transcript.apply(run.items, events)
-                elif run.items:
+                if not (run.acts or items) and run.end == n:
                     transcript.pass_over(run.items, run.regions, run.length, events)
+                else:
+                    items += run.items
             else:
-                begin = self._fed - len(text)
-                spot.restore(machine, begin)
+                begin = self._fed - n + i
                 if known.credits <= 0:
-                    self._go(text, events)
+                    transcript.apply(items, events)
+                    spot.restore(machine, begin)
+                    self._go(text[i:], events)
                     return
-                items = machine.feed(text, -1, True)
-                found = known.learn(spot, machine, text, items, begin)
-                end = len(text) - len(machine.text)
-                transcript.apply(items, events)
-                if found is None:
-                    self._go("", events)
+                run = known.learn(spot, machine, text[i : i + MOST_AT_ONCE], begin, items)
+                if run is None:
+                    transcript.apply(items, events)
+                    self._go(text[i + MOST_AT_ONCE :], events)
                     return
-                here = found
-            if here.value is None:
-                self._spot, self._at = here, self._fed
-                if here.waiting is not None:
-                    self._wait(here.waiting)
-                return
-            text = text[end:]
-            begin = self._fed - len(text)
-            here.restore(machine, begin)
-            value = machine.value = here.value[2](machine)
-            if here.after is None:
-                here.after = known.after(here, machine)
-            end = value.scan(text, 0, False)
-            if _only_over(value) and end and here.after is not None:
-                transcript.apply([(m.ARGUMENT, text[:end], value.out)], events)
-                spot, text = here.after, text[end:]
+            spot, i = run.here, i + run.end
+            if spot.value is None:
+                if i == n:
+                    break
                 continue
+            value = spot.begin(machine)
+            end = value.scan(text, i, False)
+            if i < end and spot.after is not None and _only_over(value):
+                items.append((m.ARGUMENT, text[i:end], value.out))
+                spot, i = spot.after, end
+                continue
+            begin = self._fed - n + i
             if value.done or value.error or value.notes or value.marked >= 0:
-                self._go(text, events, end)
+                transcript.apply(items, events)
+                spot.restore(machine, begin)  # which reads it again: a position is that in its window
+                self._go(text[i:], events)
                 return
-            if end or value.out:
-                transcript.apply([(m.ARGUMENT, text[:end], value.out)], events)
+            if i < end or value.out:
+                items.append((m.ARGUMENT, text[i:end], value.out))
+            transcript.apply(items, events)
+            spot.enter(machine, value, begin)
             sink = transcript.sink(m.ARGUMENT)
             if sink is None:
                 self._spot = None
-                machine.skip_to(begin + end, text[end:], True)
+                machine.skip_to(begin + end - i, text[end:], True)
                 return
             self._make, self._parts = sink
             self._kind, self._value = m.CALL, value
-            self._spot, self._at = here, begin
+            self._spot, self._at = spot, begin
             self._held = text[end:]
             self._plain = _no_shortcut if self._held else value.plain or _no_shortcut
             return
+        if items:
+            transcript.apply(items, events)
+        self._spot, self._at = spot, self._fed
+        if spot.waiting is not None:
+            self._wait(spot.waiting)
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:
         """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""

@@ -38,12 +38,17 @@ def test_what_is_known_changes_nothing(format: Format, monkeypatch: pytest.Monke
     texts = [sample(format), *broken(format, 12, seed=5)]
     chance = random.Random(3)
     for text in texts:
-        cuts = [list(text), [text[at : at + 5] for at in range(0, len(text), 5)], *random_cuts(text, 1)]
+        cuts = [*[cut(text, size) for size in (1, 5, 60, len(text))], *random_cuts(text, 1)]
         for turn, pieces in [(chance.choice(turns), pieces) for pieces in [*cuts, *cuts]]:
             monkeypatch.setattr(known, "enabled", False)
             without = seen(turn, pieces)
             monkeypatch.setattr(known, "enabled", True)
             assert seen(turn, pieces) == without, pieces
+
+
+def cut(text: str, size: int) -> list[str]:
+    """The text in pieces of so many characters."""
+    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def other_schemas() -> list[dict[str, Any]]:
@@ -61,11 +66,11 @@ def other_schemas() -> list[dict[str, Any]]:
     return found
 
 
-def test_what_was_read_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine rests where pieces come again; with the accelerator off it reads each of them."""
+@pytest.mark.parametrize("size", [4, 4000])
+def test_what_was_read_before_is_not_read_again(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine rests where pieces come again, and in a whole answer; with the accelerator off it reads all."""
     turn = get_format("qwen3").bind(tools=ONE_TOOL)
-    text = sample(turn.format)
-    pieces = [text[at : at + 4] for at in range(0, len(text), 4)]
+    pieces = cut(sample(turn.format), size)
     fed: list[str] = []
     feed = known.Machine.feed
     monkeypatch.setattr(
@@ -76,7 +81,7 @@ def test_what_was_read_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(known, "enabled", enabled)
         fed.clear()
         seen(turn, pieces)
-        counts.append(len(fed))
+        counts.append(sum(map(len, fed)))
     assert counts[2] <= counts[3] / 3, counts
 
 

@@ -126,7 +126,8 @@ class Machine(MachineState):
         """Adds ``piece`` to the window and runs until the machine needs more text. Returns the items that are final.
 
         ``scanned``: how many characters of ``piece`` the transcoder of the open value has already scanned; -1 if it has
-        seen no part of the piece. ``pause``: waits where the value of an argument begins, too.
+        seen no part of the piece. ``pause``: waits where the value of an argument begins, too, and within the piece
+        where running text does, if the machine cannot go back.
         """
         i, ip, final = 0, self.ip, self.final
         text = self.text + piece
@@ -138,6 +139,8 @@ class Machine(MachineState):
             op = ins[0]
             if op < CHOICE:
                 if op == TEXT:
+                    if pause and i > n - len(piece) and not self._undecided():
+                        break
                     match = ins[2].whole(text, i) if final else ins[2].find(text, i)
                     if match is None:
                         if i < n:
@@ -249,7 +252,7 @@ class Machine(MachineState):
                     ip += 1
                 elif op == MARK:
                     if ins[1] == CALL_BEGIN:
-                        self.calling = True
+                        self.calling, self.tool = True, ""
                         if self.flags & WITHOUT_OPENER:
                             told = "unopened-call", self.base + i, ins[2]
                             trail += ((CALL_BEGIN, "", None), (NOTE, "", told))
