@@ -22,6 +22,7 @@ from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
 from ..templates.trace import Trace, covered
 from .around import Lead, Rendered
+from .loading import LOADS, Loads
 from .places import parts_of, turn_end, words_of
 from .request import Request
 from .shapes import shape_of
@@ -56,11 +57,13 @@ def stand_in(
     new: Sequence[Mapping[str, Any]],
     *,
     system: bool,
+    loads: Loads = (),
 ) -> Delta | None:
     """The delta between ``answer`` and the answer to ``new``, from a short conversation; None if it shows none.
-    ``system``: whether a system's message begins it."""
+    ``system``: whether a system's message begins it. ``loads``: what the messages before have loaded."""
     lead: list[Mapping[str, Any]] = [{"role": "system", "content": _QUESTION}] if system else []
-    lead += ({"role": "user", "content": _QUESTION}, _like(answer))
+    question: dict[str, Any] = {"role": "user", "content": _QUESTION}
+    lead += ({**question, LOADS: loads} if loads else question, _like(answer))
     messages, index = [*lead, *new], len(lead) - 1
     try:
         shown = request.traced(messages, since=index)

@@ -233,6 +233,7 @@ class Chat(Training, Asking, Shown):
         messages: Sequence[Mapping[str, Any] | Message],
         *,
         tools: Tools | None = None,
+        loaded: Tools | None = None,
         tool_choice: ToolChoice = "auto",
         parallel_tool_calls: bool = True,
         response_format: Mapping[str, Any] | None = None,
@@ -253,7 +254,10 @@ class Chat(Training, Asking, Shown):
         """The turn that answers ``messages``: OpenAI-shaped, or a `Message` of an earlier turn.
 
         ``tools``: in OpenAI's, Anthropic's or MCP's shape, Python functions, or pydantic models; or the ``tools`` of
-        another turn, which are not read again.
+        another turn, which are not read again. ``loaded``: tools that load later, in the same shapes. A part ``{"type":
+        "tool_reference", "tool_name": …}`` of a message shows one, and it can be called from there on; the text before
+        it stays as it was. One that no message names is neither in the prompt nor in the grammar. ``tool_removal`` in
+        the place of ``tool_reference`` takes one back.
 
         Polyfills write in another way what the template cannot show. The turn's ``polyfills`` names those that were
         used. Here, False or a list of names overrides the ``polyfills`` of `load`. ``thinking``, ``effort``: a
@@ -277,6 +281,7 @@ class Chat(Training, Asking, Shown):
         """
         options = {
             "tools": tools,
+            "loaded": loaded,
             "tool_choice": tool_choice,
             "parallel_tool_calls": parallel_tool_calls,
             "response_format": response_format,

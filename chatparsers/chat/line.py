@@ -17,7 +17,8 @@ from ..tokens.growing import common_ids
 from .bridge import Delta, HistoryKind, stand_in
 from .compare import Break, Difference, Verdict, compare
 from .ends import after_answer, joined_message
-from .options import ANSWERING
+from .loading import loads_of
+from .options import UNSEEN
 from .parts import Completion
 from .request import Request
 from .same import merged_answer
@@ -96,10 +97,12 @@ class Line(NamedTuple):
     def appended(self, new: Messages, changes: Mapping[str, Any]) -> Line:
         """The line with messages after the last answer. Raises the errors of `Chat.prepare`."""
         request, line = self.request.but(**changes), self.answered
+        if request.loading is not None:
+            new = request.loading.written(new)
         if line is None:
             return Line.of(request, [*self.messages, *new], self.policy)._expanded_as(self)
         before, now = line.request.options, request.options
-        changed = any(before.get(name) != now.get(name) for name in now.keys() - ANSWERING)
+        changed = any(before.get(name) != now.get(name) for name in now.keys() - UNSEEN)
         pending = [*self.pending, *new]
         found = line._replace(request=request)._step(pending, changed)
         found = found._expanded_as(self) if self.pending else found
@@ -150,7 +153,8 @@ class Line(NamedTuple):
         another step of this kind goes the same way: a result that is of an older call moves up to it."""
         generates = self.request.options.get("add_generation_prompt", True)
         system = any(message.get("role") in ("system", "developer") for message in self.messages[:1])
-        delta = stand_in(self.request, self.messages[-1], new, system=system)
+        loads = loads_of(self.messages) if self.request.loading is not None else ()
+        delta = stand_in(self.request, self.messages[-1], new, system=system, loads=loads)
         proved, key = self.request.found, ("step", self.kind, kind, bool(generates))
         status, lost = proved.get(key, ("tail", frozenset())) if proves else ("tail", frozenset())
         if delta is not None and not changed:

@@ -27,12 +27,15 @@ class _Answering(TypedDict, total=False):
 
 ANSWERING = frozenset(_Answering.__annotations__)
 """The options of the answer alone: no template sees them."""
+UNSEEN = ANSWERING | {"loaded"}
+"""Options of which no template sees a change: what a message loads is written in that message."""
 
 
 class PrepareOptions(_Answering, total=False):
     """The keywords of `Chat.prepare`, for calls that pass them on."""
 
     tools: Tools | None
+    loaded: Tools | None
     thinking: Thinking | None
     effort: str | None
     add_generation_prompt: bool

@@ -37,6 +37,7 @@ from ..templates.probe.edges import opening
 from ..templates.probe.thinking import SWITCHES
 from ..templates.renderer import Renderer, Rewritten
 from ..templates.rewrite.continuation import check_final
+from ..templates.rewrite.declared import declared
 from ..templates.rewrite.history import History
 from ..templates.rewrite.results import MISSING, ORDER, Settled
 from ..templates.trace import Marked
@@ -47,6 +48,7 @@ from .around import Around, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
 from .inline import Marks, marks_of, with_thoughts
+from .loading import Loading, data_of, entry_before
 from .options import PrepareOptions
 from .places import words_of
 from .wishes import Wish, wish_of
@@ -68,12 +70,19 @@ _LONGEST_NAME = 60
 """How much of a variable's name a warning shows: it may come from a stranger."""
 _FREE = (
     *("now", "id_seed", "response_format", "parallel_tool_calls"),
-    *("add_generation_prompt", "continue_final_message"),
+    *("add_generation_prompt", "continue_final_message", "loaded"),
 )
 """Options on which nothing around answers depends."""
 _UNSAID = {"add_generation_prompt": True, "continue_final_message": False}
 """What options are that a request does not say, which are often changed."""
 _KEPT = 64
+_NO_ARGUMENTS = {"type": "object", "properties": {}}
+_ONE_TOOL = {
+    "type": "function",
+    "function": {"name": "one_tool", "description": "Does one thing.", "parameters": _NO_ARGUMENTS},
+}
+_ASKED = ({"role": "user", "content": "x"},)
+"""A list of tools and a question, in which is found how a template writes one more tool."""
 
 
 class Model(Protocol):
@@ -122,6 +131,8 @@ class Request:
         self.tools = read_tools(self.options.get("tools"))
         """The tools, which are read once."""
         self.options["tools"] = self.tools.raw or None
+        self.loading = None if get("loaded") is None else self._loading(get("loaded"))
+        """The tools that messages load; None: no message is looked at for that."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Request, (self.chat, self.options)
@@ -152,11 +163,11 @@ class Request:
         """As `prepare`, in the caller's account."""
         given = plain_messages(messages)
         plain = self._read(given)
-        turn = self._bound(*self._rendered(plain, self.tools.raw))
+        turn = self._bound(*self._rendered(plain, self.tools.raw), plain)
         if self._wishes:
             turn = self._with_thoughts(turn, plain)
         if self.chat.tokenizer is not None:
-            turn.__dict__["_quoted"] = partial(self._quoted, list(given))
+            turn.__dict__["_quoted"] = partial(self._quoted, list(given if self.loading is None else plain))
         return turn
 
     def _quoted(self, messages: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
@@ -181,15 +192,42 @@ class Request:
                 return request._traced(mended, since)
 
     def read(self, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """The messages, with the thought of each answer in a field of its own; the same list if none has to move."""
+        """The messages, with the thought of each answer in a field of its own, and with the words of tools that they
+        load; the same list if nothing changes."""
         with self._account(messages):
             return self._read(messages)
 
     def _read(self, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         if isinstance(messages, History):  # what grows is read as it comes
             return messages
+        if self.loading is not None:
+            messages = self.loading.written(messages)
         found = with_thoughts(messages, marks_of(self.chat.format))
         return messages if found is messages or not self.marks else found
+
+    def _loading(self, later: Any) -> Loading:
+        """The tools that messages load. How the template's list writes one is found by writing a list with it, and one
+        without."""
+        bare = {"tools": [_ONE_TOOL], "polyfills": self.options.get("polyfills")}
+
+        def entry(tool: Mapping[str, Any]) -> str:
+            one = Request(self.chat, bare).fixed()
+
+            def found() -> str:
+                lists = [one, one.but(tools=[tool, _ONE_TOOL])]
+                function = tool["function"]
+                try:
+                    others, whole = (each._rendered(_ASKED, each.tools.raw)[0] for each in lists)
+                except TemplateError:
+                    others = whole = ""
+                found = entry_before(others, whole, function["name"])
+                return found or declared(function, one._renderer.tools_as)
+
+            data = data_of(tool)
+            text: str = found() if data is None else one.fact(("tool", data), found)
+            return text
+
+        return Loading(self.tools, read_tools(later), entry)
 
     @property
     def marks(self) -> tuple[Marks, ...]:
@@ -212,7 +250,7 @@ class Request:
         with tracing():
             text, prefix, fmt, given = request._rendered(marked.messages(messages, since), tools)
         trace = marked.trace(text)
-        turn = self._bound(trace.text, "".join((prefix, "")), fmt, given)
+        turn = self._bound(trace.text, "".join((prefix, "")), fmt, given, messages)
         return Rendered(self._with_thoughts(turn, messages) if self._wishes else turn, trace)
 
     @property
@@ -331,7 +369,8 @@ class Request:
             used = ", ".join(given.names)
             raise TemplateError(f"{error}; messages are counted as the polyfills {used} left them") from error
         if calling is not None:
-            begun = with_words(begun_calls(fmt, prefix, untraced(calling), self.tools), calling)
+            known = self.tools if self.loading is None else self.loading.tools(messages, None)[0]
+            begun = with_words(begun_calls(fmt, prefix, untraced(calling), known), calling)
             text, prefix = text + begun, prefix + begun
         return text, prefix, fmt, given
 
@@ -353,8 +392,14 @@ class Request:
         )
         return text, opening(fmt, end)
 
-    def _bound(self, text: str, prefix: str, fmt: Format, given: Rewritten) -> Turn:
+    def _bound(
+        self, text: str, prefix: str, fmt: Format, given: Rewritten, messages: Sequence[Mapping[str, Any]]
+    ) -> Turn:
         chat, known, option, polyfills = self.chat, self.tools, self.options.get, given.names
+        warnings = given.warnings
+        if self.loading is not None:
+            known, more = self.loading.tools(messages, option("tool_choice"))
+            warnings = (*warnings, *more)
         stops = self.around(polyfills).stops if option("template_kwargs") else fmt.stops
         fmt = fmt if stops == fmt.stops else replace(fmt, stops=stops)
         turn = fmt.bind(
@@ -376,8 +421,8 @@ class Request:
         )
         if turn.options.mode == "required" and chat._calls_at_once(self._renderer.template):
             turn = turn._replace(calls_at_once=True)
-        if given.warnings:
-            turn = turn._replace(warnings=tuple(map(untraced, given.warnings)))
+        if warnings:
+            turn = turn._replace(warnings=tuple(map(untraced, warnings)))
         if known and turn.options.mode != "none" and "tools" not in polyfills:
             _heard(chat, fmt, self._renderer, turn)
             chat._proved(turn)

@@ -275,7 +275,7 @@ class Rollout(Shown):
         >>> len(rebased.messages), rebased.ids[: len(rollout.ids)] == rollout.ids
         (3, True)
         """
-        given = [*self._line.request.read(own(plain_messages(messages)))]
+        given = [*self._line.request.but(**changes).read(own(plain_messages(messages)))]
         found: dict[tuple[Any, ...], list[tuple[Mapping[str, Any], Completion]]] = {}
         for rollout in (self, *others):
             for message, said in rollout._answers():

@@ -76,9 +76,9 @@ class Account:
 
     def schemas(self, request: Request) -> None:
         """Grammars of these are going to be made, and a response repeats some fields as they came."""
-        tools = request.tools
+        tools = [*(request.tools or ()), *(request.loaded or ())]
         most, largest = self._settings.max_tools, self._settings.max_schemas
-        if tools is not None and len(tools) > most:
+        if len(tools) > most:
             raise ApiError(f"expected at most {most} tools, found {len(tools)}", param="tools")
         repeated = [(name, request.body.get(name)) for name in _REPEATED]
         named = [("tools", tools), ("response_format", request.response_format), *repeated]

@@ -14,8 +14,9 @@ from .settings import Settings
 def with_defaults(request: Request, settings: Settings) -> Request:
     """The request with the operator's defaults for what it leaves open; with all of them if they are pinned. Its tools
     are strict if the settings want that."""
-    if settings.strict_tools and request.tools:
-        request = replace(request, tools=[_strict(tool) for tool in request.tools])
+    if settings.strict_tools and (request.tools or request.loaded):
+        strict = [[*map(_strict, some)] if some else some for some in (request.tools, request.loaded)]
+        request = replace(request, tools=strict[0], loaded=strict[1])
     given, own = request.template_kwargs, settings.template_kwargs
     if settings.pin_template_kwargs:
         return replace(

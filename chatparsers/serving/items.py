@@ -13,8 +13,11 @@ _IDS = {
     "reasoning": "rs",
     "function_call": "fc",
     "custom_tool_call": "ctc",
+    "tool_search_call": "tsc",
     "function_call_output": "fco",
     "custom_tool_call_output": "ctco",
+    "tool_search_output": "tso",
+    "additional_tools": "at",
 }
 """How the ids of items begin."""
 

@@ -59,6 +59,7 @@ def common(body: Mapping[str, Any], known: frozenset[str], kit: Toolkit, drops: 
     return {
         "model": model_name(body),
         "tools": kit.functions,
+        "loaded": kit.later if kit.later or drops.loading else None,
         "toolkit": kit,
         "dropped": tuple(drops.kinds),
         "images": drops.found_images,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..chat.loading import REFERENCE, REMOVAL
 from ..templates import from_json, to_json
 from ..templates.messages import FAILED
 from ..templates.rewrite.polyfills import BESIDE_RESULT
@@ -24,6 +25,8 @@ from .unsupported import ELSEWHERE, Drops
 _TEXT = ("text",)
 _CUT = "INVALID_JSON"
 """In an object that stands for arguments, the text of those that are no JSON."""
+_CHANGES = {"tool_addition": REFERENCE, "tool_removal": REMOVAL}
+"""The blocks of a system message that change which tools can be called."""
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result")
 _UNSUPPORTED = {
     **ELSEWHERE,
@@ -55,6 +58,7 @@ def read_messages(
     drops.fields(body, _UNSUPPORTED, ("mcp_servers",))
     _edits(body.get("context_management"), drops)
     messages: list[dict[str, Any]] = []
+    added: list[tuple[object, str]] = []
     if not is_null(body.get("system")):
         system = _system(text_parts(body["system"], "system", _TEXT, drops), drops)
         if system:
@@ -63,14 +67,14 @@ def read_messages(
     if not given:
         raise ApiError("expected at least one message", param="messages")
     for index, message in enumerate(given):
-        _message(mapping(message, f"messages[{index}]"), f"messages[{index}]", messages, drops)
+        _message(mapping(message, f"messages[{index}]"), f"messages[{index}]", messages, drops, added)
     begun = messages[-1].get("tool_calls") if messages[-1]["role"] == "assistant" else None
     if begun:
         _open(begun[-1]["function"])
     most = integer(body, "max_tokens", 1)
     if most is None and not counting:
         raise ApiError("expected a whole number of at least 1, found nothing", param="max_tokens")
-    kit = messages_tools(body.get("tools"), drops)
+    kit = messages_tools(body.get("tools"), drops, added)
     choice, parallel = messages_choice(body.get("tool_choice"), kit)
     output = mapping(body.get("output_config") or {}, "output_config")
     given_thinking = mapping(body.get("thinking") or {}, "thinking")
@@ -128,7 +132,14 @@ def _early(tools: object) -> bool:
     return any(isinstance(tool, dict) and tool.get("eager_input_streaming") is True for tool in listed)
 
 
-def _message(message: Mapping[str, Any], path: str, messages: list[dict[str, Any]], drops: Drops) -> None:
+def _message(
+    message: Mapping[str, Any],
+    path: str,
+    messages: list[dict[str, Any]],
+    drops: Drops,
+    added: list[tuple[object, str]],
+) -> None:
+    """``added``: the tools that messages define, each with its path."""
     role = message.get("role")
     if role not in ("user", "assistant", "system"):
         raise ApiError(f"expected 'user' or 'assistant', found {role!r}", param=f"{path}.role")
@@ -144,10 +155,15 @@ def _message(message: Mapping[str, Any], path: str, messages: list[dict[str, Any
     if role == "assistant":
         messages.append(_assistant(blocks, drops))
     else:
-        messages += _user(role, blocks, drops)
+        messages += _user(role, blocks, drops, added)
 
 
-def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) -> list[dict[str, Any]]:
+def _user(
+    role: str,
+    blocks: list[tuple[Mapping[str, Any], str]],
+    drops: Drops,
+    added: list[tuple[object, str]],
+) -> list[dict[str, Any]]:
     """The results of tools, each a message, and then the text and images."""
     results: list[dict[str, Any]] = []
     texts: list[dict[str, Any]] = []
@@ -162,6 +178,8 @@ def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) 
                 content = _failed(content)
             call = string(block.get("tool_use_id"), f"{at}.tool_use_id")
             results.append({"role": "tool", "tool_call_id": call, "content": content})
+        elif str(kind) in _CHANGES:
+            texts.append(drops.loads(_changed(block, at, added), _CHANGES[str(kind)]))
         elif (image := drops.image(block, at)) is not None:
             texts.append(image)
         else:
@@ -171,6 +189,16 @@ def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) 
     if texts and results:
         return [*results, {"role": role, "content": texts, BESIDE_RESULT: True}]
     return results or [{"role": role, "content": texts}]
+
+
+def _changed(block: Mapping[str, Any], path: str, added: list[tuple[object, str]]) -> str:
+    """The name of the tool that a block adds or takes away. It may define it."""
+    tool = mapping(block.get("tool"), f"{path}.tool")
+    if tool.get("type") != "tool_definition":
+        return string(tool.get("name"), f"{path}.tool.name")
+    defined = mapping(tool.get("definition"), f"{path}.tool.definition")
+    added.append((defined, f"{path}.tool.definition"))
+    return string(defined.get("name"), f"{path}.tool.definition.name")
 
 
 def _failed(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:

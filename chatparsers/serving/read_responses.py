@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..templates import to_json
 from .compaction import summary_of
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
@@ -18,12 +19,13 @@ from .known import RESPONSES, common
 from .logprobs import INCLUDED, asked_responses
 from .request import Request, response_schema, stops, template_options, text_parts
 from .sealed import opened
-from .tools import Toolkit, responses_choice, responses_tools
+from .tools import SEARCH, Toolkit, responses_choice, responses_tools
 from .unsupported import ELSEWHERE, Drops
 
 _ROLES = ("system", "developer", "user", "assistant")
 _TEXT = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
-_WRITTEN = ("reasoning", "function_call", "custom_tool_call")
+_WRITTEN = ("reasoning", "function_call", "custom_tool_call", "tool_search_call")
+_CUT = ("incomplete", "in_progress")
 _DROPPED = ("store",)
 _PAIRS, _KEY, _TEXT_OF_PAIR = 16, 64, 512
 _STATELESS = "this server keeps no conversations: send the whole input"
@@ -63,7 +65,6 @@ def read_responses(
     drops = Drops(drop_unsupported, images)
     drops.fields(body, _UNSUPPORTED if history is not None else {**_UNSUPPORTED, **_KEPT}, _DROPPED)
     metadata_of(body)
-    kit = responses_tools(body.get("tools"), drops)
     messages: list[dict[str, Any]] = []
     instructions = body.get("instructions")
     if not is_null(instructions):
@@ -74,9 +75,11 @@ def read_responses(
     if not isinstance(given, str) and not (given is None and history):  # else it goes on with what is there
         listed = sequence(given, "input", "a string or a list of items")
         items += [(mapping(item, f"input[{index}]"), f"input[{index}]") for index, item in enumerate(listed)]
+    kit, loads = responses_tools(body.get("tools"), items, drops)
     begun = not isinstance(given, str) and bool(items) and _begun(items[-1][0])
     for index, (item, path) in enumerate(items):
-        _item(item, path, messages, kit, drops, begun=begun and index + 1 == len(items))
+        found = loads.get(path, ())
+        _item(item, path, messages, kit, drops, found, begun=begun and index + 1 == len(items))
         before = len(messages) if index < len(history or ()) else before
     if isinstance(given, str):
         messages.append({"role": "user", "content": given})
@@ -84,6 +87,7 @@ def read_responses(
         raise ApiError("expected a string or at least one item", param="input")
     for message in messages:
         message.pop("open", None)
+        message.pop("cut", None)
     reasoning = mapping(body.get("reasoning") or {}, "reasoning")
     choice, kit = responses_choice(body.get("tool_choice"), kit)
     text = mapping(body.get("text") or {}, "text")
@@ -123,7 +127,7 @@ def metadata_of(body: Mapping[str, Any]) -> dict[str, str]:
 def _begun(item: Mapping[str, Any]) -> bool:
     """Whether an item at the end is of an answer that was cut off, so that the model goes on with it."""
     written = item.get("role") == "assistant" or item.get("type") in _WRITTEN
-    return written and item.get("status") in ("incomplete", "in_progress")
+    return written and item.get("status") in _CUT
 
 
 def _item(
@@ -132,10 +136,11 @@ def _item(
     messages: list[dict[str, Any]],
     kit: Toolkit,
     drops: Drops,
+    loads: Sequence[str],
     *,
     begun: bool,
 ) -> None:
-    """Adds an item to the messages. ``begun``: the model goes on with it."""
+    """Adds an item to the messages. ``loads``: the tools that it loads. ``begun``: the model goes on with it."""
     kind = item.get("type", "message" if "role" in item else None)
     if kind == "message":
         role = item.get("role")
@@ -151,28 +156,37 @@ def _item(
         text = _thought(item, path, drops)
         message = _assistant(messages)
         message["reasoning_content"] = message.get("reasoning_content", "") + text
-    elif kind in ("function_call", "custom_tool_call"):
+    elif kind in ("function_call", "custom_tool_call", "tool_search_call"):
         arguments = item.get("arguments")
+        if kind == "tool_search_call":
+            arguments = to_json(mapping(arguments or {}, f"{path}.arguments"))
         if kind == "custom_tool_call":
             arguments = arguments_of(string(item.get("input", ""), f"{path}.input"), begun=begun)
         text = string("" if arguments is None else arguments, f"{path}.arguments")
         function = {
-            "name": _name(item, path, kit),
+            "name": SEARCH if kind == "tool_search_call" else _name(item, path, kit),
             "arguments": text if begun else drops.arguments(text),
         }
         call = {
-            "id": string(item.get("call_id"), f"{path}.call_id"),
+            "id": _call_id(item, path),
             "type": "function",
             "function": function,
         }
         calls = _assistant(messages).setdefault("tool_calls", [])
-        if calls and calls[-1]["id"] == call["id"]:  # the same, finished by the next answer
-            calls.pop()
+        if calls and calls[-1]["id"] == call["id"] and messages[-1].pop("cut", False):
+            calls.pop()  # the same, finished by the next answer
         calls.append(call)
+        messages[-1]["cut"] = item.get("status") in _CUT
     elif kind in ("function_call_output", "custom_tool_call_output"):
         output = text_parts(item.get("output"), f"{path}.output", _TEXT, drops, images=True)
         call_id = string(item.get("call_id"), f"{path}.call_id")
         messages.append({"role": "tool", "tool_call_id": call_id, "content": output})
+    elif kind == "tool_search_output":
+        parts = [drops.loads(name) for name in loads] or "[no tool was found]"
+        messages.append({"role": "tool", "tool_call_id": _call_id(item, path), "content": parts})
+    elif kind == "additional_tools":
+        if loads:  # else they were there from the beginning
+            messages.append({"role": "developer", "content": [*map(drops.loads, loads)]})
     elif kind == "compaction":
         messages.append({"role": "user", "content": summary_of(item, path)})
     elif kind == "item_reference":
@@ -196,6 +210,13 @@ def _thought(item: Mapping[str, Any], path: str, drops: Drops) -> str:
         drops.kinds["encrypted thought of another server"] = None
     listed = item.get("content") or item.get("summary") or []
     return _joined(text_parts(listed, f"{path}.content", _TEXT, drops))
+
+
+def _call_id(item: Mapping[str, Any], path: str) -> str:
+    """The id of a call. That of a search which a server ran itself is null."""
+    if item.get("call_id") is None and str(item.get("type")).startswith(SEARCH):
+        return SEARCH
+    return string(item.get("call_id"), f"{path}.call_id")
 
 
 def _name(item: Mapping[str, Any], path: str, kit: Toolkit) -> str:

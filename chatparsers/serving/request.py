@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..answers.format import Turn
+from ..chat.loading import REFERENCE
 from ..templates.probe.dial import KINDS
 from ..values.cut import cut_json
 from .documents import document_text
@@ -41,7 +42,8 @@ LONGEST_EFFORT = 100
 class Request:
     """What a request asks for.
 
-    ``messages`` and ``tools`` are OpenAI-shaped, as `Chat.prepare` takes them; `prepare` has its other arguments too.
+    ``messages``, ``tools`` and ``loaded`` are as `Chat.prepare` takes them, OpenAI-shaped; `prepare` has its other
+    arguments too.
     ``kept``: how many first messages are of a history that the server keeps.
     ``stops``: the client's own texts that end the answer. ``sampling``: numbers for the engine, under OpenAI's names
     and ``top_k``, ``min_p``, ``repetition_penalty``. ``include_usage``: the stream ends with the usage. ``toolkit``:
@@ -61,6 +63,7 @@ class Request:
     messages: list[dict[str, Any]]
     kept: int = 0
     tools: list[dict[str, Any]] | None = None
+    loaded: list[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] = "auto"
     parallel_tool_calls: bool = True
     response_format: dict[str, Any] | None = None
@@ -104,6 +107,7 @@ class Request:
         return {
             "messages": self.messages,
             "tools": self.tools,
+            "loaded": self.loaded,
             "tool_choice": self.tool_choice,
             "parallel_tool_calls": self.parallel_tool_calls,
             "response_format": self.response_format,
@@ -168,7 +172,10 @@ def text_parts(
             parts.append({"type": "text", "text": part})
             continue
         kind = mapping(part, at).get("type")
-        if kind == "tool_reference":
+        if kind == REFERENCE and images:
+            parts.append(drops.loads(string(part.get("tool_name"), f"{at}.tool_name")))
+            continue
+        if kind == REFERENCE:
             text = f"[tool {string(part.get('tool_name'), f'{at}.tool_name')}]"
         elif kind in kinds:
             key = "refusal" if kind == "refusal" else "text"

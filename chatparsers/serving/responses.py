@@ -14,17 +14,18 @@ from ..streams.message import RegionKind
 from .errors import ApiError
 from .items import item_id
 from .logprobs import FIELDS, Logprobs, TokenLogprob
+from .partial import partial_object
 from .parts import Part, PartKind
 from .sealed import ASKED, sealed
 from .tools import Toolkit
 from .writer import Writer
 
 Status = Literal["in_progress", "completed", "incomplete", "failed"]
-ItemType = Literal["reasoning", "message", "function_call", "custom_tool_call"]
+ItemType = Literal["reasoning", "message", "function_call", "custom_tool_call", "tool_search_call"]
 
 
 class ResponseItem(TypedDict, total=False):
-    """An item of the output. ``type``: ``reasoning``, ``message``, ``function_call`` or ``custom_tool_call``."""
+    """An item of the output. ``type``: ``reasoning``, ``message``, or a call's."""
 
     id: str
     type: ItemType
@@ -36,8 +37,9 @@ class ResponseItem(TypedDict, total=False):
     call_id: str
     name: str
     namespace: str
-    arguments: str
+    arguments: Any
     input: str
+    execution: Literal["client"]
 
 
 class Response(TypedDict, total=False):
@@ -169,6 +171,8 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
 
     def _ended(self, part: Part) -> list[ResponseEvent]:
         item = self._item(part)
+        if part.kind == "search":
+            return [self._event("response.output_item.done", output_index=self._place, item=item)]
         name, at = f"response.{_EVENT[part.kind]}.done", self._at(part)
         if part.kind == "call":
             ended = [self._event(name, **at, name=item["name"], arguments=part.text)]
@@ -271,8 +275,11 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         status = "in_progress" if part is self._open else status
         item: ResponseItem = {"id": part.key, "type": _TYPE[part.kind], "status": status}
         if part.is_call:
+            item["call_id"] = part.id
+            if part.kind == "search":
+                return {**item, "execution": "client", "arguments": partial_object(part.text)}
             spelling = self._toolkit.spelling(part.name)
-            item["call_id"], item["name"] = part.id, spelling.name
+            item["name"] = spelling.name
             item["input" if part.kind == "custom" else "arguments"] = part.text
             if spelling.namespace is not None:
                 item["namespace"] = spelling.namespace
@@ -292,6 +299,7 @@ _TYPE: Mapping[PartKind, ItemType] = {
     "reasoning": "reasoning",
     "call": "function_call",
     "custom": "custom_tool_call",
+    "search": "tool_search_call",
 }
 _EVENT: Mapping[PartKind, str] = {
     "content": "output_text",

@@ -1,15 +1,19 @@
 """The tools of a request, as each API spells them, and how its answers spell their calls.
 
-The model sees functions. An API has more: a namespace that holds functions, whose names are flattened here, and a
-freeform (custom) tool, whose call is one text and which becomes a function with one argument, `INPUT`. A `Toolkit` has
-both sides: the functions for the model, and the `ToolSpelling` of those calls that are not plain.
+The model sees functions. An API has more: a namespace that holds functions, whose names are flattened here; a
+freeform (custom) tool, whose call is one text and which becomes a function with one argument, `INPUT`; and the search
+for tools that the client runs (`tool_search`), whose call has an item of its own. A `Toolkit` has both sides: the
+functions for the model, and the `ToolSpelling` of those calls that are not plain.
+
+Functions that load later (`defer_loading`, or those that come in the middle of the messages) are apart: `Chat.prepare`
+shows each where a message loads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from .errors import ApiError
 from .fields import boolean, is_null, mapping, sequence, string
@@ -18,6 +22,8 @@ from .unsupported import Drops
 
 INPUT = "input"
 """The argument that holds the text of a freeform tool's call."""
+SEARCH = "tool_search"
+"""The function that a search for tools becomes, which the client runs."""
 _SHAPES = {
     "chat": "type 'function' and an object function with name, description and parameters",
     "responses": "type 'function' beside name, description and parameters",
@@ -30,18 +36,20 @@ _MODES = {"auto": "auto", "any": "required", "none": "none"}
 @dataclass(frozen=True, slots=True)
 class ToolSpelling:
     """How an API spells the calls of a tool. ``name``: its name there. ``namespace``: what contains the name, or None.
-    ``custom``: the call is one text."""
+    ``kind``: of the part that a call is; the call of a ``custom`` one is one text."""
 
     name: str
     namespace: str | None = None
-    custom: bool = False
+    kind: Literal["call", "custom", "search"] = "call"
 
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """The tools of a request. ``functions`` are OpenAI-shaped; None if there are none."""
+    """The tools of a request. ``functions`` are OpenAI-shaped; None if there are none. ``later``: those that messages
+    load."""
 
     functions: list[dict[str, Any]] | None = None
+    later: list[dict[str, Any]] = field(default_factory=list)
     spellings: dict[str, ToolSpelling] = field(default_factory=dict)
     _called: dict[tuple[str | None, str], str] = field(init=False, repr=False, compare=False)
     """The functions by how a client calls them: by a namespace, or None, and a name."""
@@ -60,7 +68,7 @@ class Toolkit:
 
     def names(self) -> list[str]:
         """The names of the functions."""
-        return [function["function"]["name"] for function in self.functions or ()]
+        return [function["function"]["name"] for function in (*(self.functions or ()), *self.later)]
 
     def named(self, name: str, path: str, namespace: str | None = None) -> str:
         """The function that a client calls so. Raises `ApiError` if there is none."""
@@ -71,8 +79,11 @@ class Toolkit:
 
     def only(self, names: set[str]) -> Toolkit:
         """The toolkit with these functions alone."""
-        kept = [one for one in self.functions or () if one["function"]["name"] in names]
-        return replace(self, functions=kept or None)
+        kept, later = (
+            [one for one in some if one["function"]["name"] in names]
+            for some in (self.functions or (), self.later)
+        )
+        return replace(self, functions=kept or None, later=later)
 
 
 # tools
@@ -80,7 +91,7 @@ class Toolkit:
 
 def chat_tools(value: object, drops: Drops) -> Toolkit:
     """The tools of a chat completion."""
-    functions, spellings = [], {}
+    made = _Making(drops)
     for tool, at in _each(value, "tools"):
         kind = tool.get("type")
         _of_this_api(tool, at, "chat")
@@ -88,67 +99,44 @@ def chat_tools(value: object, drops: Drops) -> Toolkit:
             function = mapping(tool.get("function"), f"{at}.function")
             string(function.get("name"), f"{at}.function.name")
             given = {name: value for name, value in function.items() if value is not None}
-            functions.append({"type": "function", "function": given})
+            later = given.pop("defer_loading", False) is True or tool.get("defer_loading") is True
+            made.add({"type": "function", "function": given}, later=later)
         elif kind == "custom":
-            made = _custom(mapping(tool.get("custom"), f"{at}.custom"), f"{at}.custom", drops)
-            functions.append(made)
-            spellings[made["function"]["name"]] = ToolSpelling(made["function"]["name"], custom=True)
+            made.add(_custom(mapping(tool.get("custom"), f"{at}.custom"), f"{at}.custom", drops), "custom")
         else:
             drops.tool(kind, at, "of type 'function' and 'custom'")
-    return Toolkit(functions or None, spellings)
+    return made.kit()
 
 
-def responses_tools(value: object, drops: Drops) -> Toolkit:
-    """The tools of a response. The functions of a namespace join the others; if a name is taken, the
-    namespace's comes before it."""
-    functions: list[dict[str, Any]] = []
-    spellings: dict[str, ToolSpelling] = {}
-    _add_responses(value, "tools", None, drops, functions, spellings, set())
-    return Toolkit(functions or None, spellings)
+def responses_tools(
+    value: object, items: Sequence[tuple[Mapping[str, Any], str]], drops: Drops
+) -> tuple[Toolkit, dict[str, list[str]]]:
+    """The tools of a response, and the names of those that items load, by the paths of the items.
+
+    The functions of a namespace join the others; if a name is taken, the namespace's comes before it. ``items``: the
+    input. Tools that come in it before the first question are there from the beginning.
+    """
+    made = _Making(drops)
+    made.of_responses(value, "tools")
+    loads: dict[str, list[str]] = {}
+    asked = False
+    for item, at in items:
+        kind = item.get("type", "message")
+        if kind == "additional_tools" and not asked:
+            made.of_responses(item.get("tools"), f"{at}.tools")
+        elif kind in ("additional_tools", "tool_search_output"):
+            loads[at] = made.of_responses(item.get("tools"), f"{at}.tools", later=True)
+        asked = (
+            asked or kind not in ("message", "additional_tools") or item.get("role") in ("user", "assistant")
+        )
+    return made.kit(), loads
 
 
-def _add_responses(
-    value: object,
-    path: str,
-    namespace: str | None,
-    drops: Drops,
-    functions: list[dict[str, Any]],
-    spellings: dict[str, ToolSpelling],
-    names: set[str],
-) -> None:
-    for tool, at in _each(value, path):
-        _of_this_api(tool, at, "responses")
-        kind = tool.get("type")
-        if kind == "namespace" and namespace is None:
-            name = string(tool.get("name"), f"{at}.name")
-            _add_responses(tool.get("tools"), f"{at}.tools", name, drops, functions, spellings, names)
-            continue
-        if kind not in ("function", "custom"):
-            # Codex offers the server's search in every request, whether anything is to be searched or not.
-            search = isinstance(kind, str) and kind.startswith("web_search")
-            drops.tool(kind, at, "of type 'function', 'custom' and 'namespace'", spare=search)
-            continue
-        if kind == "custom":
-            made = _custom(tool, at, drops)
-        else:
-            function: dict[str, Any] = {"name": string(tool.get("name"), f"{at}.name")}
-            for name in ("description", "parameters", "strict"):
-                if tool.get(name) is not None:
-                    function[name] = tool[name]
-            made = {"type": "function", "function": function}
-        given = made["function"]["name"]
-        if namespace is not None and given in names:
-            made["function"]["name"] = f"{namespace}__{given}"
-        names.add(made["function"]["name"])
-        if namespace is not None or kind == "custom":
-            spellings[made["function"]["name"]] = ToolSpelling(given, namespace, kind == "custom")
-        functions.append(made)
-
-
-def messages_tools(value: object, drops: Drops) -> Toolkit:
-    """The tools of a message."""
-    functions = []
-    for tool, at in _each(value, "tools"):
+def messages_tools(value: object, drops: Drops, added: Sequence[tuple[object, str]] = ()) -> Toolkit:
+    """The tools of a message. ``added``: those that messages define, each with its path: they load later."""
+    made = _Making(drops)
+    defined = [(mapping(tool, at), at) for tool, at in added]
+    for tool, at in [*_each(value, "tools"), *defined]:
         kind = tool.get("type")
         _of_this_api(tool, at, "messages")
         if kind not in (None, "custom"):
@@ -160,8 +148,100 @@ def messages_tools(value: object, drops: Drops) -> Toolkit:
         function["parameters"] = dict(mapping(tool.get("input_schema"), f"{at}.input_schema"))
         if tool.get("strict") is False:
             function["strict"] = False
-        functions.append({"type": "function", "function": function})
-    return Toolkit(functions or None)
+        if (tool, at) in defined and function["name"] in made.names:
+            continue  # it was defined before, and is now loaded once more
+        later = tool.get("defer_loading") is True or (tool, at) in defined
+        made.add({"type": "function", "function": function}, later=later)
+    return made.kit()
+
+
+class _Making:
+    """The tools of a request, one after another. ``names``: those that are there."""
+
+    def __init__(self, drops: Drops) -> None:
+        self.names: set[str] = set()
+        self._drops = drops
+        self._functions: list[dict[str, Any]] = []
+        self._later: list[dict[str, Any]] = []
+        self._spellings: dict[str, ToolSpelling] = {}
+        self._searched = False
+        """Whether the tools that load later are found by a search of the server's own."""
+
+    def kit(self) -> Toolkit:
+        """The toolkit. Nobody runs a search of the server's own, so the tools that it would find are there."""
+        if self._searched:
+            self._functions += self._later
+            self._later = []
+        return Toolkit(self._functions or None, self._later, self._spellings)
+
+    def add(
+        self, made: dict[str, Any], kind: Any = "call", *, within: str | None = None, later: bool = False
+    ) -> str:
+        """Takes a function; returns its name."""
+        given: str = made["function"]["name"]
+        name = given
+        if within is not None and given in self.names:
+            name = made["function"]["name"] = f"{within}__{given}"
+        self.names.add(name)
+        if within is not None or kind != "call":
+            self._spellings[name] = ToolSpelling(given, within, kind)
+        (self._later if later else self._functions).append(made)
+        return name
+
+    def of_responses(
+        self, value: object, path: str, within: str | None = None, *, later: bool = False
+    ) -> list[str]:
+        """Takes tools of the Responses API; returns their names. ``within``: their namespace. ``later``: they come in
+        the middle of the messages, where one may be that was there before."""
+        drops, found = self._drops, list[str]()
+        for tool, at in _each(value, path):
+            _of_this_api(tool, at, "responses")
+            kind = tool.get("type")
+            if kind == "namespace" and within is None:
+                name = string(tool.get("name"), f"{at}.name")
+                found += self.of_responses(tool.get("tools"), f"{at}.tools", name, later=later)
+                continue
+            if kind == "tool_search":
+                if tool.get("execution") == "client":
+                    function = _function_of({**tool, "name": SEARCH}, at)
+                    found.append(self.add({"type": "function", "function": function}, "search"))
+                else:
+                    self._searched = True
+                    drops.kinds["tool tool_search of the server: all that it would find is there"] = None
+                continue
+            if kind not in ("function", "custom"):
+                # Codex offers the server's search in every request, whether anything is to be searched or not.
+                search = isinstance(kind, str) and kind.startswith("web_search")
+                drops.tool(kind, at, "of type 'function', 'custom' and 'namespace'", spare=search)
+                continue
+            known = self._known(tool.get("name"), within) if later else None
+            if known is not None:
+                found.append(known)
+                continue
+            made = _custom(tool, at, drops) if kind == "custom" else None
+            made = made or {"type": "function", "function": _function_of(tool, at)}
+            deferred = later or tool.get("defer_loading") is True
+            found.append(
+                self.add(made, "custom" if kind == "custom" else "call", within=within, later=deferred)
+            )
+        return found
+
+    def _known(self, given: object, within: str | None) -> str | None:
+        """The name of a tool that was there before; None if there is none."""
+        for name in (str(given), f"{within}__{given}"):
+            spelt = self._spellings.get(name) or ToolSpelling(name)
+            if name in self.names and (spelt.name, spelt.namespace) == (given, within):
+                return name
+        return None
+
+
+def _function_of(tool: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """A function as the Responses API has it."""
+    function: dict[str, Any] = {"name": string(tool.get("name"), f"{path}.name")}
+    for name in ("description", "parameters", "strict"):
+        if tool.get(name) is not None:
+            function[name] = tool[name]
+    return function
 
 
 def _of_this_api(tool: Mapping[str, Any], path: str, api: str) -> None:
@@ -243,9 +323,10 @@ def responses_choice(value: object, kit: Toolkit) -> tuple[str | dict[str, Any],
     kind = choice.get("type")
     if kind == "allowed_tools":
         return _allowed(choice, "tool_choice", kit)
-    if kind not in ("function", "custom"):
+    if kind not in ("function", "custom", SEARCH):
         raise ApiError(f"expected the type 'function', found {kind!r}", param="tool_choice.type")
-    return _function(choice.get("name"), "tool_choice.name", kit), kit
+    name = SEARCH if kind == SEARCH else choice.get("name")
+    return _function(name, "tool_choice.name", kit), kit
 
 
 def messages_choice(value: object, kit: Toolkit) -> tuple[str | dict[str, Any], bool]:
@@ -285,8 +366,9 @@ def _allowed(choice: Mapping[str, Any], path: str, kit: Toolkit) -> tuple[str, T
         at = f"{path}.tools[{index}]"
         tool = mapping(tool, at)
         kind = tool.get("type", "function")
-        if kind not in ("function", "custom"):
+        if kind not in ("function", "custom", SEARCH):
             continue
+        tool = {"name": SEARCH} if kind == SEARCH else tool
         named = tool.get(kind) if isinstance(tool.get(kind), Mapping) else tool
         names.add(kit.named(string(mapping(named, at).get("name"), f"{at}.name"), f"{at}.name"))
     kit = kit.only(names)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..chat.loading import REFERENCE
 from .errors import ApiError
 from .images import NOT_FETCHED, Image, ImageLimits, Images
 from .partial import object_text
@@ -28,12 +29,19 @@ class Drops:
     """Refuses what cannot be given, or drops it. ``kinds``: what was left out, such as ``tool web_search``. ``images``:
     what collects images, where they can be given; None: they cannot."""
 
-    __slots__ = ("allowed", "images", "kinds")
+    __slots__ = ("allowed", "images", "kinds", "loading")
 
     def __init__(self, allowed: bool = False, images: ImageLimits | None = None) -> None:
         self.allowed = allowed
         self.images = None if images is None else Images(images)
         self.kinds: dict[str, None] = {}
+        self.loading = False
+        """Whether a message loads tools, or takes one back."""
+
+    def loads(self, name: str, kind: str = REFERENCE) -> dict[str, Any]:
+        """The part of a message that loads a tool, or takes it back."""
+        self.loading = True
+        return {"type": kind, "tool_name": name}
 
     def image(self, part: Mapping[str, Any], path: str) -> dict[str, Any] | None:
         """What a message has in the place of an image; None if the part is none, or one that cannot be given and may
@@ -78,9 +86,9 @@ class Drops:
         return kept
 
     def verbosity(self, value: object, path: str) -> None:
-        """Refuses a length of answers that is asked for; ``medium`` is the default of OpenAI's models."""
+        """Leaves out how long answers should be: a hint. ``medium`` is the default of OpenAI's models."""
         if value not in (None, "medium"):
-            self.fields({path: value}, {path: f"this server's models know no {path}: leave it out"}, (path,))
+            self.kinds[f"field {path}"] = None
 
     def fields(
         self, body: Mapping[str, Any], why: Mapping[str, str], droppable: tuple[str, ...] = ()

@@ -112,7 +112,7 @@ class Writer(ABC, Generic[Chunk, Answer]):
         part, text = self._open, self._goes_on(event)
         if text is None:
             return self._changes(event)
-        return [self._added(part, text)] if part is not None and text else []
+        return [self._added(part, text)] if part is not None and text and not part.silent else []
 
     def frames(self, events: Iterable[Event]) -> str:
         """Writes events of the stream as frames: the same as `sse` of what `event` gives."""
@@ -121,7 +121,7 @@ class Writer(ABC, Generic[Chunk, Answer]):
             part, text = self._open, self._goes_on(event)
             if text is None:
                 frames.append(sse(self._changes(event), named=self.named))
-            elif text and part is not None:
+            elif text and part is not None and not part.silent:
                 frames.append(self._frame(part, text))
         return "".join(frames)
 
@@ -242,10 +242,10 @@ class Writer(ABC, Generic[Chunk, Answer]):
                 return [*self._begin(Part("reasoning")), *self._more(text)]
             case CallStart(name=name):
                 name = whole_characters(name)
-                custom = self._toolkit.spelling(name).custom
+                kind = self._toolkit.spelling(name).kind
                 place = len(self._ids)  # of the calls that went out: a broken one may be text
-                begun = self._begin(Part("custom" if custom else "call", place, self._call_id(event), name))
-                self._arguments = FreeText() if custom else self._reader()
+                begun = self._begin(Part(kind, place, self._call_id(event), name))
+                self._arguments = FreeText() if kind == "custom" else self._reader()
                 return begun
             case CallEnd(complete=complete):
                 self._called = self._called or complete
@@ -265,7 +265,7 @@ class Writer(ABC, Generic[Chunk, Answer]):
             return []
         text = whole_characters(text)
         part.pieces.append(text)
-        return [self._added(part, text)]
+        return [] if part.silent else [self._added(part, text)]
 
     def _close(self, complete: bool = True) -> list[Chunk]:
         """Ends the open part, if there is one. ``complete``: whether it is whole."""

@@ -364,6 +364,7 @@ class Session:
 
 _NONE: Options = {
     "tools": None,
+    "loaded": None,
     "tool_choice": "auto",
     "parallel_tool_calls": True,
     "response_format": None,

@@ -369,7 +369,7 @@ READ: dict[str, tuple[Bodies, dict[str, Any]]] = {
         {
             "messages": [
                 {"role": "tool", "tool_call_id": "1", "content": [text("Error: "), NO_IMAGE]},
-                {"role": "tool", "tool_call_id": "2", "content": [text("[tool read]")]},
+                {"role": "tool", "tool_call_id": "2", "content": [LISTED]},
                 {**said(NO_IMAGE)[0], "beside_result": True},
             ],
             "dropped": ("part image", "tool web_search_20250305"),
@@ -651,8 +651,6 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("chat", {"modalities": ["text", "audio"]}, "modalities", "text"),
     ("chat", {"prediction": {"type": "content", "content": "x"}}, "prediction", ""),
     ("chat", {"web_search_options": {}}, "web_search_options", ""),
-    ("chat", {"verbosity": "low"}, "verbosity", ""),
-    ("responses", {"text": {"verbosity": "high"}}, "text.verbosity", ""),
     (
         "chat",
         {"messages": [USER, {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]},

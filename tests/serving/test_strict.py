@@ -33,7 +33,7 @@ TEXTS = {
     "cut off": '<tool_call>\n{"name": "f", "arguments": {"a": "x',
     "nothing": "",
 }
-KIT = responses_tools([{"type": "custom", "name": "free"}], Drops())
+KIT = responses_tools([{"type": "custom", "name": "free"}], (), Drops())[0]
 # The modules of the SDKs take a second, so they are imported when a test runs.
 APIS: dict[str, tuple[Callable[[], Writer[Any, Any]], str, str]] = {
     "chat": (

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
+from datetime import datetime
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,7 +36,7 @@ from chatparsers.cli.main import main
 from chatparsers.gateway import EngineError, Settings, create_app
 from chatparsers.sessions.log import Logs
 from chatparsers.sessions.samples import unwanted
-from chatparsers.sessions.session import Limits
+from chatparsers.sessions.session import Limits, Sampled, Session
 from chatparsers.sessions.sessions import Rules, Sessions
 from chatparsers.templates.builtins import builtin_source
 
@@ -548,3 +549,23 @@ def test_the_responses_store_goes_on_by_its_session(gateway: Callable[..., Gatew
     for twin in twins:  # they say the same, and the client names the one that it means
         last = agent.client.send(SYSTEM, more, store=True, previous_response_id=twin.json()["id"])
         assert last.headers["x-session-parent"] == twin.headers["x-session-answer"]
+
+
+def test_a_tool_that_loads_later_keeps_the_ids() -> None:
+    """A search that finds a tool is a step as any other; the client lists the tools that it knows by then."""
+    chat = chat_of()
+    session = Session(chat, "s", now=datetime(2026, 1, 1))
+    shown, late = ({"type": "function", "function": {"name": name}} for name in ("search", "get_bread"))
+    asked = [{"role": "user", "content": "Bread?"}]
+    first = session.ask(asked, {"tools": [shown], "loaded": []})
+    text = '<tool_call>\n{"name": "search", "arguments": {}}\n</tool_call><|im_end|>'
+    answer = session.answered(first, Sampled(chat.tokenizer.encode(text).ids, cut=False))
+    found = [{"type": "tool_reference", "tool_name": "get_bread"}]
+    result = {"role": "tool", "tool_call_id": answer.told["tool_calls"][0]["id"], "content": found}
+    then = session.ask([*asked, answer.told, result], {"tools": [shown], "loaded": [late]})
+    assert then.reason == "exact" and then.turn.tools.names() == ("search", "get_bread")
+    other = {**result, "content": [{"type": "tool_reference", "tool_name": "other"}]}
+    assert (
+        session.ask([*asked, answer.told, other], {"tools": [shown], "loaded": []}).rollout.ids
+        != then.rollout.ids
+    )
