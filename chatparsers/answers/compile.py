@@ -112,7 +112,7 @@ class _Compiler(Compiler):
             self.emit(m.NOTED, *_NOTED[node.tag])
             self.node(node.node, at)
         else:
-            self.node(node.node, at._replace(region=REGIONS[node.tag]))
+            self.node(node.node, at._replace(region=m.CONTENT if self.inline else REGIONS[node.tag]))
 
     def implied(self, node: n.Implied, at: Place) -> None:
         self.emit(m.MARK, _ITEMS[node.tag], node.value)
@@ -121,12 +121,12 @@ class _Compiler(Compiler):
         self.emit(m.DECLARED, node.lacks)
 
     def name(self, node: n.Name, at: Place) -> None:
-        item = _ITEMS[node.tag]
-        parts = partial(_alone, item, dict(node.escapes))
-        self.captured(node.chars, parts, node.tag, partial(escaped, escapes=node.escapes), at, node.escapes)
+        parts = partial(_alone, _ITEMS[node.tag], dict(node.escapes))
+        spell = partial(escaped, escapes=node.escapes)
+        self.captured(node.chars, parts, node.tag, spell, at, (node.escapes, node.parted))
 
     def same_name(self, node: n.SameName, at: Place) -> None:
-        self.emit(m.SAME, at.region, "the argument's name", partial(self._written, str))
+        self.emit(m.SAME, at.region, "the argument's name", partial(self._written, str, ""))
 
     def json_name(self, node: n.JsonName, at: Place) -> None:
         self.captured(JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag, _inside, at)
@@ -143,29 +143,30 @@ class _Compiler(Compiler):
         tag: n.Tag,
         spell: Callable[[str], str],
         at: Place | None,
-        spelling: Hashable = None,
+        spelling: tuple[Hashable, str] = ((), ""),
     ) -> None:
         """Reads a part of a call's header as a run of ``chars``, and a declared name whatever it holds.
 
-        ``spell``: how a name is written; ``spelling`` is equal where it is. ``at``: where a name alone is; None:
-        the run holds more.
+        ``spell``: how a name is written; ``spelling`` tells it from others, and has what parts a name. ``at``: where a
+        name alone is; None: the run holds more.
         """
         what = "an argument's name" if tag is n.Tag.ARG_NAME else f"the {tag.value} of a call"
         declared = "odd_names" in self.mends and odd_names(tag, chars, bool(self.code.alphabet.chars))
-        written = partial(self._written, spell) if declared else None
+        written = partial(self._written, spell, spelling[1]) if declared else None
         follows = self.code.spellings(begins(*at.after)) if declared and at is not None else []
         key = self.kinds.setdefault((tag, chars, spelling), object())
-        plain = at is not None and not spelling
+        plain = at is not None and spelling == ((), "")
         no_token = self.code.alphabet.no_token
         names = Names(tag, _ITEMS[tag], chars, no_token, parts, plain, written, follows, at is None, key)
         self.emit(m.CAPTURE, names, what)
         if names.alone and at and not any(text[0] in WHITE for text in _begun(at.after, blank=True)):
             self.emit(m.SPAN, m.MARKUP, white_space)
 
-    def _written(self, spell: Callable[[str], str], name: str) -> tuple[str, ...]:
+    def _written(self, spell: Callable[[str], str], parted: str, name: str) -> tuple[str, ...]:
         """How the machine's text may write a name: by characters, and by special tokens where it holds some."""
-        written = spell(name)
-        return tuple(dict.fromkeys((written, self.code.alphabet.encode(written))))
+        between = (at.span() for at in re.finditer(r"[_.]+" if parted else r"\Z", name))
+        written = [spell(name[:end]) + parted + spell(name[begin:]) for end, begin in between]
+        return tuple(dict.fromkeys((*written, *map(self.code.alphabet.encode, written))))
 
     def each_arg(self, node: n.EachArg, at: Place) -> None:
         code = self.code

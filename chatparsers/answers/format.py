@@ -13,14 +13,7 @@ from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.wrong import check_texts
-from ..errors import (
-    DefinitionError,
-    RequestError,
-    check_limit,
-    did_you_mean,
-    lacks_tokenizers,
-    warn_user,
-)
+from ..errors import DefinitionError, RequestError, check_limit, did_you_mean, lacks_tokenizers, warn_user
 from ..kept import cached
 from ..lazy import load_reference
 from ..public import made_by, public
@@ -404,7 +397,7 @@ class Turn(Shown):
         """
         if not isinstance(dialect, str):
             raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")
-        limits = {
+        given = {
             "max_calls": max_calls,
             "call_within": call_within,
             "max_size": max_size,
@@ -416,7 +409,7 @@ class Turn(Shown):
             engine=engine,
             additional_properties=additional_properties,
             token_references=token_references,
-            **{name: limit for name, limit in limits.items() if limit is not None},
+            **{name: limit for name, limit in given.items() if limit is not None},
         )
         return found
 

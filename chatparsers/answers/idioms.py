@@ -72,10 +72,12 @@ class Options(NamedTuple):
     lenient: bool = False
 
 
-def _name(tag: Tag, of: Tool | Argument, chars: str, escapes: Mapping[str, str] | None) -> Node:
+def _name(
+    tag: Tag, of: Tool | Argument, chars: str, escapes: Mapping[str, str] | None, parted: str = ""
+) -> Node:
     pairs = tuple((escapes or {}).items())
     generate = None if of in (ANY_TOOL, ANY_ARGUMENT) else n.Literal(escaped(of.name, pairs))
-    return n.Name(tag, chars, generate, pairs)
+    return n.Name(tag, chars, generate, pairs, parted)
 
 
 def _any_id(generate: Node, place: str) -> Node:
@@ -244,12 +246,15 @@ class Builder(Primitives):
         between = None if separator is None else as_node(separator)
         return n.EachArg(tool, argument, argument(ANY_ARGUMENT), between, positional=positional)
 
-    def name(self, tool: Tool, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None) -> Node:
+    def name(
+        self, tool: Tool, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None, parted: str = ""
+    ) -> Node:
         """The tool's name. ``name``
 
         ``escapes``: how the name spells some characters, such as ``{'"': "&quot;"}``, if the model's template does so.
+        ``parted``: what stands in place of a `_` or a dot of a declared name, if models part it there.
         """
-        return _name(Tag.NAME, tool, chars, escapes)
+        return _name(Tag.NAME, tool, chars, escapes, parted)
 
     def json_name(self, tool: Tool) -> Node:
         """The tool's name as the inside of a JSON string. ``name``"""

@@ -15,6 +15,7 @@ THOUGHTS: tuple[tuple[str, str], ...] = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thinking>", "[BEGIN FINAL RESPONSE]"),
+    ("<unused94>", "<unused95>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("<|think:start|>", "<|think:end|>"),

@@ -79,9 +79,15 @@ def _written(scope: Scope, tag: Tag, generate: Node | None, spell: Callable[[str
 
 
 def _name(
-    scope: Scope, tag: Tag, generate: Node | None = None, chars: str = NAME_CHARS, escapes: Any = ()
+    scope: Scope,
+    tag: Tag,
+    generate: Node | None = None,
+    chars: str = NAME_CHARS,
+    escapes: Any = (),
+    parted: str = "",
 ) -> Node:
-    return n.Name(tag, chars, _written(scope, tag, generate, lambda name: escaped(name, escapes)), escapes)
+    written = _written(scope, tag, generate, lambda name: escaped(name, escapes))
+    return n.Name(tag, chars, written, escapes, parted)
 
 
 def _json_name(scope: Scope, tag: Tag, generate: Node | None = None) -> Node:
@@ -155,6 +161,7 @@ ROWS: Mapping[type[Node], Record] = of_every_kind(
             Field("name", NAMED, "tag"),
             _CLASS,
             Field("escapes", PAIRS, "escapes", ()),
+            Field("parted", TEXT, "parted", ""),
             _WRITTEN_ID,
             make=_name,
         ),

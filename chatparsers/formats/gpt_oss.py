@@ -16,9 +16,15 @@ Quirks:
 from chatparsers.answers import Builder, Format, Node, Tag, Tool
 
 
-def build(p: Builder) -> Node:
-    begin, end, message = p.token("<|start|>"), p.token("<|end|>"), p.token("<|message|>")
-    channel, constrain, over = p.token("<|channel|>"), p.token("<|constrain|>"), p.token("<|call|>")
+def turn(p: Builder, blank: str = "", in_role: str = "", between: str = "") -> Node:
+    """Messages of harmony. ``blank``: what a tokenizer's decoder puts after each token. ``in_role``: what the template has between
+    `<|constrain|>` and `json` where it writes the recipient in the role alone. ``between``: the token between two calls."""
+
+    def token(text: str) -> Node:
+        return p.token(text) + p.optional(blank) if blank else p.token(text)
+
+    begin, end, message = token("<|start|>"), p.token("<|end|>"), token("<|message|>")
+    channel, constrain, over = token("<|channel|>"), token("<|constrain|>"), p.token("<|call|>")
     start, channels = p.expected(begin + "assistant"), p.choice("commentary", "analysis", "final")
     names = p.chars(r"a-zA-Z0-9_.\-")
     to_nobody = p.optional(p.space() + p.choice("to=assistant", "to=user") + p.negate(names))
@@ -42,8 +48,12 @@ def build(p: Builder) -> Node:
         name = p.header(parsed, written, unless=("assistant", "user"))
         to = p.space(" ") + "to=" + name
         in_channel = channel + "commentary" + to + " " + constrain + "json"
+        as_template = (
+            to + channel + "commentary " + (constrain + p.space(in_role) if in_role else "") + "json"
+        )
+        written = as_template if in_role else in_channel | as_template
         anywhere = to_nobody + p.repeat(header, 1, 3) + to + after | to + kind + p.repeat(header, 1, 3)
-        usual = start + p.reads(in_channel | to + channel + "commentary json", anywhere)
+        usual = start + p.reads(written, anywhere)
         marked = begin + "assistant" + to_nobody + to + after
         dashed = begin + "assistant" + p.chars(r"–—\-", 1, 4) + channels + kind + to + after
         place = p.choice(start + channel + p.negate(channels), begin)
@@ -64,8 +74,14 @@ def build(p: Builder) -> Node:
     markup = (invented, stranded, begin + p.optional("assistant") + p.peek(begin))
     marks = p.if_tools(p.reads("", *markup), p.reads("", *markup, p.tag(Tag.CONTENT, addressed)))
     spare = p.reads("", p.optional(p.many(p.space() + p.choice("}", "]"), 1) + p.peek(p.space() + over)))
-    ended = spare + p.reads(p.optional(over), p.optional(p.space() + p.choice(over, end) + filler))
-    return p.body(p.calls(p.each_tool(call) + ended), reasoning=reasoning, content=content, marks=marks)
+    closed = p.optional(over | p.token(between) if between else over)
+    ended = spare + p.reads(closed, p.optional(p.space() + p.choice(over, end) + filler))
+    calls = p.calls(p.each_tool(call) + ended, p.token(between) if between else "")
+    return p.body(calls, reasoning=reasoning, content=content, marks=marks)
+
+
+def build(p: Builder) -> Node:
+    return turn(p)
 
 
 FORMAT = Format(

@@ -112,8 +112,8 @@ class _ValueSpelling:
     """How a format spells calls: ``headers`` are patterns with the groups ``name``, ``id`` and ``arg``, ``implied`` the
     names that it does not write, ``positional`` whether values may come without names, ``quotes`` what it writes
     around strings, ``marks`` what it writes before the tags of elements, each with the name of an array's elements,
-    ``escapes`` pairs of a character and its spelling in names, ``value_escapes`` the same for values, ``json_values``
-    whether values are JSON, which may have white space around it."""
+    ``escapes`` pairs of a character and its spelling in names, ``parted`` what parts a name, ``value_escapes`` the same
+    as ``escapes`` for values, ``json_values`` whether values are JSON, which may have white space around it."""
 
     headers: tuple[tuple[str, bool], ...]
     implied: frozenset[str]
@@ -122,6 +122,7 @@ class _ValueSpelling:
     quoted_content: bool
     marks: tuple[tuple[str, str], ...]
     escapes: tuple[tuple[str, str], ...]
+    parted: tuple[str, ...]
     value_escapes: tuple[tuple[str, str], ...]
     json_values: bool
 
@@ -147,6 +148,7 @@ def _spelling(format: Format) -> _ValueSpelling:
         quoted_content,
         tuple(marks),
         tuple(escapes),
+        tuple({node.parted for node in nodes if isinstance(node, Name)} - {""}),
         tuple(of_values),
         any(isinstance(node, Value) and isinstance(node.syntax, Json) for node in nodes),
     )
@@ -307,9 +309,15 @@ def _means(text: str, name: str) -> bool:
 
 
 def _spells(text: str, value: str, spelling: _ValueSpelling) -> bool:
-    if _is_escaped(text, value, spelling.escapes):
+    if _is_escaped(text, value, spelling.escapes) or _is_parted(text, value, spelling.parted):
         return True
     return text == value or ("\\" in text and _inside(f'"{text}"') == value)
+
+
+def _is_parted(text: str, value: str, parted: tuple[str, ...]) -> bool:
+    """Whether ``text`` is a name in two parts."""
+    halves = (text.split(between) for between in parted if between in text)
+    return any(re.fullmatch("[_.]+".join(map(re.escape, parts)), value) for parts in halves)
 
 
 def _is_escaped(text: str, value: str, escapes: tuple[tuple[str, str], ...]) -> bool:

@@ -670,8 +670,9 @@ def test_a_chat_answers_the_same_whatever_it_rendered_before(system: str, told: 
 
 
 _OWN = [path.stem for path in sorted(OWN.glob("*.jinja"))]
-_MORE = {"generic": 35, "sarashina": 48}
-"""How often templates are rendered whose calls no format of a known name writes as they do."""
+_MORE = {"generic": 35, "mirothinker": 32, "sarashina": 48}
+"""How often templates are rendered whose calls no format of a known name writes as they do, or whose results look like
+a user's words (MiroThinker)."""
 
 
 @pytest.mark.filterwarnings("ignore:.*not proved of sarashina")

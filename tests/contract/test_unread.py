@@ -231,7 +231,17 @@ def test_after_the_end_of_the_turn_all_is_markup(format: Format) -> None:
             assert message.complete
 
 
-WORDS_IN_HEADERS = {"dots", "gpt-oss", "inkling", "kimi-k3", "minimax-m2", "muse", "muse-glimmer", "smi"}
+WORDS_IN_HEADERS = {
+    "dots",
+    "gpt-oss",
+    "inkling",
+    "kimi-k3",
+    "llm-jp-4-1",
+    "minimax-m2",
+    "muse",
+    "muse-glimmer",
+    "smi",
+}
 """Formats that pass over words in a header, which say nothing that anybody would read: attributes in the tag of a call
 (dots, Kimi K3, MiniMax-M2), the type of an action (SMI), a recipient that the call names again (Inkling, Muse), words
 beside a channel (gpt-oss)."""

@@ -288,7 +288,7 @@ def test_text_and_calls_as_the_format_writes_them_are_taken(name: str) -> None:
 CALLS_END_THE_TEXT = frozenset(
     {
         "beam", "functionary-v3-2", "generic", "gigachat-3", "gigachat-3-1", "gpt-oss", "hyperclovax", "inkling",
-        "kimi-k3", "llama-3-x", "muse", "muse-glimmer", "pythonic", "smi", "solar-open", "xlam",
+        "kimi-k3", "llama-3-x", "llm-jp-4-1", "muse", "muse-glimmer", "pythonic", "smi", "solar-open", "xlam",
     }
 )  # fmt: skip
 """Formats whose calls are the whole turn or end it, or whose text stands between markers."""

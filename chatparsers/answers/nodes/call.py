@@ -47,13 +47,15 @@ class Name(_Captured):
 
     Parses the longest run of ``chars`` (a regular expression for one character, at most `MAX_HEADER` of them).
     Generates ``generate``; None in the tree of `ANY_TOOL` or `ANY_ARGUMENT`, which is never generated. ``escapes``:
-    pairs of a character and its spelling in the name, such as ``('"', "&quot;")``.
+    pairs of a character and its spelling in the name, such as ``('"', "&quot;")``. ``parted``: a text in place of a `_`
+    or a dot of a declared name; "": none.
     """
 
     tag: Tag
     chars: str
     generate: Node | None
     escapes: tuple[tuple[str, str], ...] = ()
+    parted: str = ""
 
     def shown(self) -> str:
         return {Tag.NAME: "p.name(tool)", Tag.ARG_NAME: "p.arg_name(arg)"}.get(self.tag, "p.id(…)")
