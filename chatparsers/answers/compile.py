@@ -215,13 +215,13 @@ class _Compiler(Compiler):
         self.emit(
             m.VALUE,
             m.ARGUMENT,
-            lambda machine: read(partial(declared_arguments, machine.tools, machine.tool)),
+            lambda machine: partial(read, partial(declared_arguments, machine.tools, machine.tool)),
             True,
         )
         if ends:
             self.emit(m.JUMP, over)
             code.place(absent)
-            self.emit(m.VALUE, m.ARGUMENT, lambda machine: NoObject(), True)
+            self.emit(m.VALUE, m.ARGUMENT, lambda machine: NoObject, True)
             code.place(over)
 
     def value(self, node: n.Value, at: Place) -> None:
@@ -235,7 +235,7 @@ class _Compiler(Compiler):
 
     def json_value(self, node: n.JsonValue, at: Place) -> None:
         read = Json().value(self.code.alphabet.spellings)
-        self.emit(m.VALUE, at.region, lambda machine: read(UNKNOWN, ""), False)
+        self.emit(m.VALUE, at.region, lambda machine: partial(read, UNKNOWN, ""), False)
 
     def json_text(self, node: n.JsonText, at: Place) -> None:
         quoted, done = Label(), Label()
@@ -243,7 +243,7 @@ class _Compiler(Compiler):
         self.json_value(n.JsonValue(), at._replace(region=m.CONTENT))
         self.emit(m.JUMP, done)
         self.code.place(quoted)
-        self.emit(m.VALUE, m.CONTENT, lambda machine: StringScanner(), True)
+        self.emit(m.VALUE, m.CONTENT, lambda machine: StringScanner, True)
         self.code.place(done)
 
     def calls(self, node: n.Calls, at: Place) -> None:

@@ -195,7 +195,7 @@ ROWS: dict[type[Node], Callable[[Any, Any, Place], None]] = {
     f.Emit: lambda self, node, at: self.emit(node.op, *node.operands),
     f.Run: _run,
     f.One: lambda self, node, at: self.code.any_character(node.region),
-    f.Answer: lambda self, node, at: self.emit(m.VALUE, node.region, lambda machine: AnswerScanner(), False),
+    f.Answer: lambda self, node, at: self.emit(m.VALUE, node.region, lambda machine: AnswerScanner, False),
     f.Counts: _counts,
     f.Unopened: _unopened,
     f.Gap: _gap,

@@ -67,7 +67,9 @@ def _ahead(code: Code, end: Node, at: Place, close: Node) -> None:
 
     def value(*before: Node) -> None:
         code.node(Sequence.of(*before), at.markers)
-        code.emit(m.VALUE, m.MARKUP, lambda machine: _DeclaredCalls(machine.tools, read(UNKNOWN, "")), False)
+        code.emit(
+            m.VALUE, m.MARKUP, lambda machine: lambda: _DeclaredCalls(machine.tools, read(UNKNOWN, "")), False
+        )
 
     def objects() -> None:
         value(Peek(as_node("{")))

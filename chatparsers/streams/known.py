@@ -17,6 +17,7 @@ never come again cost no more than the first credits.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +32,7 @@ enabled = os.environ.get("CHATPARSERS_ACCELERATOR", "on") != "off"
 """Whether streams that begin now remember what machines did. They read the same without."""
 
 _CREDITS = 128
-MOST_CREDITS = 4096
+_MOST_CREDITS = 4096
 """How many runs are learnt before one is found again, and how many of those found again count."""
 _REST = 16
 """After how many runs that are not looked at there is a credit again."""
@@ -52,14 +53,17 @@ _DIFFER = {m.NOTE, m.ARGUMENT, m.BROKEN_VALUE}
 
 class Run:
     """What a machine made of a text at a spot: the ``items``, and the spot ``here`` after the first ``end`` characters.
-    ``acts``: the items do more than to pass over text of ``regions``, each with its place, ``length`` in all."""
+    ``passes``: it only passes over text of ``regions``, each with its place, ``length`` in all; nothing begins, and the
+    tool of the open call stays."""
 
-    __slots__ = ("acts", "end", "here", "items", "length", "regions")
+    __slots__ = ("end", "here", "items", "length", "passes", "regions")
 
-    def __init__(self, items: list[Item], here: Spot, end: int) -> None:
+    def __init__(self, spot: Spot, items: list[Item], here: Spot, end: int) -> None:
         self.items: list[Item] = []
         self.here, self.end = here, end
-        self.acts = False
+        self.passes = (
+            here.value is None and here.waiting is None and (here.tool is spot.tool or not here.name)
+        )
         self.regions: list[tuple[int, int]] = []
         self.length = 0
         for kind, raw, value in items:
@@ -68,7 +72,7 @@ class Run:
                 self.items[-1] = kind, last[1] + raw, None
             else:
                 self.items.append((kind, raw, value))
-            self.acts = self.acts or (kind != m.MARKUP and kind != m.CALL)
+            self.passes = self.passes and (kind == m.MARKUP or kind == m.CALL)
             if raw and (not self.regions or self.regions[-1][1] != kind):
                 self.regions.append((self.length, kind))
             self.length += len(raw)
@@ -95,16 +99,18 @@ class Spot:
     """A place of a machine between two pieces.
 
     ``runs``: by the piece, what is read of it. ``leads``: the texts after which a value or running text begins, the
-    longest first. ``value``: the instruction of the value that begins here; ``after``: the spot after it. ``running``:
-    the region of the running text that goes on here, and what finds its end; ``moved``: the spot after some of it, by
-    whether that ends a line; ``open``: this spot without the ``text`` that it holds. ``waiting``: as `Machine.waiting`,
-    and ``region``. ``tool``: what the request declares of the open call's tool. ``stands``: what `state_of` says here.
+    longest first. ``value``: the instruction of the value that begins here; once one began, ``make`` makes its reader
+    and ``after`` is the spot after it. ``running``: the region of the running text that goes on here, and what finds
+    its end; ``moved``: the spot after some of it, by whether that ends a line; ``open``: this spot without the ``text``
+    that it holds. ``waiting``: as `Machine.waiting`, and ``region``. ``tool``: what the request declares of the open
+    call's tool. ``stands``: what `state_of` says here.
     """
 
     __slots__ = (
-        "after", "known", "leads", "moved", "name", "open", "region", "running", "runs", "stands", "state", "text",
-        "tool", "value", "waiting",
+        "after", "known", "leads", "make", "moved", "name", "open", "region", "running", "runs", "stands", "state",
+        "text", "tool", "value", "waiting",
     )  # fmt: skip
+    after: Spot
 
     def __init__(self, known: Known, machine: Machine, tool: object, text: str, begins: bool) -> None:
         self.known = known
@@ -113,7 +119,7 @@ class Spot:
         ins = machine.program.code[machine.ip]
         running = ins[0] == m.TEXT and not machine.live
         self.value: Instruction | None = ins if begins and not running else None
-        self.after: Spot | None = None
+        self.make: Callable[[], Transcoder] | None = None
         self.running = (ins[1], ins[2]) if running and not text else None
         self.moved: dict[bool, Spot | None] = {}
         self.open: Spot | None = None
@@ -136,8 +142,8 @@ class Spot:
             later.text = ""
             self.open = known.spot(later)
 
-    def restore(self, machine: Machine, position: int) -> None:
-        """Puts the machine here; ``position``: the end of the text before the next piece."""
+    def restore(self, machine: Machine, position: int, value: Transcoder | None = None) -> None:
+        """Puts the machine here, or into the ``value`` that began here; ``position``: the end of the text before it."""
         (
             machine.ip, stack, machine.floor, machine.flags, trail, machine.live,
             machine.text_region, machine.calling, machine.tool, machine.arg,
@@ -145,7 +151,9 @@ class Spot:
             furthest, drafted, section, wanted,
         ) = self.state  # fmt: skip
         machine.stack, machine.trail = stack.copy(), trail.copy()
-        machine.text, machine.value = self.text, None
+        machine.text, machine.value = self.text, value
+        if value is not None:
+            machine.nth, machine.left = self.after.state[10:12]
         machine.base = base = position - len(self.text)
         machine.wanted = wanted.copy()
         machine.furthest = -1 if furthest is None else base + furthest
@@ -154,18 +162,13 @@ class Spot:
 
     def begin(self, machine: Machine) -> Transcoder:
         """Makes the reader of the value that begins here."""
-        machine.tool, machine.arg, machine.nth, machine.left = self.state[8:12]
-        assert self.value is not None
-        value: Transcoder = self.value[2](machine)
-        if self.after is None:
-            self.after = self.known.after(self, machine)
+        if self.make is None:
+            assert self.value is not None
+            self.restore(machine, 0)
+            self.make = self.value[2](machine)
+            self.after = self.known.after(machine)
+        value: Transcoder = self.make()
         return value
-
-    def enter(self, machine: Machine, value: Transcoder, position: int) -> None:
-        """Puts the machine into the value that began here, at ``position``."""
-        nth, left = machine.nth, machine.left
-        self.restore(machine, position)
-        machine.nth, machine.left, machine.value = nth, left, value
 
     def run(self, text: str, i: int, tools: Toolset) -> Run | None:
         """What is read of ``text`` from ``i`` on, if that is known."""
@@ -247,14 +250,14 @@ class Known:
             found = self.spots[key] = Spot(self, machine, tool, text, begins)
         return found
 
-    def after(self, spot: Spot, machine: Machine) -> Spot | None:
-        """The spot after the value that begins at ``spot``, and has begun in ``machine``."""
-        later = Machine(machine.program, machine.tools)
-        spot.restore(later, 0)
-        later.ip += 1
-        later.nth, later.left, later.line_ended = machine.nth, machine.left, True
-        later.furthest = later.drafted = later.section = -1
-        return self.spot(later)
+    def after(self, machine: Machine) -> Spot:
+        """The spot after the value that begins where the machine is."""
+        machine.ip += 1
+        machine.line_ended = True
+        machine.furthest = machine.drafted = machine.section = -1
+        after = self.spot(machine)
+        assert after is not None  # nothing is held
+        return after
 
     def moved(self, spot: Spot, machine: Machine, line: bool) -> Spot:
         """The spot after running text that was read at ``spot``; ``line``: it ends a line."""
@@ -270,18 +273,21 @@ class Known:
     def learn(self, spot: Spot, machine: Machine, text: str, position: int, items: list[Item]) -> Run | None:
         """Has the machine read ``text``, which begins at ``position``, at ``spot``: ``items`` gets what it makes of it.
         Keeps that, if it is short, and returns it; None if the machine comes to no spot."""
-        self.credits -= 1
+        self.credits = min(self.credits, _MOST_CREDITS) - 1
         spot.restore(machine, position)
         made = machine.feed(text, -1, True)
-        items += made
         read = len(text) - len(machine.text)
         begins = _begins(machine, read)
-        if begins and (machine.live or read < 0):  # the value begins in a piece before, which was held
-            return None
-        here = self.spot(machine, begins)
+        here = None
+        if not (begins and (machine.live or read < 0)):  # the value begins in a piece before, which was held
+            here = self.spot(machine, begins)
+        if begins and here is None:
+            made += machine.feed("")
+            begins, here = False, self.spot(machine)
+        items += made
         if here is None:
             return None
-        run = Run(made, here, read if begins else len(text))
+        run = Run(spot, made, here, read if begins else len(text))
         if any([item[0] in _DIFFER for item in made]):
             return run
         if not begins:

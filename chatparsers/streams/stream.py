@@ -13,7 +13,7 @@ asked of it (``_asked``), and ``_ids`` is False. Whatever looks at it before let
 Invariants: ``_fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
 character). While a shortcut is set, the machine has read everything but does not know how much that was; ``_held`` is
 the end of the text, which an open value has left. `_catch_up` gives the machine both before it runs again. While
-``_spot`` is set and is not that of a value, the machine stands anywhere: `_at_place` puts it there.
+``_spot`` is set, the machine stands anywhere: `_at_place` puts it there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..schema.tools import Toolset
 from .call import Call
 from .events import Content, Event, joined_events
 from .ids import Piece, read_ids
-from .known import MOST_AT_ONCE, MOST_CREDITS, Spot, known
+from .known import MOST_AT_ONCE, Spot, known
 from .message import FinishReason, Loop, Message, RegionKind
 from .start import Asked, Start, start
 from .state import StateKind, StreamState, state_of
@@ -130,8 +130,7 @@ class Stream:
         self._kind = m.CONTENT
         self._value: Transcoder | None = None
         self._held = ""
-        # Where the machine is, after ``_at`` characters, if that place is known (known.py). It is really there only
-        # within a value.
+        # Where the machine is, after ``_at`` characters, if that place is known (known.py), or where its value began.
         self._known = known(machine.program, tools)
         self._spot: Spot | None = None
         self._at = origin
@@ -163,7 +162,7 @@ class Stream:
                 return [self._make(piece)]
             if not (self._finished or self._strict):
                 events: list[Event] = []
-                self._read(piece, events)
+                self._read_on(piece, events)
                 return events
         return self._feed(piece)
 
@@ -207,7 +206,8 @@ class Stream:
     def region(self) -> RegionKind:
         """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
         self._record()
-        return "markup" if self._ended else KINDS[self._at_place().region]
+        place = self._spot or self._machine
+        return "markup" if self._ended else KINDS[place.region]
 
     @property
     def _inside_character(self) -> bool:
@@ -245,7 +245,7 @@ class Stream:
             return ("reasoning" if self._kind == m.REASONING else "content"), ""
         spot, content = self._spot, self._transcript.kind == m.CONTENT
         if spot is None or spot.value is not None:
-            return state_of(self._machine, content)
+            return state_of(self._at_place(), content)
         found = spot.stands.get(content)
         if found is None:
             found = spot.stands[content] = state_of(self._at_place(), content)
@@ -567,20 +567,34 @@ class Stream:
             self._parts.append(text)
             self._fed += len(text)
             events.append(self._make(text))
-        elif self._value is not None:
-            self._read_value(self._value, text, events)
-        elif self._spot is not None:
-            spot = self._spot
-            if self._plain is not _no_shortcut:
-                spot = self._moved(spot)
-            self._pieces.append(text)
-            self._fed += len(text)
-            self._follow(spot, text, 0, [], events)
-        elif not self._early and self._machine.hold(text):
-            self._pieces.append(text)
-            self._fed += len(text)
         else:
-            self._run(text, events)
+            self._read_on(text, events)
+
+    def _read_on(self, text: str, events: list[Event]) -> None:
+        """As `_read`, of a text that does not take the shortcut."""
+        if self._value is not None:
+            self._read_value(self._value, text, events)
+            return
+        spot = self._spot
+        if spot is None:
+            if self._early or not self._machine.hold(text):
+                self._run(text, events)
+                return
+            self._pieces.append(text)
+            self._fed += len(text)
+            return
+        if self._plain is not _no_shortcut:
+            spot = self._moved(spot)
+        self._pieces.append(text)
+        self._fed += len(text)
+        run = spot.runs.get(text)
+        if run is None or not run.passes:
+            self._follow(spot, text, 0, [], events)
+            return
+        spot.known.credits += 1
+        if run.length:
+            self._transcript.pass_over(run.items, run.regions, run.length, events)
+        self._spot, self._at = run.here, self._fed
 
     def _read_value(self, value: Transcoder, piece: str, events: list[Event]) -> None:
         """Reads a piece inside arguments: it goes straight to the value's transcoder, after what the transcoder left of
@@ -608,12 +622,7 @@ class Stream:
                 events.append(self._make(value.out))
             return
         spot = self._spot
-        if (
-            spot is None
-            or spot.after is None
-            or not _only_over(value)
-            or self._note_region() + end == self._at
-        ):
+        if spot is None or not _only_over(value) or self._note_region() + end == self._at:
             self._run(piece, events, end)  # also an empty value
             return
         self._pieces.append(piece)
@@ -679,12 +688,8 @@ class Stream:
                         break
             run = spot.run(text, i, transcript.tools)
             if run is not None:
-                if known.credits < MOST_CREDITS:
-                    known.credits += 1
-                if not (run.acts or items) and run.end == n:
-                    transcript.pass_over(run.items, run.regions, run.length, events)
-                else:
-                    items += run.items
+                known.credits += 1
+                items += run.items
             else:
                 begin = self._fed - n + i
                 if known.credits <= 0:
@@ -704,7 +709,7 @@ class Stream:
                 continue
             value = spot.begin(machine)
             end = value.scan(text, i, False)
-            if i < end and spot.after is not None and _only_over(value):
+            if i < end and _only_over(value):
                 items.append((m.ARGUMENT, text[i:end], value.out))
                 spot, i = spot.after, end
                 continue
@@ -717,16 +722,15 @@ class Stream:
             if i < end or value.out:
                 items.append((m.ARGUMENT, text[i:end], value.out))
             transcript.apply(items, events)
-            spot.enter(machine, value, begin)
+            self._spot, self._at = spot, begin
+            self._value, self._held = value, text[end:]
             sink = transcript.sink(m.ARGUMENT)
             if sink is None:
-                self._spot = None
-                machine.skip_to(begin + end - i, text[end:], True)
+                self._kind = m.CALL
+                self._catch_up()
                 return
             self._make, self._parts = sink
-            self._kind, self._value = m.CALL, value
-            self._spot, self._at = spot, begin
-            self._held = text[end:]
+            self._kind = m.CALL
             self._plain = _no_shortcut if self._held else value.plain or _no_shortcut
             return
         if items:
@@ -790,8 +794,8 @@ class Stream:
 
     def _at_place(self) -> Machine:
         """The machine, at its place but for the text that took the shortcut."""
-        if self._spot is not None and self._spot.value is None:
-            self._spot.restore(self._machine, self._at)
+        if self._spot is not None:
+            self._spot.restore(self._machine, self._at, self._value)
         return self._machine
 
     def _catch_up(self) -> None:

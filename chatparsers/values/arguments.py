@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..core.machine.instructions import NAMED
@@ -22,7 +23,8 @@ def declared_arguments(tools: Toolset, name: str) -> Mapping[str, Argument]:
 
 
 class ArgumentValue:
-    """The operand of a `VALUE` that reads an argument: what ``read`` makes for the argument that the machine is in.
+    """The operand of a `VALUE` that reads an argument: finds what makes the transcoder of the argument that the machine
+    is in, with ``read``.
 
     ``named``: its name comes before it.
     """
@@ -32,19 +34,18 @@ class ArgumentValue:
     def __init__(self, read: Reader, named: bool) -> None:
         self.read = read
         self.named = named
-        self.raw = read if isinstance(read, RawReader) and read.stops.openers else None
+        self.raw = read if isinstance(read, RawReader) else None
 
-    def __call__(self, machine: Machine) -> Transcoder:
+    def __call__(self, machine: Machine) -> Callable[[], Transcoder]:
         first = machine.nth != NAMED
         machine.nth = NAMED if self.named else machine.nth + 1
         tool = machine.tools.get(machine.tool)
         name = machine.arg
         argument = UNKNOWN if tool is None else tool.arguments.get(name, tool.other)
         if self.raw is None:
-            return self.read(argument, name if self.named else "")
+            return partial(self.read, argument, name if self.named else "")
+        if not self.raw.stops.openers:
+            return self.raw.maker(argument)
         left = argument.beside if first else machine.left
         machine.left = tuple([other for other in left if other != name])
-        value = self.raw(argument, name)
-        value.names = (name, *machine.left)
-        value.tools = machine.tools  # type: ignore[assignment]
-        return value
+        return self.raw.maker(argument, (name, *machine.left), machine.tools)  # type: ignore[arg-type]

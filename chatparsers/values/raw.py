@@ -31,7 +31,8 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -58,12 +59,18 @@ class _Raw(Transcoder):
 
     __slots__ = ("begun", "closers", "depth", "names", "open", "passed", "stops", "told", "tools")
 
-    def __init__(self, stops: StopFinder, closers: Closers = NO_CLOSERS) -> None:
+    def __init__(
+        self,
+        stops: StopFinder,
+        closers: Closers = NO_CLOSERS,
+        names: tuple[str, ...] = (),
+        tools: Toolset | None = None,
+    ) -> None:
         self._reset()
         self.stops = stops
         self.closers = closers
-        self.names: tuple[str, ...] = ()
-        self.tools: Toolset | None = None
+        self.names = names
+        self.tools = tools
         self.depth = -1
         self.passed = False
         self.told = False
@@ -340,8 +347,15 @@ class EscapedString(RawString):
 
     __slots__ = ("escapes", "tail")
 
-    def __init__(self, stops: StopFinder, closers: Closers, escapes: Escapes) -> None:
-        RawString.__init__(self, stops, closers)
+    def __init__(
+        self,
+        stops: StopFinder,
+        closers: Closers,
+        names: tuple[str, ...],
+        tools: Toolset | None,
+        escapes: Escapes,
+    ) -> None:
+        RawString.__init__(self, stops, closers, names, tools)
         self.escapes = escapes
         self.tail = ""
 
@@ -377,8 +391,15 @@ class RawTyped(_Raw):
 
     __slots__ = ("held", "inner", "python", "types")
 
-    def __init__(self, stops: StopFinder, types: frozenset[str], python: bool) -> None:
-        _Raw.__init__(self, stops)
+    def __init__(
+        self,
+        stops: StopFinder,
+        names: tuple[str, ...],
+        tools: Toolset | None,
+        types: frozenset[str],
+        python: bool,
+    ) -> None:
+        _Raw.__init__(self, stops, NO_CLOSERS, names, tools)
         self.types = types
         self.held: list[str] = []
         self.inner: Transcoder | None = None
@@ -447,9 +468,16 @@ class RawUnion(_Raw):
     __slots__ = ("began", "escapes", "held", "others", "probe", "python", "read", "string", "tail")
 
     def __init__(
-        self, stops: StopFinder, closers: Closers, types: frozenset[str], python: bool, escapes: Escapes
+        self,
+        stops: StopFinder,
+        closers: Closers,
+        names: tuple[str, ...],
+        tools: Toolset | None,
+        types: frozenset[str],
+        python: bool,
+        escapes: Escapes,
     ) -> None:
-        _Raw.__init__(self, stops, closers)
+        _Raw.__init__(self, stops, closers, names, tools)
         self.escapes = escapes
         self.others = types - {"string"}
         self.held: list[str] = []
@@ -477,8 +505,8 @@ class RawUnion(_Raw):
                 return end
             if not final:
                 return end
-        string = self.string = _string(self.stops, self.closers, self.escapes)
-        string.names, string.tools, string.begun = self.names, self.tools, True
+        string = self.string = _string(self.stops, self.closers, self.names, self.tools, self.escapes)
+        string.begun = True
         string.depth, string.told, string.open = self.depth, self.told, self.open
         held = string.meant("".join(self.held), False)
         string.scan(text, end, final)
@@ -558,8 +586,12 @@ _TYPES = {
 }
 
 
-def _string(stops: StopFinder, closers: Closers, escapes: Escapes) -> RawString:
-    return EscapedString(stops, closers, escapes) if escapes else RawString(stops, closers)
+def _string(
+    stops: StopFinder, closers: Closers, names: tuple[str, ...], tools: Toolset | None, escapes: Escapes
+) -> RawString:
+    if escapes:
+        return EscapedString(stops, closers, names, tools, escapes)
+    return RawString(stops, closers, names, tools)
 
 
 class RawReader:
@@ -583,12 +615,20 @@ class RawReader:
         self.escapes = escapes
 
     def __call__(self, argument: Argument, name: str) -> _Raw:
+        return self.maker(argument)()
+
+    def maker(
+        self, argument: Argument, names: tuple[str, ...] = (), tools: Toolset | None = None
+    ) -> Callable[[], _Raw]:
+        """What makes the transcoders of the argument's values. ``names`` and ``tools`` are as in `_Raw`."""
         types = self.types
         if types is None:
             types = argument.document.types(argument.schema)
         if types == _ONLY_STRING and not self.escapes:  # nearly all of them
-            return RawString(self.stops, self.closers)
-        return raw_transcoder(self.stops, types, self.python, self.escapes, self.closers)
+            return partial(RawString, self.stops, self.closers, names, tools)
+        return partial(
+            raw_transcoder, self.stops, types, self.python, self.escapes, self.closers, names, tools
+        )
 
 
 def raw_transcoder(
@@ -597,14 +637,17 @@ def raw_transcoder(
     python: bool = False,
     escapes: Escapes = (),
     closers: Closers = NO_CLOSERS,
+    names: tuple[str, ...] = (),
+    tools: Toolset | None = None,
 ) -> _Raw:
     """Makes the transcoder of a raw value whose schema admits these types.
 
     ``python``: a value that is not a string may be spelt as Python's ``str`` spells it. ``escapes``: the characters
-    that a string spells in another way. ``closers``: those of the stops that a string may spell.
+    that a string spells in another way. ``closers``: those of the stops that a string may spell. ``names`` and
+    ``tools`` are as in `_Raw`.
     """
     if types == _ONLY_STRING:
-        return _string(stops, closers, escapes)
+        return _string(stops, closers, names, tools, escapes)
     if "string" not in types:
-        return RawTyped(stops, types, python)
-    return RawUnion(stops, closers, types, python, escapes)
+        return RawTyped(stops, names, tools, types, python)
+    return RawUnion(stops, closers, names, tools, types, python, escapes)

@@ -24,6 +24,6 @@ def whole_object(code: Code, one_by_one: Callable[[], None], at: Place) -> None:
     one_by_one()
     code.emit(m.JUMP, over)
     code.place(whole)
-    code.emit(m.VALUE, m.ARGUMENT, lambda machine: ObjectScanner(), True)
+    code.emit(m.VALUE, m.ARGUMENT, lambda machine: ObjectScanner, True)
     code.emit(m.SPAN, at.region, white_space)
     code.place(over)

@@ -28,7 +28,7 @@ CHARS region match shown least most
     Reads the longest run that ``match`` matches, which has at most ``most`` characters, or fails and expects ``shown``
     if there are less than ``least``. Holds the run, while it may become longer.
 VALUE region make put
-    Reads one value with the transcoder that ``make(machine)`` makes. If ``put`` is true, the trail gets the
+    Reads one value with the transcoder that ``make(machine)()`` makes. If ``put`` is true, the trail gets the
     transcoder's output, else only the text. Fails if the value is broken; if it is whole, but not what is wanted here,
     fails while a choice point is live, and else notes it. Holds the text that the transcoder leaves.
 CAPTURE names shown

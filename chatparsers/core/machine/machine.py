@@ -166,7 +166,7 @@ class Machine(MachineState):
                     # A value that begins at the end is read as far as it is sure; not if another text may begin there.
                     last = final and (value is not None or self.furthest >= self.base + i)
                     if value is None:
-                        value = self.value = ins[2](self)
+                        value = self.value = ins[2](self)()
                         if self.cut_off:
                             value.cut_off()
                     if scanned < 0:

@@ -31,6 +31,8 @@ cdef class Stream:
     cdef _feed_id(self, id, list events)
     cdef _feed_ids(self, ids, list events)
     cdef _read(self, str text, list events)
+    @cython.locals(spot=Spot, run=Run)
+    cdef _read_on(self, str text, list events)
     @cython.locals(end=Py_ssize_t, text=str, spot=Spot)
     cdef _read_value(self, Transcoder value, str piece, list events)
     cdef _begin_with_text(self)

@@ -4,7 +4,7 @@ from .base cimport escape
 from .json cimport JsonScanner
 from ..core.machine.stops cimport StopFinder
 cdef object _ONLY_STRING
-cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*, closers=*)
+cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*, closers=*, tuple names=*, tools=*)
 @cython.final
 cdef class RawReader:
     cdef public bint python
