@@ -164,7 +164,7 @@ class Answer:
             message,
             prompt or 0,
             completion=completion,
-            cached=min(end.cached, prompt or 0),
+            cached=min(end.cached or 0, prompt or 0),
             limit=self._limit,
         )
         chunks = self.writer.finish(reason, self.usage, stop_sequence=stopped)

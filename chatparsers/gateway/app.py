@@ -55,6 +55,7 @@ from .settings import Settings
 from .store import Store
 from .stored_paths import Asking, Handler, StoredPaths, answered
 from .storing import Following, StoreAnswer, Storing
+from .witness import client_of
 
 THOUGHTS = b"x-chatparsers-thoughts"
 """The header that says what became of a wish for thoughts or effort."""
@@ -302,9 +303,15 @@ class _Gateway:
             record.fields["replaced"] = prepared.replaced
         if prepared.turn.warnings:
             record.fields["warnings"] = prepared.turn.warnings
+        headers = []
+        seen = prepared.seen
+        if seen is not None:
+            record.saw(seen, client_of(http.headers))
+            headers.append(seen.header())
         used = prepared.turn.thoughts
         if used is not None:
             record.fields["thoughts"] = str(used)
+            headers.append((THOUGHTS, quote(str(used), safe=" ;=").encode()))
         background = keep is not None and keep.background
         responding = Responding(
             Silent() if prepared.loops is not None and prepared.loops.stuck else self.engine,
@@ -319,7 +326,7 @@ class _Gateway:
             keep=None if keep is None or background else keep.end,
             begun=background,
             recording=recording,
-            headers=[] if used is None else [(THOUGHTS, quote(str(used), safe=" ;=").encode())],
+            headers=headers,
         )
         if keep is None or not background:
             return responding

@@ -62,6 +62,8 @@ class _Budget:
         self.engine = engine
         self.job = self._first = job
         self.count = 0
+        self._said = False
+        """Whether the engine has said what it had of the prompt."""
         self._closed = 0
         """How many thoughts were closed."""
         self._before = 0
@@ -145,13 +147,17 @@ class _Budget:
         return self.engine.grammar(rest, spent=True, anew=anew) or self.engine.grammar(rest, anew=anew)
 
     def _counted(self, end: End | None) -> End | None:
-        """An end with the counts of the whole answer. What the engine had of the prompt, it says only at the end of a
-        request: of one that was stopped, it is not known."""
-        if end is None or not self._before:
+        """An end with the counts of the whole answer. What the engine had of the prompt is what it said of the first
+        request. If it says that only at the end, it is what it has now, as far as a prompt before had it too."""
+        if end is None:
+            return None
+        if not self._before:
+            self._said = self._said or end.cached is not None
             return end
-        prompt, completion = end.prompt, end.completion
+        prompt, completion, cached = end.prompt, end.completion, end.cached
         return End(
             end.reason,
             None if prompt is None else max(prompt - self._before, 0),
             None if completion is None else completion + self._before,
+            None if self._said or cached is None else min(cached, self._first.known),
         )

@@ -32,7 +32,12 @@ def middleware(settings: Settings, guard: Guard, refused: Refused) -> list[Middl
             allow_methods=["*"],
             allow_headers=["*"],
             allow_private_network=True,  # such as this machine, to which the named pages may send
-            expose_headers=["x-request-id", "x-chatparsers-thoughts", "x-chatparsers-loop"],
+            expose_headers=[
+                "x-request-id",
+                "x-chatparsers-thoughts",
+                "x-chatparsers-loop",
+                "x-chatparsers-cache",
+            ],
         )
         found.insert(0, consent)
     return found

@@ -40,7 +40,8 @@ class Job:
     ``headers`` go with the request: its id, and the trace that it belongs to. ``logprobs``: how many of the likeliest
     tokens are asked for at each place; None: no log probabilities. ``pictures``: the images of the
     prompt, in their order there. ``thinking_tokens``: how many tokens thoughts may take; None: any number.
-    ``close_loops``: whether a thought that repeats is closed. `chatparsers.gateway.budget` keeps to both.
+    ``close_loops``: whether a thought that repeats is closed. `chatparsers.gateway.budget` keeps to both. ``known``:
+    how many ids of the prompt are those of one before, as far as is known.
     """
 
     turn: Turn
@@ -53,17 +54,19 @@ class Job:
     pictures: Sequence[Picture] = ()
     thinking_tokens: int | None = None
     close_loops: bool = False
+    known: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class End:
     """How a completion ended. ``reason`` is None in an event that has only counts. The counts are the engine's, None if
-    it gives none. ``versions``: how many ids in turn were sampled by which version of the weights, if it says so."""
+    it gives none; ``cached`` is how many tokens of the prompt it had already. ``versions``: how many ids in turn were
+    sampled by which version of the weights, if it says so."""
 
     reason: FinishReason | None = "stop"
     prompt: int | None = None
     completion: int | None = None
-    cached: int = 0
+    cached: int | None = None
     versions: tuple[tuple[int, int], ...] = ()
 
     def then(self, later: End) -> End:
@@ -72,7 +75,7 @@ class End:
             later.reason if self.reason is None else self.reason,
             self.prompt if later.prompt is None else later.prompt,
             self.completion if later.completion is None else later.completion,
-            max(self.cached, later.cached),
+            self.cached if later.cached is None else later.cached,
             later.versions or self.versions,
         )
 

@@ -126,12 +126,14 @@ def sglang_reading(*, by_ids: bool, pieces: Pieces | None = None) -> Read:
         if kind == "abort":
             raise EngineError(f"the engine gave up: {str(reason)[:500]}")
         end = None
+        if kind is None and count == new:  # the first event: it may be stopped before the last
+            end = End(None, cached=count_of(info.get("cached_tokens")))
         if kind is not None:
             end = End(
                 "length" if kind == "length" else "stop",
                 count_of(info.get("prompt_tokens")),
                 count,
-                count_of(info.get("cached_tokens")) or 0,
+                count_of(info.get("cached_tokens")),
                 _versions(
                     info.get("weight_versions")
                     or [{"start": 0, "end": count, "version": info.get("weight_version")}]

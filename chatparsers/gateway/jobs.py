@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from ..serving import AnthropicMessages
 from .answer import Answer, Answers
 from .apis import Api
 from .engine import Engine, Job
@@ -26,6 +28,7 @@ def jobs_of(prepared: Prepared, headers: dict[str, str], recording: Recording | 
         prepared.pictures,
         request.thinking_tokens,
         prepared.loops is not None and prepared.loops.closes,
+        0 if prepared.seen is None else prepared.seen.shared,
     )
     return [_choice(job, index) for index in range(request.choices)]
 
@@ -52,6 +55,8 @@ def answers_of(
         turn = prepared.turn._replace(prompt="", id_seed=f"{prepared.turn.id_seed}/{index}")
         writer = api.writer(request.model or settings.model, turn, request, index, id)
         writer.begun_call = request.begun_call(turn)
+        if isinstance(writer, AnthropicMessages) and isinstance(request.body.get("diagnostics"), Mapping):
+            writer.diagnostics = (prepared.missed,)
         if request.token_ids:
             writer.prompt_token_ids, writer.token_ids = ids, []
         if request.logprobs is not None and not request.stream:
@@ -69,4 +74,6 @@ def answers_of(
             loops=prepared.loops,
         )
         made.append(answer)
+    if prepared.kept is not None:
+        prepared.kept.answer = made[0].writer.id
     return Answers(made, framed=framed, usage=request.include_usage)

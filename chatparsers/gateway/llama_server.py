@@ -47,6 +47,8 @@ class LlamaServer(HttpEngine):
             body["logit_bias"] = [[int(id), bias] for id, bias in body["logit_bias"].items()]
         if job.logprobs is not None:
             body["n_probs"] = max(job.logprobs, 1)
+        if job.thinking_tokens is not None or job.close_loops:
+            body["return_progress"] = True  # it says what it had of the prompt before it may be stopped
         if job.grammar is not None:
             body["grammar"] = str(job.grammar)
             if job.grammar.lazy:
@@ -113,14 +115,16 @@ class LlamaServer(HttpEngine):
         end = None
         if data.get("stop"):
             limit = data.get("stop_type") == "limit" or data.get("stopped_limit") is True
-            cached = data.get("tokens_cached") if data.get("timings") is None else None
             given = data.get("timings")
             timings = given if isinstance(given, dict) else {}
             end = End(
                 "length" if limit else "stop",
                 count_of(data.get("tokens_evaluated")),
                 count_of(data.get("tokens_predicted")),
-                (count_of(timings.get("cache_n")) or 0) if cached is None else 0,
+                count_of(timings.get("cache_n")),
             )
             ids = None  # the last event repeats what came before, or has nothing
+        progress = data.get("prompt_progress")
+        if isinstance(progress, dict):
+            end = End(None, cached=count_of(progress.get("cache")))
         return Batch(text_of(data.get("content")), ids, end)

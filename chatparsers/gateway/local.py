@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Iterator
 from functools import partial
+from itertools import takewhile
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -83,10 +84,15 @@ class Local(Engine):
         seed = sampling.pop("seed", None)
         named = {_NAMES.get(name, name): value for name, value in sampling.items()}
         ends = frozenset(job.turn.stop_ids)
-        count = 0
+        count, told = 0, False
         async with self._queue:
             if seed is not None:
                 self._llama.set_seed(seed)
+            held = self._llama.input_ids[
+                : self._llama.n_tokens
+            ].tolist()  # what `Llama.generate` goes on from
+            pairs = zip(held, prompt[:-1], strict=False)
+            cached = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
             grammar = to_llama_grammar(job.grammar)
             ids = generate(self._llama, job.turn, prompt=prompt, grammar=grammar, **named)
             take = partial(self._next, ids, job.logprobs)
@@ -94,11 +100,13 @@ class Local(Engine):
                 batch = await anyio.to_thread.run_sync(take, limiter=self._thread)
                 count += len(batch.ids or ())  # with the token that ends the turn, as servers count
                 if not batch.ids or batch.ids[0] in ends:
-                    batch.end = End("stop", len(prompt), count)
+                    batch.end = End("stop", len(prompt), count, cached)
                     yield batch
                     return
+                if not told:
+                    batch.end, told = End(None, cached=cached), True  # it may be stopped before its end
                 yield batch
-        yield Batch(end=End("length", len(prompt), count))
+        yield Batch(end=End("length", len(prompt), count, cached))
 
     def _next(self, ids: Iterator[int], logprobs: int | None) -> Batch:
         """The next id; none at the end. ``logprobs``: how many of the likeliest it is told with; None: nothing is."""

@@ -30,6 +30,14 @@ _COUNTERS = {
     "dropped": ("What --drop-unsupported left out of requests, by kind.", ("kind",)),
     "ignored": ("Fields of requests that no API has, by name.", ("field",)),
     "tokens": ("Tokens of prompts, answers and reasoning.", ("kind",)),
+    "prompt_cache": (
+        "Prompts by client, and by what changed since the one before: first, nothing, or what.",
+        ("client", "changed"),
+    ),
+    "prompt_cache_tokens": (
+        "Tokens of prompts by client: shared with the prompt before, again (lost of it), new.",
+        ("client", "kind"),
+    ),
     "store_failures": ("Responses that could not be kept.", ()),
     "log_failures": ("Lines of the request log that could not be written.", ()),
 }

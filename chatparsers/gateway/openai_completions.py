@@ -81,7 +81,7 @@ class OpenAICompletions(HttpEngine):
                 None if reason is None else "length" if reason == "length" else "stop",
                 count_of(counts.get("prompt_tokens")),
                 count_of(counts.get("completion_tokens")),
-                count_of(details.get("cached_tokens")) or 0,
+                count_of(details.get("cached_tokens")),
             )
         text = text_of(choice.get("text"))
         if choice.get("logprobs") is None:

@@ -6,12 +6,13 @@ All of it runs in `chatparsers.gateway.fair_pool`, and `chatparsers.gateway.acco
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import anyio
+from starlette.datastructures import Headers
 from starlette.requests import Request as HttpRequest
 
 from ..answers.format import Turn
@@ -41,6 +42,7 @@ from .same_ids import known_ids
 from .settings import Settings
 from .store import ResponseIds
 from .storing import Asked, Storing
+from .witness import Prompt, Seen, Witness, session_of
 from .work import until_left
 
 
@@ -61,6 +63,11 @@ class Prepared:
     """The ids of the prompt, to which those of the answer are to come; None: they are not kept."""
     step: NextAnswer | None = None
     """The step of a session that the answer is; None: it is recorded in none."""
+    kept: Prompt | None = None
+    """The prompt as the witness keeps it, and what it saw; None: it keeps none."""
+    seen: Seen | None = None
+    missed: dict[str, Any] | None = None
+    """What the Messages API says of the cache, if the request asks."""
     loops: Loops | None = None
     """What is done about loops; None: nothing."""
     replaced: int = 0
@@ -90,6 +97,7 @@ class Preparing:
         self._storing = storing
         self._engine = engine
         self._settings = settings
+        self._witness = Witness(settings.cache_watch) if settings.cache_watch else None
         self._pool = FairPool(settings.max_cpu)
         self._limits = ImageLimits(settings.max_images, settings.max_body, hosts=settings.fetch_images)
         self._fetching = Fetching(self._limits, settings.max_body) if settings.fetch_images else None
@@ -126,11 +134,12 @@ class Preparing:
             await self._body(http, account, raw)
             admit(raw)
             left = partial(until_left, http.receive) if watched else None
-            found = await self._pool.run(self._work(api, account, raw, owner, entry), left)
+            found = await self._pool.run(self._work(api, account, raw, owner, entry, http.headers), left)
             if isinstance(found, _Unfetched):
                 assert self._fetching is not None
                 images = await self._fetching.fetched(found.images)
-                found = await self._pool.run(self._work(api, account, raw, owner, entry, images), left)
+                work = self._work(api, account, raw, owner, entry, http.headers, images)
+                found = await self._pool.run(work, left)
             assert isinstance(found, Prepared)
             return found
         finally:
@@ -209,6 +218,7 @@ class Preparing:
         raw: bytearray,
         owner: str,
         entry: Entry | None,
+        headers: Headers,
         images: tuple[Image, ...] | None = None,
     ) -> Callable[[], Prepared | _Unfetched]:
         """``images``: of the request, once they are fetched."""
@@ -251,6 +261,7 @@ class Preparing:
             keeps = asked is not None and asked.store and self._engine.ids and not placed and step is None
             if keeps and isinstance(prompt, list):
                 held = last if rest is not None else ResponseIds(digest(turn.prompt), array("I", prompt), ())
+            kept, seen, missed = self._see(headers, request, prompt, owner)
             counted = not uncounted(request, self._engine, entry is not None)
             return Prepared(
                 request,
@@ -262,11 +273,26 @@ class Preparing:
                 placed,
                 held,
                 step,
+                kept,
+                seen,
+                missed,
                 loops_of(self._settings.loops, request.messages, counted=counted, recorded=entry is not None),
                 account.replaced,
             )
 
         return work
+
+    def _see(
+        self, headers: Headers, request: Request, prompt: str | list[int], owner: str
+    ) -> tuple[Prompt | None, Seen | None, dict[str, Any] | None]:
+        """What the witness keeps of a prompt, what it saw in it, and what it says if it is asked."""
+        if self._witness is None or isinstance(prompt, str):
+            return None, None, None
+        kept = Prompt.of(prompt, request)
+        asked = request.body.get("diagnostics")
+        before = asked.get("previous_message_id") if isinstance(asked, Mapping) else None
+        missed = self._witness.since(before, kept) if isinstance(before, str) else None
+        return kept, self._witness.see(session_of(headers, request, owner), kept), missed
 
     def _step(self, entry: Entry | None, request: Request) -> NextAnswer | None:
         if entry is None or self._rollouts is None:

@@ -15,6 +15,7 @@ from uuid import uuid4
 from ..serving import ApiError, Usage
 from ..streams.message import Diagnostic, Message
 from .metrics import Metrics
+from .witness import Seen
 
 LEFT = 499
 """The status of a request whose client left, in the metrics and the log."""
@@ -118,6 +119,14 @@ class Record:
         codes = Counter(diagnostic.code for diagnostic in told)
         if codes:
             self.fields["diagnostics"] = dict(codes + Counter(self.fields.get("diagnostics", {})))
+
+    def saw(self, seen: Seen, client: str) -> None:
+        """What was seen of the prompt, and whose it is."""
+        self.fields["cache"] = seen.fields()
+        self._metrics.count("prompt_cache", client=client, changed=seen.changed)
+        for kind in ("shared", "again", "new"):
+            if number := getattr(seen, kind):
+                self._metrics.count("prompt_cache_tokens", number, client=client, kind=kind)
 
     def failed(self, error: ApiError) -> None:
         """The request is over, with an error."""

@@ -147,6 +147,7 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         lenient_calls=arguments.lenient_calls,
         strict_tools=arguments.strict_tools,
         loops=arguments.loops,
+        cache_watch=arguments.cache_watch * 1024 * 1024,
         rollouts=arguments.rollouts,
         rules=Rules(
             sessions=arguments.sessions,

@@ -47,6 +47,9 @@ class Settings:
     ``rollouts``: a folder in which requests are recorded as sessions, for training; None: none is. ``rules``: what
     sessions may have.
 
+    ``cache_watch``: how many bytes of prompts are kept to say what of the next ones the engine has to read again
+    (`chatparsers.gateway.witness`); 0: none.
+
     ``loops``: what becomes of a model that repeats itself (`chatparsers.gateway.loops`).
 
     ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
@@ -78,6 +81,7 @@ class Settings:
     lenient_calls: bool = False
     strict_tools: bool = False
     loops: LoopMode = "tell"
+    cache_watch: int = 64 * 1024 * 1024
     store: str | None = None
     store_entries: int = 100_000
     store_size: int = 1024 * 1024 * 1024

@@ -45,7 +45,7 @@ RESPONSES = _OPENAI | {
 }
 MESSAGES = _ALL | {
     *("messages", "system", "max_tokens", "stop_sequences", "output_config", "output_format"),
-    *("mcp_servers", "container", "context_management"),
+    *("mcp_servers", "container", "context_management", "diagnostics"),
 }
 
 

@@ -46,6 +46,7 @@ class AnthropicMessage(TypedDict, total=False):
     stop_reason: StopReason | None
     stop_sequence: str | None
     usage: dict[str, Any]
+    diagnostics: dict[str, Any] | None
 
 
 class MessageEvent(TypedDict, total=False):
@@ -68,6 +69,8 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
     """
 
     cut_calls: ClassVar[bool] = False
+    diagnostics: tuple[dict[str, Any] | None] | None = None
+    """What is said of the request in ``diagnostics``; None: nothing is, as it does not ask."""
 
     @staticmethod
     def new_id() -> str:
@@ -125,6 +128,7 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
             "stop_reason": self._stop_reason,
             "stop_sequence": self._stop_sequence,
             "usage": self._usage.anthropic(),
+            **({} if self.diagnostics is None else {"diagnostics": self.diagnostics[0]}),
             **({"unwanted_calls": self.unwanted} if self.unwanted else {}),  # type: ignore[typeddict-unknown-key]
         }
 

@@ -186,6 +186,7 @@ def test_every_setting_has_a_flag() -> None:
                 "--strict-fields",
                 "--strict-tools",
                 *("--loops", "stop"),
+                *("--cache-watch", "53"),
                 "--pin-template-kwargs",
                 *lists,
             ]
@@ -215,6 +216,7 @@ def test_every_setting_has_a_flag() -> None:
         strict_fields=True,
         strict_tools=True,
         loops="stop",
+        cache_watch=53 * 1024 * 1024,
         store="kept",
         store_entries=19,
         store_size=23 * 1024 * 1024,

@@ -222,6 +222,7 @@ strict_fields: refuse requests with fields that no API has; without it they are 
 strict_tools: guide a tool with strict: false by its schema too, and not to any object
 loops {off,tell,close,stop} = tell: a model that repeats itself: told in the log, its thought closed, or its answer
     ended (%(default)s)
+cache_watch MB0 = 64: of the last prompts, to say who broke the engine's cache of prompts; 0: none (%(default)s)
 store DIR: keep responses and conversations of the Responses API in a file there, which processes share; or: memory
 store_entries N = 100000: kept at once (%(default)s)
 store_size MB = 1024: of all (%(default)s)
@@ -301,7 +302,7 @@ def _at_least_one(text: str) -> int:
 _WHOLE, _COUNT = (int, "a whole number"), (_at_least_one, "a whole number above 0")
 _ANY, _SECONDS = (_number, "a number, 0 or more"), (_above_zero, "a number above 0")
 TYPES: dict[str, tuple[Callable[[str], Any], str]] = {
-    **{"INT": _WHOLE, "N0": _WHOLE, "N": _COUNT, "MB": _COUNT},
+    **{"INT": _WHOLE, "N0": _WHOLE, "MB0": _WHOLE, "N": _COUNT, "MB": _COUNT},
     **{"RATE": _ANY, "S0": _ANY, "S": _SECONDS, "DAYS": _SECONDS},
 }
 """Kinds of numbers: how one is read, and what it is called in an error. A 0 at the end is not shown."""
