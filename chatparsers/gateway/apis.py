@@ -67,7 +67,9 @@ def _chat(model: str, turn: Turn, request: Request, index: int, id: str | None) 
 
 
 def _responses(model: str, turn: Turn, request: Request, index: int, id: str | None) -> Writer[Any, Any]:
-    return OpenAIResponses(model, call_id=turn.call_id, request=request.body, toolkit=request.toolkit)
+    return OpenAIResponses(
+        model, call_id=turn.call_id, request=request.body, toolkit=request.toolkit, seals=request.seals
+    )
 
 
 def _compacted(model: str, turn: Turn, request: Request, index: int, id: str | None) -> Writer[Any, Any]:
@@ -75,7 +77,8 @@ def _compacted(model: str, turn: Turn, request: Request, index: int, id: str | N
 
 
 def _messages(model: str, turn: Turn, request: Request, index: int, id: str | None) -> Writer[Any, Any]:
-    return AnthropicMessages(model, call_id=turn.call_id)
+    seals = request.seals if request.hides_thoughts else None
+    return AnthropicMessages(model, call_id=turn.call_id, seals=seals)
 
 
 _ASKED = {"role": "user", "content": "?"}

@@ -39,6 +39,7 @@ from .pictures import Picture, as_text, pictures
 from .refused import check, limited, uncounted, without_thoughts
 from .rollouts import Rollouts
 from .same_ids import known_ids
+from .seals import seals_of
 from .settings import Settings
 from .store import ResponseIds
 from .storing import Asked, Storing
@@ -101,6 +102,7 @@ class Preparing:
         self._pool = FairPool(settings.max_cpu)
         self._limits = ImageLimits(settings.max_images, settings.max_body, hosts=settings.fetch_images)
         self._fetching = Fetching(self._limits, settings.max_body) if settings.fetch_images else None
+        self._seals = seals_of(settings.seal_key_file)
         self._encoder: Encoder | None = None
         self._arriving = 0
 
@@ -308,10 +310,11 @@ class Preparing:
     ) -> tuple[Request, Asked | None]:
         body, drops, asked = read_body(bytes(raw), account), self._settings.drop_unsupported, None
         images = self._limits if self._takes_images() else None
+        how: dict[str, Any] = {"drop_unsupported": drops, "images": images, "seals": self._seals}
         if self._storing is not None and api in (RESPONSES, COUNT_INPUT, COMPACT):
-            request, asked = self._storing.read(owner, body, drop_unsupported=drops, images=images)
+            request, asked = self._storing.read(owner, body, **how)
         else:
-            request = api.read(body, drop_unsupported=drops, images=images)
+            request = api.read(body, **how)
         messages = ChatRequest(self._chat, {}).read(request.messages)
         if messages is not request.messages:
             request = replace(request, messages=[dict(message) for message in messages])

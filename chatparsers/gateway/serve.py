@@ -158,6 +158,7 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
             limits=Limits(arguments.session_answers, arguments.session_ids, arguments.session_lines),
         ),
         key_file=arguments.api_key_file,
+        seal_key_file=arguments.seal_key_file,
         log=arguments.log,
         passed=tuple(arguments.pass_on or ()),
         thinking=thinking_of(arguments),

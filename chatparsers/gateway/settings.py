@@ -34,8 +34,9 @@ class Settings:
     ``hosts``: names under which the gateway may be asked, besides addresses and ``localhost``; None: with a key any
     name. ``cors``: the origins whose pages may ask, such as ``https://chat.example``; ``*`` allows all.
 
-    ``key_file``: a file with more keys, one in a line, which is read again when it changes. ``log``: the file to which
-    a line of JSON goes for each request, ``-`` for standard output. ``passed``: paths that are passed on to the engine.
+    ``key_file``: a file with more keys, one in a line, which is read again when it changes. ``seal_key_file``: a file
+    with the keys that seal thoughts, of which the first seals; None: a new one is made. ``log``: the file to which a
+    line of JSON goes for each request, ``-`` for standard output. ``passed``: paths that are passed on to the engine.
 
     ``strict_fields``: a request with a field that no API has is refused; without it the field is counted and ignored.
     ``store``: a folder in which responses and conversations are kept, or ``memory``; None: nothing is. It has at most
@@ -91,6 +92,7 @@ class Settings:
     rollouts: str | None = None
     rules: Rules = field(default_factory=Rules)
     key_file: str | None = None
+    seal_key_file: str | None = None
     log: str | None = None
     passed: tuple[str, ...] = ()
     thinking: bool | str | None = None

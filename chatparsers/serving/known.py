@@ -61,6 +61,7 @@ def common(body: Mapping[str, Any], known: frozenset[str], kit: Toolkit, drops: 
         "tools": kit.functions,
         "loaded": kit.later if kit.later or drops.loading else None,
         "toolkit": kit,
+        "seals": drops.seals,
         "dropped": tuple(drops.kinds),
         "images": drops.found_images,
         "ignored": ignored(body, known),

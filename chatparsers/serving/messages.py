@@ -9,13 +9,14 @@ streamed early, what it wrote after the last character that can be JSON is not s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, TypedDict
 from uuid import uuid4
 
 from .errors import ApiError
 from .partial import ArgumentsFilter, partial_object
 from .parts import Part, PartKind
+from .sealed import SHOWN, Seals
 from .sendable import Sendable
 from .usage import Usage
 from .writer import Writer
@@ -72,6 +73,19 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
     diagnostics: tuple[dict[str, Any] | None] | None = None
     """What is said of the request in ``diagnostics``; None: nothing is, as it does not ask."""
 
+    def __init__(
+        self,
+        model: str,
+        *,
+        id: str | None = None,
+        created: int | None = None,
+        call_id: Callable[[int], str] | None = None,
+        seals: Seals | None = None,
+    ) -> None:
+        """``seals``: what seals thoughts, which then are not shown; None: they are. The others: as of `Writer`."""
+        super().__init__(model, id=id, created=created, call_id=call_id)
+        self._seals = seals
+
     @staticmethod
     def new_id() -> str:
         return f"msg_{uuid4().hex}"
@@ -81,14 +95,19 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
         return [{"type": "message_start", "message": self.answer}]
 
     def _begun(self, part: Part) -> list[MessageEvent]:
-        return [self._event("content_block_start", content_block=_block(part))]
+        part.silent = self._seals is not None and part.kind == "reasoning"
+        return [self._event("content_block_start", content_block=self._block(part))]
 
     def _added(self, part: Part, text: str) -> MessageEvent:
         kind, field = _DELTAS[part.kind]
         return self._event("content_block_delta", delta={"type": kind, field: text})
 
     def _ended(self, part: Part) -> list[MessageEvent]:
-        return [self._event("content_block_stop")]
+        stop = self._event("content_block_stop")
+        if part.kind != "reasoning":
+            return [stop]
+        signed = {"type": "signature_delta", "signature": self._signature(part)}
+        return [self._event("content_block_delta", delta=signed), stop]
 
     def _event(self, type: str, **fields: Any) -> MessageEvent:
         """An event of the last block."""
@@ -124,7 +143,7 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
             "type": "message",
             "role": "assistant",
             "model": self.model,
-            "content": [_block(part) for part in self._parts],
+            "content": [self._block(part) for part in self._parts],
             "stop_reason": self._stop_reason,
             "stop_sequence": self._stop_sequence,
             "usage": self._usage.anthropic(),
@@ -132,18 +151,24 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
             **({"unwanted_calls": self.unwanted} if self.unwanted else {}),  # type: ignore[typeddict-unknown-key]
         }
 
+    # blocks
+
+    def _block(self, part: Part) -> Block:
+        """The block of a part with the text that it has so far."""
+        if part.kind == "content":
+            return {"type": "text", "text": part.text}
+        if part.kind == "reasoning":
+            signature = "" if part is self._open else self._signature(part)
+            return {"type": "thinking", "thinking": "" if part.silent else part.text, "signature": signature}
+        return {"type": "tool_use", "id": part.id, "name": part.name, "input": partial_object(part.text)}
+
+    def _signature(self, part: Part) -> str:
+        """The signature of a thought: what is not shown of it, else that it is shown."""
+        return SHOWN if self._seals is None else part.sealed(self._seals)
+
 
 _DELTAS: Mapping[PartKind, tuple[str, str]] = {
     "content": ("text_delta", "text"),
     "reasoning": ("thinking_delta", "thinking"),
     "call": ("input_json_delta", "partial_json"),
 }
-
-
-def _block(part: Part) -> Block:
-    """The block of a part with the text that it has so far."""
-    if part.kind == "content":
-        return {"type": "text", "text": part.text}
-    if part.kind == "reasoning":
-        return {"type": "thinking", "thinking": part.text, "signature": ""}
-    return {"type": "tool_use", "id": part.id, "name": part.name, "input": partial_object(part.text)}

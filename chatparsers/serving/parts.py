@@ -17,6 +17,7 @@ from typing import Literal
 
 from ..streams.events import CallArguments, Content, Event, Reasoning
 from .logprobs import TokenLogprob
+from .sealed import Seals
 
 PartKind = Literal["reasoning", "content", "call", "custom", "search"]
 _ADDS: Mapping[PartKind, type[Event]] = {
@@ -49,6 +50,7 @@ class Part:
         "pieces",
         "silent",
         "tokens",
+        "word",
     )
 
     def __init__(self, kind: PartKind, index: int = 0, id: str = "", name: str = "") -> None:
@@ -67,7 +69,14 @@ class Part:
         self.tokens: list[TokenLogprob] = []
         """What the engine says of its tokens, where the API puts that into the part."""
 
+        self.word = ""
+
     @property
     def text(self) -> str:
         """The text so far: of a call, its arguments."""
         return "".join(self.pieces)
+
+    def sealed(self, seals: Seals) -> str:
+        """The whole text as one word, always the same."""
+        self.word = self.word or seals.seal(self.text)
+        return self.word

@@ -13,6 +13,7 @@ from .images import ImageLimits
 from .known import CHAT, common
 from .logprobs import asked_chat
 from .request import Request, response_schema, stops, template_options, text_parts
+from .sealed import Seals
 from .tools import chat_choice, chat_tools
 from .unsupported import Drops
 
@@ -28,11 +29,18 @@ _UNSUPPORTED = {
 }
 
 
-def read_chat(body: object, *, drop_unsupported: bool = False, images: ImageLimits | None = None) -> Request:
+def read_chat(
+    body: object,
+    *,
+    drop_unsupported: bool = False,
+    images: ImageLimits | None = None,
+    seals: Seals | None = None,
+) -> Request:
     """The request of a body for ``/v1/chat/completions``. Raises `ApiError` with the path of the wrong field.
 
     ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
-    ``images``: what images may be in messages (`Request.images`); None: none.
+    ``images``: what images may be in messages (`Request.images`); None: none. ``seals``: this API has no sealed
+    thoughts.
 
     Of other servers' fields it reads ``chat_template_kwargs``, ``enable_thinking``, ``thinking``,
     ``continue_final_message``, ``add_generation_prompt``, ``return_token_ids``, ``top_k``, ``min_p``,

@@ -19,6 +19,7 @@ from .fields import boolean, integer, is_null, mapping, sequence, string, whole_
 from .images import ImageLimits
 from .known import MESSAGES, common
 from .request import Request, response_schema, stops, template_options, text_parts
+from .sealed import SHOWN, Seals
 from .tools import messages_choice, messages_tools
 from .unsupported import ELSEWHERE, Drops
 
@@ -41,12 +42,14 @@ def read_messages(
     counting: bool = False,
     drop_unsupported: bool = False,
     images: ImageLimits | None = None,
+    seals: Seals | None = None,
 ) -> Request:
     """The request of a body for ``/v1/messages``. Raises `ApiError` with the path of the wrong field.
 
     ``counting``: the body is one for ``/v1/messages/count_tokens``, which needs no ``max_tokens``.
     ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
-    ``images``: what images may be in messages (`Request.images`); None: none.
+    ``images``: what images may be in messages (`Request.images`); None: none. ``seals``: what opens thoughts that are
+    sealed.
 
     >>> from chatparsers.serving import read_messages
     >>> request = read_messages({"model": "m", "messages": messages, "max_tokens": 100, "system": "Be short."})
@@ -54,7 +57,7 @@ def read_messages(
     ['system', 'user']
     """
     body = whole_request(body)
-    drops = Drops(drop_unsupported, images)
+    drops = Drops(drop_unsupported, images, seals)
     drops.fields(body, _UNSUPPORTED, ("mcp_servers",))
     _edits(body.get("context_management"), drops)
     messages: list[dict[str, Any]] = []
@@ -89,6 +92,7 @@ def read_messages(
         response_format=response_schema(format, at, format),
         **template_options(body, output.get("effort"), "output_config.effort"),
         thinking_tokens=_budget(given_thinking),
+        hides_thoughts=given_thinking.get("display") == "omitted",
         continue_final_message=given[-1].get("role") == "assistant",
         stops=stops(body.get("stop_sequences"), "stop_sequences"),
         max_tokens=most,
@@ -216,6 +220,13 @@ def _open(function: dict[str, Any]) -> None:
         function["arguments"] = arguments[_CUT]
 
 
+def _thought(block: Mapping[str, Any], path: str, drops: Drops) -> str:
+    """The thought of a block. If it was not shown, its signature has it."""
+    shown = string(block.get("thinking"), f"{path}.thinking")
+    word = block.get("signature")
+    return shown if shown or not isinstance(word, str) or word in ("", SHOWN) else drops.opened(word)
+
+
 def _assistant(blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) -> dict[str, Any]:
     texts: list[str] = []
     thoughts: list[str] = []
@@ -225,7 +236,7 @@ def _assistant(blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) -> dic
         if kind == "text":
             texts.append(string(block.get("text"), f"{at}.text"))
         elif kind == "thinking":
-            thoughts.append(string(block.get("thinking"), f"{at}.thinking"))
+            thoughts.append(_thought(block, at, drops))
         elif kind == "tool_use":
             function = {
                 "name": string(block.get("name"), f"{at}.name"),
@@ -233,10 +244,12 @@ def _assistant(blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) -> dic
             }
             id = string(block.get("id"), f"{at}.id")
             calls.append({"id": id, "type": "function", "function": function})
-        elif kind != "redacted_thinking":  # it is only for the server that wrote it
+        elif kind == "redacted_thinking":
+            thoughts.append(drops.opened(string(block.get("data"), f"{at}.data")))
+        else:
             texts.append(drops.part(kind, at, _BLOCKS[:3]))
     message: dict[str, Any] = {"role": "assistant", "content": "".join(texts)}
-    if thoughts:
+    if any(thoughts):
         message["reasoning_content"] = "".join(thoughts)
     if calls:
         message["tool_calls"] = calls

@@ -18,7 +18,7 @@ from .images import ImageLimits
 from .known import RESPONSES, common
 from .logprobs import INCLUDED, asked_responses
 from .request import Request, response_schema, stops, template_options, text_parts
-from .sealed import opened
+from .sealed import Seals
 from .tools import SEARCH, Toolkit, responses_choice, responses_tools
 from .unsupported import ELSEWHERE, Drops
 
@@ -48,12 +48,14 @@ def read_responses(
     *,
     drop_unsupported: bool = False,
     images: ImageLimits | None = None,
+    seals: Seals | None = None,
     history: Sequence[Mapping[str, Any]] | None = None,
 ) -> Request:
     """The request of a body for ``/v1/responses``. Raises `ApiError` with the path of the wrong field.
 
     ``drop_unsupported``: images and the like, items of other servers' tools, and these tools are left out and not
-    refused. ``images``: what images may be in the input (`Request.images`); None: none.
+    refused. ``images``: what images may be in the input (`Request.images`); None: none. ``seals``: what opens thoughts
+    that are sealed.
 
     ``history``: the items before the input, of a server that keeps them; None if it keeps none.
 
@@ -62,7 +64,7 @@ def read_responses(
     [{'role': 'user', 'content': 'Is it cold?'}]
     """
     body = whole_request(body)
-    drops = Drops(drop_unsupported, images)
+    drops = Drops(drop_unsupported, images, seals)
     drops.fields(body, _UNSUPPORTED if history is not None else {**_UNSUPPORTED, **_KEPT}, _DROPPED)
     metadata_of(body)
     messages: list[dict[str, Any]] = []
@@ -204,10 +206,9 @@ def _item(
 def _thought(item: Mapping[str, Any], path: str, drops: Drops) -> str:
     """The thought of an item: in plain, or as one word that this server or another wrote."""
     if not item.get("content") and not is_null(item.get("encrypted_content")):
-        thought = opened(string(item["encrypted_content"], f"{path}.encrypted_content"))
-        if thought is not None:
+        thought = drops.opened(string(item["encrypted_content"], f"{path}.encrypted_content"))
+        if thought:
             return thought
-        drops.kinds["encrypted thought of another server"] = None
     listed = item.get("content") or item.get("summary") or []
     return _joined(text_parts(listed, f"{path}.content", _TEXT, drops))
 

@@ -20,6 +20,7 @@ from .documents import document_text
 from .errors import ApiError
 from .fields import kind_of, mapping, sequence, string
 from .images import Image
+from .sealed import PLAIN, Seals
 from .tools import Toolkit
 from .unsupported import Drops
 
@@ -56,6 +57,7 @@ class Request:
     as it wrote them. ``images``: the images of the messages, which have only their places (`image_number`).
     ``max_calls``: the most calls of the answer. ``thinking_tokens``: how many tokens its thoughts may take together.
     None: any number.
+    ``seals``: what seals and opens thoughts. ``hides_thoughts``: the answer has them sealed alone.
     ``engine_fields``: ``min_tokens``, ``ignore_eos``, ``stop_token_ids`` and ``logit_bias``, as engines take them.
     """
 
@@ -78,6 +80,8 @@ class Request:
     stream: bool = False
     include_usage: bool = False
     toolkit: Toolkit = field(default_factory=Toolkit)
+    seals: Seals = PLAIN
+    hides_thoughts: bool = False
     dropped: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     choices: int = 1

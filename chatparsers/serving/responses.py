@@ -16,7 +16,7 @@ from .items import item_id
 from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .partial import partial_object
 from .parts import Part, PartKind
-from .sealed import ASKED, sealed
+from .sealed import ASKED, PLAIN, Seals
 from .tools import Toolkit
 from .writer import Writer
 
@@ -94,7 +94,8 @@ _DEFAULTS: dict[str, Any] = {
 
 class OpenAIResponses(Writer[ResponseEvent, Response]):
     """Writes a response. ``request``: the body of the request, whose fields the API repeats in the response.
-    ``toolkit``: the request's tools; calls of freeform tools are written as one text.
+    ``toolkit``: the request's tools; calls of freeform tools are written as one text. ``seals``: what seals thoughts,
+    where the request asks for that.
 
     Log probabilities of the content are where the API has them. Those of other tokens are in ``token_logprobs`` of the
     whole response, which ends a stream. Ids are in its ``token_ids`` and ``prompt_token_ids``, and in ``token_ids`` of
@@ -115,6 +116,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         call_id: Callable[[int], str] | None = None,
         request: Mapping[str, Any] | None = None,
         toolkit: Toolkit | None = None,
+        seals: Seals = PLAIN,
     ) -> None:
         super().__init__(model, id=id, created=created, call_id=call_id)
         given = request or {}
@@ -123,7 +125,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             for name, default in _DEFAULTS.items()
         }
         self._repeated["store"] = False
-        self._seals = ASKED in (given.get("include") or ())
+        self._seals = seals if ASKED in (given.get("include") or ()) else None
         self._toolkit = toolkit or Toolkit()
         self._due: list[TokenLogprob] = []
         """What the engine says of tokens of the open item that waits for the next piece of text."""
@@ -288,8 +290,8 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             item["role"] = "assistant"
         else:
             item["summary"] = []
-            if self._seals:
-                item["encrypted_content"] = sealed(part.text)
+            if self._seals is not None:
+                item["encrypted_content"] = "" if part is self._open else part.sealed(self._seals)
         item["content"] = [] if empty else [_text_part(part)]
         return item
 

@@ -14,6 +14,7 @@ from ..chat.loading import REFERENCE
 from .errors import ApiError
 from .images import NOT_FETCHED, Image, ImageLimits, Images
 from .partial import object_text
+from .sealed import PLAIN, Seals
 
 ELSEWHERE = dict.fromkeys(
     ("logprobs", "top_logprobs", "n", "return_token_ids"),
@@ -27,12 +28,15 @@ _FILES = ("image", "audio", "video", "file", "document")
 
 class Drops:
     """Refuses what cannot be given, or drops it. ``kinds``: what was left out, such as ``tool web_search``. ``images``:
-    what collects images, where they can be given; None: they cannot."""
+    what collects images, where they can be given; None: they cannot. ``seals``: what opens sealed thoughts."""
 
-    __slots__ = ("allowed", "images", "kinds", "loading")
+    __slots__ = ("allowed", "images", "kinds", "loading", "seals")
 
-    def __init__(self, allowed: bool = False, images: ImageLimits | None = None) -> None:
+    def __init__(
+        self, allowed: bool = False, images: ImageLimits | None = None, seals: Seals | None = None
+    ) -> None:
         self.allowed = allowed
+        self.seals = seals or PLAIN
         self.images = None if images is None else Images(images)
         self.kinds: dict[str, None] = {}
         self.loading = False
@@ -42,6 +46,13 @@ class Drops:
         """The part of a message that loads a tool, or takes it back."""
         self.loading = True
         return {"type": kind, "tool_name": name}
+
+    def opened(self, word: str) -> str:
+        """A thought that was sealed. One that cannot be opened is left out."""
+        thought = self.seals.open(word)
+        if thought is None:
+            self.kinds["encrypted thought of another server"] = None
+        return thought or ""
 
     def image(self, part: Mapping[str, Any], path: str) -> dict[str, Any] | None:
         """What a message has in the place of an image; None if the part is none, or one that cannot be given and may

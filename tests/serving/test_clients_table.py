@@ -91,7 +91,8 @@ def test_message_events_are_of_the_shapes_that_are_sent(name: str) -> None:
             text = "".join(delta["partial_json"] for delta in deltas)
             assert text and (name == "cut" or isinstance(json.loads(text), dict))
         if block["type"] == "thinking":
-            assert {delta["type"] for delta in deltas} == {"thinking_delta"}
+            assert {delta["type"] for delta in deltas[:-1]} == {"thinking_delta"}
+            assert deltas[-1]["type"] == "signature_delta" and deltas[-1]["signature"]
     order = [event["index"] for event in events if "index" in event]
     assert order == sorted(order), "blocks are not interleaved"
 

@@ -202,6 +202,8 @@ api_key KEY: the key that clients must send ($CHATPARSERS_API_KEY)
   like key token
 api_key_file FILE: a file with more keys, one in a line; it may change
   like key-file keys
+seal_key_file FILE: a key that seals thoughts, so that another gateway opens them
+  like seal-key
 allowed_hosts NAME+: names of this server, besides addresses and localhost
 cors ORIGIN+: pages that may ask, such as https://chat.example; * allows all
   like allowed-origins
