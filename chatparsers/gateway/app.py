@@ -20,8 +20,9 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
 
 from .. import __version__
 from ..chat.chat import Chat
@@ -55,6 +56,7 @@ from .settings import Settings
 from .store import Store
 from .stored_paths import Asking, Handler, StoredPaths, answered
 from .storing import Following, StoreAnswer, Storing
+from .websocket import ResponsesSocket
 from .witness import client_of
 
 THOUGHTS = b"x-chatparsers-thoughts"
@@ -110,6 +112,9 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     async def metrics(request: HttpRequest) -> Response:
         return PlainTextResponse(gateway.metrics.text())
 
+    async def connected(socket: WebSocket) -> None:
+        await gateway.sockets(socket)
+
     async def missing(request: HttpRequest, error: Exception) -> Response:
         status = getattr(error, "status_code", 404)
         message = f"{request.method} {request.url.path}: this server has no such path or method"
@@ -136,7 +141,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     keyed = gateway.settings.api_key is not None or gateway.settings.key_file is not None
     paths = described(description(__version__, routes[1:], keyed))
     app = Starlette(
-        routes=[*routes, *paths, *files()],
+        routes=[*routes, *paths, *files(), WebSocketRoute("/v1/responses", connected)],
         middleware=middleware(gateway.settings, gateway.guard, gateway.refused),
         lifespan=lifespan,
         exception_handlers={404: missing, 405: missing},
@@ -168,6 +173,15 @@ class _Gateway:
         self.tasks: TaskGroup | None = None
         """Where responses run in the background, while the server runs."""
         self._left_out = LeftOut(self.metrics)
+        self.sockets = ResponsesSocket(
+            partial(self.respond, RESPONSES),
+            self._counted,
+            self.guard.check_key,
+            RESPONSES.failed,
+            stores=self.storing is not None,
+            model=settings.model,
+            most=settings.max_body,
+        )
         self.running: set[Responding] = set()
         self.passing: set[Passing] = set()
 
@@ -366,6 +380,13 @@ class _Gateway:
             return self._failed(CHAT, error, record)
         record.end(200)
         return found
+
+    async def _counted(self, http: HttpRequest) -> int:
+        """How many tokens the prompt of a response has. Raises `ApiError`."""
+        try:
+            return await self._preparing.count(COUNT_INPUT, http, self.guard.check_key(http.headers))
+        except Exception as error:
+            raise ApiError.of(error) from error
 
     async def count_tokens(self, api: Api, http: HttpRequest) -> Response:
         record = Record(api.name, http.headers, self.metrics, self.log)

@@ -52,7 +52,7 @@ class Checked:
         self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         headers = MutableHeaders(scope=scope)
@@ -60,7 +60,7 @@ class Checked:
         headers["x-request-id"] = id
 
         async def named(event: Message) -> None:
-            if event["type"] == "http.response.start":
+            if event["type"] in ("http.response.start", "websocket.http.response.start"):
                 event["headers"] = [*event["headers"], (b"x-request-id", id.encode())]
             await send(event)
 

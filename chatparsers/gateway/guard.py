@@ -47,10 +47,12 @@ class Guard:
             said = f"this server is not known as {_name(host)!r}: ask by its address, or start it with --allowed-hosts"
             raise ApiError(said, status=403, code="host_not_allowed")
         origin = headers.get("origin")
-        if origin is not None and not self._allows(origin, scope["scheme"], host):
+        scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
+        if origin is not None and not self._allows(origin, scheme, host):
             said = f"pages of {origin} may not ask this server: start it with --cors {origin}"
             raise ApiError(said, status=403, code="origin_not_allowed")
-        if scope["method"] not in _SAFE and scope["method"] != "DELETE":  # it has no body
+        method = scope.get("method", "GET")  # a WebSocket has none
+        if method not in _SAFE and method != "DELETE":  # it has no body
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":
                 said = f"expected the header content-type: application/json, found {kind or 'none'}"

@@ -36,7 +36,7 @@ from .llama_server import LlamaServer
 from .metrics import Metrics
 from .ollama import Ollama
 from .openai_completions import VLLM, OpenAICompletions, SGLang, SGLangGenerate, VLLMGenerate
-from .server import timed_protocol
+from .server import draining_socket, timed_protocol
 from .settings import Settings
 
 KINDS: dict[str, type[HttpEngine]] = {
@@ -90,7 +90,8 @@ def run(arguments: Namespace) -> int:
         host=arguments.host,
         port=arguments.port,
         http=timed_protocol(slow=settings.slow_client),
-        ws="none",
+        ws=draining_socket(),
+        ws_max_size=settings.max_body,
         lifespan="off",
         log_level="warning",
         access_log=False,

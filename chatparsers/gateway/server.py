@@ -13,6 +13,8 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from .websocket import DRAIN
+
 HEAD_SECONDS = 20.0
 """How long a connection may take for the head of its next request."""
 HEAD_SIZE = 65_536
@@ -29,6 +31,7 @@ def timed_protocol(seconds: float = HEAD_SECONDS, slow: float = 120.0) -> Any:
     class Timed(_Base):  # type: ignore[misc]
         _timer: asyncio.TimerHandle | None = None
         _full: asyncio.TimerHandle | None = None
+        _upgraded = False
         _head = 0
         """How many bytes have come of the next head."""
 
@@ -67,8 +70,13 @@ def timed_protocol(seconds: float = HEAD_SECONDS, slow: float = 120.0) -> Any:
             cycle: Any = self.cycle
             return cycle is not None and not cycle.response_complete
 
+        def handle_websocket_upgrade(self, *event: Any) -> None:
+            self._stop()  # it is no request any more
+            self._upgraded = True
+            super().handle_websocket_upgrade(*event)
+
         def _wait(self) -> None:
-            if self._timer is None:
+            if self._timer is None and not self._upgraded:
                 self._timer = self.loop.call_later(seconds, self._late)
 
         def _stop(self) -> None:
@@ -95,3 +103,23 @@ def timed_protocol(seconds: float = HEAD_SECONDS, slow: float = 120.0) -> Any:
                 self._full = None
 
     return Timed
+
+
+def draining_socket() -> Any:
+    """The protocol for ``uvicorn.Config(ws=…)``, under which a response that runs may end before the server does; the
+    word for none if the package websockets is not there."""
+    try:
+        from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+    except ImportError:
+        return "none"
+    base: Any = WebSocketsSansIOProtocol
+
+    class Draining(base):  # type: ignore[misc]
+        def shutdown(self) -> None:
+            if self.handshake_complete and not self.close_sent:
+                self.stop_keepalive()
+                self.queue.put_nowait(DRAIN)
+            else:
+                super().shutdown()
+
+    return Draining

@@ -439,7 +439,7 @@ WIRES: dict[str, tuple[bytes, set[int]]] = {
     "an upgrade": (
         b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade, close\r\n"
         b"sec-websocket-key: eA==\r\nsec-websocket-version: 13\r\n\r\n",
-        {200},
+        {200, 400},  # where WebSockets are spoken, it is a bad one
     ),
 }
 
