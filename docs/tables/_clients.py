@@ -2,11 +2,12 @@
 
     python docs/tables/_clients.py                    # writes the page from the data
     python docs/tables/_clients.py --check            # fails if the page is not that of the data
-    python docs/tables/_clients.py --held FILE…       # judges what clients held, and writes both
+    python docs/tables/_clients.py --held FILE…       # takes what clients held, and writes both
 
-``clients/server.py`` serves the shapes of ``clients/shapes.json`` and prints its port. ``python clients/clients.py
-PORT`` and ``node clients/clients.mjs PORT`` print what the clients that are installed held, a line each: these are the
-files of ``--held``. ``CLIENTS`` names the clients' packages and versions as JSON.
+The data are what each client held of each shape; the page is how that is judged. ``clients/server.py`` serves the
+shapes of ``clients/shapes.json`` and prints its port. ``python clients/clients.py PORT`` and ``node clients/clients.mjs
+PORT`` print what the clients that are installed held, a line each: these are the files of ``--held``. ``CLIENTS`` names
+the clients' packages and versions as JSON.
 """
 
 from __future__ import annotations
@@ -101,18 +102,25 @@ where it cannot, the cells say whom that costs. `python docs/tables/_clients.py`
 
 def page(data: Mapping[str, Any]) -> str:
     """The page of the data."""
-    cells: dict[str, dict[str, str]] = data["cells"]
+    cells = {
+        client: {name: judged(SHAPES[name]["want"], one) for name, one in held.items()}
+        for client, held in data["held"].items()
+    }
     versions = ", ".join(f"{name} {version}" for name, version in data["clients"].items())
     lines = _HEAD.format(date=data["date"], clients=versions).splitlines()
     for api, title in APIS.items():
         shapes = {name: shape for name, shape in SHAPES.items() if shape["api"] == api}
-        clients = [client for client, held in cells.items() if held.keys() & shapes.keys()]
+        clients = [client for client, found in cells.items() if found.keys() & shapes.keys()]
         lines += ["", f"## {title}", "", "| Shape | " + " | ".join(clients) + " | Our gateway |"]
         lines.append("|---|" + "---|" * (len(clients) + 1))
         for name, shape in shapes.items():
             row = (cells[client][name].replace("|", "\\|") or "✓" for client in clients)
             lines.append(f"| {shape['say']} | " + " | ".join(row) + f" | {shape['gateway']} |")
     return "\n".join(lines) + "\n"
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -124,19 +132,20 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--held", nargs="+", type=Path, metavar="FILE")
     asked = parser.parse_args(argv)
     if asked.held:
-        cells: dict[str, dict[str, str]] = {}
+        held: dict[str, dict[str, Any]] = {}
         for file in asked.held:
             for line in file.read_text("utf-8").split("\n"):
                 if line.startswith("{"):
                     one = json.loads(line)
-                    want = SHAPES[one["shape"]]["want"]
-                    cells.setdefault(one["client"], {})[one["shape"]] = judged(want, one["held"])
-        data = {
-            "date": f"{datetime.now():%Y-%m-%d}",
-            "clients": json.loads(os.environ["CLIENTS"]),
-            "cells": cells,
-        }
-        DATA.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", "utf-8")
+                    held.setdefault(one["client"], {})[one["shape"]] = one["held"]
+        head = {"date": f"{datetime.now():%Y-%m-%d}", "clients": json.loads(os.environ["CLIENTS"])}
+        lines = ",\n".join(
+            f"  {json.dumps(client)}: {{\n"
+            + ",\n".join(f"   {json.dumps(name)}: {_line(one)}" for name, one in found.items())
+            + "\n  }"
+            for client, found in held.items()
+        )
+        DATA.write_text(f'{_line(head)[:-1]},\n "held": {{\n{lines}\n }}}}\n', "utf-8")
     return put(PAGE, page(json.loads(DATA.read_text("utf-8"))), asked.check)
 
 

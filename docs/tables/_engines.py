@@ -4,11 +4,12 @@
     python docs/tables/_engines.py --check          # fails if the page is not that of the data
     python docs/tables/_engines.py --ours           # judges our dialects anew, and writes both
     python docs/tables/_engines.py --run            # judges the engines too
+    python docs/tables/_engines.py --llama URL      # asks a llama-server for its grammars, and writes llama.json
 
 Each schema of ``schemas.json`` has values that it takes and values that it does not. A value counts as taken if one of
 its spellings is: with the white space that Python writes, without any, or with either kind alone. ``--run`` needs
-xgrammar, llguidance and outlines_core, and the address of a llama-server in ``LLAMA_URL``; ``ENGINES`` names their
-versions as JSON.
+xgrammar, llguidance and outlines_core; ``ENGINES`` names the versions of all engines as JSON. What llama.cpp made of
+each schema, its grammar or its error, is in ``llama.json``.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ sys.path.insert(0, str(HERE.parents[1] / "tests" / "grammar"))
 
 PAGE = HERE / "engines.md"
 DATA = HERE / "engines.json"
+LLAMA = HERE / "llama.json"
 SCHEMAS: list[dict[str, Any]] = json.loads((HERE / "schemas.json").read_text("utf-8"))
 OURS = {"ours, Lark": "lark", "ours, GBNF": "gbnf", "ours, structural tag": "structural_tag"}
 Takes = Callable[[str], bool]
 """Whether an engine takes a text, as JSON."""
 
-__all__ = ["DATA", "OURS", "PAGE", "SCHEMAS", "cell", "main", "ours", "page"]
+__all__ = ["DATA", "ENGINES", "OURS", "PAGE", "SCHEMAS", "cell", "engine_cells", "main", "ours", "page"]
 
 
 class _Refused(Exception):
@@ -106,14 +108,25 @@ def _llama(schema: Mapping[str, Any]) -> Takes:
     alternatives."""
     from engines import FULL, Xgrammar
 
-    body = json.dumps({"prompt": "a", "n_predict": 1, "json_schema": schema}).encode()
-    try:
-        with urllib.request.urlopen(f"{os.environ['LLAMA_URL']}/completion", body) as answer:
-            grammar: str = json.load(answer)["generation_settings"]["grammar"]
-    except urllib.error.HTTPError as error:
-        raise _Refused(json.loads(error.read())["error"]["message"].split('": ')[-1]) from None
-    compiled = Xgrammar(grammar.replace("::= |", '::= "" |'), "gbnf")
+    name = next(case["name"] for case in SCHEMAS if case["schema"] == schema)
+    made = json.loads(LLAMA.read_text("utf-8"))[name]
+    if "raises" in made:
+        raise _Refused(made["raises"].split('": ')[-1])
+    compiled = Xgrammar(made["grammar"].replace("::= |", '::= "" |'), "gbnf")
     return lambda text: compiled.status(text) == FULL
+
+
+def _llama_grammars(url: str) -> dict[str, dict[str, str]]:
+    """What a llama-server makes of each schema: ``grammar``, or ``raises``."""
+    made = {}
+    for case in SCHEMAS:
+        body = json.dumps({"prompt": "a", "n_predict": 1, "json_schema": case["schema"]}).encode()
+        try:
+            with urllib.request.urlopen(f"{url}/completion", body) as answer:
+                made[case["name"]] = {"grammar": json.load(answer)["generation_settings"]["grammar"]}
+        except urllib.error.HTTPError as error:
+            made[case["name"]] = {"raises": json.loads(error.read())["error"]["message"]}
+    return made
 
 
 ENGINES: dict[str, Callable[[Mapping[str, Any]], Takes]] = {
@@ -146,6 +159,12 @@ def cell(case: Mapping[str, Any], make: Callable[[Mapping[str, Any]], tuple[Take
         if _taken(takes, value):
             return ["ignored", json.dumps(value, ensure_ascii=False), told]
     return ["honoured", "", told]
+
+
+def engine_cells(name: str) -> list[list[str]]:
+    """The cells of an engine's own compiler."""
+    make = ENGINES[name]
+    return [cell(case, lambda schema: (make(schema), "")) for case in SCHEMAS]
 
 
 def _ours_cells() -> dict[str, list[list[str]]]:
@@ -214,19 +233,19 @@ def main(argv: list[str] | None = None) -> int:
     )
     for flag in ("--check", "--ours", "--run"):
         parser.add_argument(flag, action="store_true")
+    parser.add_argument("--llama", metavar="URL")
     asked = parser.parse_args(argv)
+    if asked.llama:
+        made = _llama_grammars(asked.llama)
+        LLAMA.write_text(json.dumps(made, ensure_ascii=False, indent=1) + "\n", "utf-8")
     if asked.ours or asked.run:
         data = json.loads(DATA.read_text("utf-8")) if DATA.exists() else {"cells": {}}
         if asked.run:
             data = {
                 "date": f"{datetime.now():%Y-%m-%d}",
                 "engines": json.loads(os.environ["ENGINES"]),
-                "cells": {},
             }
-            for name, make in ENGINES.items():
-                data["cells"][name] = [
-                    cell(case, lambda schema, make=make: (make(schema), "")) for case in SCHEMAS
-                ]  # type: ignore[misc]
+            data["cells"] = {name: engine_cells(name) for name in ENGINES}
         data["cells"].update(_ours_cells())
         lines = ",\n".join(
             f"  {json.dumps(name)}: [\n"

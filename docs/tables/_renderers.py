@@ -37,7 +37,8 @@ PAGE = HERE / "renderers.md"
 DATA = HERE.parents[1] / "chatparsers" / "doctor" / "renderers.json"
 CONVERSATIONS: dict[str, dict[str, Any]] = json.loads((HERE / "conversations.json").read_text("utf-8"))
 VARIABLES = {"add_generation_prompt": True, "bos_token": "<s>", "eos_token": "</s>"}
-_WITNESS = 22
+BEFORE, _WITNESS = 8, 22
+"""How many characters a witness has before the difference, and at most."""
 _JAVASCRIPT = """
 import fs from "node:fs";
 import { createRequire } from "node:module";
@@ -54,7 +55,7 @@ for (const line of fs.readFileSync(process.argv[2], "utf8").split("\\n")) {
 Rendered = dict[str, str]
 """``text``, or ``raises`` with the error's text."""
 
-__all__ = ["CONVERSATIONS", "DATA", "VARIABLES", "context", "main", "page", "reference"]
+__all__ = ["BEFORE", "CONVERSATIONS", "DATA", "VARIABLES", "context", "main", "page", "reference"]
 
 
 def context(name: str) -> dict[str, Any]:
@@ -196,7 +197,7 @@ def _witness(expected: str, found: str) -> list[str]:
         (i for i, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b),
         min(len(expected), len(found)),
     )
-    begin = max(0, at - 8)
+    begin = max(0, at - BEFORE)
     return [expected[begin : begin + _WITNESS], found[begin : begin + _WITNESS]]
 
 

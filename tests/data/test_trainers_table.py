@@ -10,6 +10,8 @@ from typing import Any
 import _trainers as TABLE
 import pytest
 
+from chatparsers.labels.charges import CODES
+
 TABLES = Path(__file__).parents[2] / "docs" / "tables"
 # The template, the tokenizer and the end of each model of the batches, and markers that its tokenizer lacks.
 MODELS: dict[str, tuple[str, str, str, str]] = {
@@ -30,6 +32,18 @@ CELLS: dict[str, dict[str, list[str]]] = json.loads(TABLE.DATA.read_text("utf-8"
 
 def test_the_page_is_written_from_the_data() -> None:
     assert TABLE.main(["--check"]) == 0, "run python docs/tables/_trainers.py"
+
+
+def test_each_cell_has_codes_alone() -> None:
+    rows = {name: list(cells) for name, cells in CELLS.items()}
+    assert len({tuple(names) for names in rows.values()}) == 1
+    for name, cells in CELLS.items():
+        assert name.partition(".")[0] in TABLE.VERSIONS and name.partition(".")[2] in MODELS
+        for row, codes in cells.items():
+            assert codes == [TABLE.REFUSED] or (codes == sorted(set(codes)) and set(codes) <= CODES.keys()), (
+                name,
+                row,
+            )
 
 
 def _model(shared: Path, name: str, folder: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from chatparsers.doctor import otherwise
 from chatparsers.doctor.report import Finding
 from chatparsers.errors import TemplateError
 from chatparsers.templates import Template
+from chatparsers.templates.probe.turns import common
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -42,6 +44,29 @@ def test_check_names_what_a_row_says(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not chatparsers.check(text + " ", only=["renderers"]).findings
 
 
+def test_each_cell_has_its_witness() -> None:
+    """Either what the renderer raises; or what Jinja2 and it write, which begins alike and goes on otherwise."""
+    for name, row in DATA["templates"].items():
+        assert len(bytes.fromhex(row["sha256"])) == 32
+        assert list(row) == ["sha256", *DATA["renderers"]], name
+        for renderer in DATA["renderers"]:
+            assert row[renderer].keys() <= TABLE.CONVERSATIONS.keys(), (name, renderer)
+            for kind, witness in row[renderer].items():
+                assert len(witness) in (1, 2) and any(witness), (name, renderer, kind)
+        for kind in TABLE.CONVERSATIONS:
+            for renderer, (one, other) in _differing(row, kind):
+                alike = common(one, other)
+                assert one != other and alike <= TABLE.BEFORE, (name, renderer, kind)
+
+
+def _differing(row: Mapping[str, Any], kind: str) -> Iterator[tuple[str, list[str]]]:
+    """The renderers that give another text, with the witness."""
+    for renderer in DATA["renderers"]:
+        witness = row[renderer].get(kind, ())
+        if len(witness) == 2:
+            yield renderer, witness
+
+
 def test_we_render_as_jinja2_and_name_the_row(shared_dir: Path) -> None:
     rows = {row["sha256"]: row for row in DATA["templates"].values()}
     texts = [path.read_text("utf-8") for path in sorted(shared_dir.glob("templates*/*.jinja"))]
@@ -54,6 +79,10 @@ def test_we_render_as_jinja2_and_name_the_row(shared_dir: Path) -> None:
             expected = TABLE.reference(text, TABLE.context(kind))
             if "text" in expected:  # where Jinja2 refuses, we may write what it lacks
                 assert _ours(template, TABLE.context(kind)) == expected["text"], kind
+            for renderer, (one, *_) in _differing(row, kind):
+                asked = {**TABLE.context(kind), "enable_thinking": True}
+                thought = TABLE.reference(text, asked).get("text", "") if renderer == "llama.cpp" else ""
+                assert one in expected["text"] or one in thought, (row, renderer, kind)
         model: Any = SimpleNamespace(template=template)
         found = [one for one in otherwise.renderers(model) if isinstance(one, Finding)]
         named = {finding.message.split(" ")[0]: finding.message for finding in found}

@@ -1,18 +1,28 @@
-"""docs/tables/clients.md: the page is that of its data, and the gateway sends what its last column says."""
+"""docs/tables/clients.md: the page is that of its data, the gateway sends what its last column says, and the clients
+that are installed hold what their columns say."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from importlib.metadata import version
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import _clients as TABLE
 import pytest
 
 import chatparsers
-from chatparsers.serving import AnthropicMessages, OpenAIChat, Usage, Writer
+from chatparsers.serving import AnthropicMessages, OpenAIChat, Usage, WholeCalls, Writer, read_chat
+
+from .shape_traits import SUBJECTS, chat_traits, message_traits
 
 TABLES = Path(__file__).parents[2] / "docs" / "tables"
+sys.path[:0] = [str(TABLES / "clients")]
+DATA: dict[str, Any] = json.loads(TABLE.DATA.read_text("utf-8"))
 
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}}
 TOOLS = [
@@ -111,3 +121,104 @@ def test_what_a_client_held_is_judged(held: dict[str, Any], said: str) -> None:
     want = {"content": "", "reasoning": "", "calls": [["f", '{"a": 1}']], "finish": "tool_calls"}
     whole = {"content": "", "reasoning": "", "finish": "tool-calls", **held}
     assert TABLE.judged(want, whole) == said
+
+
+# what of each shape is its own: the last column says whether the gateway sends it
+
+CUSTOM = {"type": "custom", "custom": {"name": "run_sql"}}
+NUMBERS = (
+    '<tool_call>\n{"name": "weather", "arguments": {"id": 12345678901234567890, "x": 1.0}}\n</tool_call>'
+)
+MORE = {
+    "call first": f"{WEATHER}\nDone.",
+    "a thought between": f"<think>\nHm.\n</think>\n\n{WEATHER}\n<think>\nSo.\n</think>\n\n{PING}",
+    "numbers": NUMBERS,
+    "a list": '<tool_call>\n{"name": "weather", "arguments": [1, 2]}\n</tool_call>',
+    "no arguments": '<tool_call>\n{"name": "ping"}\n</tool_call>',
+    "custom": '<tool_call>\n{"name": "run_sql", "arguments": {"input": "SELECT 1"}}\n</tool_call>',
+    "cut before": '<tool_call>\n{"name": "weather", "arguments": ',
+    "cut number": NUMBERS[: NUMBERS.index("5678")],
+}
+
+
+def sent(api: str, early: bool = False) -> set[str]:
+    """All traits of what the gateway sends. ``early``: to a request with ``eager_input_streaming``."""
+    given = [*TOOLS, CUSTOM] if api == "chat" else TOOLS
+    request = read_chat({"model": "m", "messages": [{"role": "user", "content": "?"}], "tools": given})
+    found: set[str] = set()
+    for name, text in {**ANSWERS, **MORE}.items():
+        stream = chatparsers.get_format("qwen3").bind(tools=request.tools).stream()
+        writer: Writer[Any, Any] = AnthropicMessages("m")
+        if api == "chat":
+            writer = OpenAIChat("m", include_usage=True, toolkit=request.toolkit)
+        calls = WholeCalls(stream.call_text, early=early or writer.early_calls, cut=writer.cut_calls)
+        frames: list[dict[str, Any]] = list(writer.start(7))
+        for at in range(0, len(text), 3):
+            for event in calls.take(stream.feed(text[at : at + 3])):
+                frames += writer.event(event)
+        reason: Any = "length" if name.startswith("cut") else "stop"
+        for event in calls.take(stream.finish(reason), reason == "length"):
+            frames += writer.event(event)
+        frames += writer.finish(reason, Usage.of(stream.message, 7, completion=9))
+        found |= (chat_traits if api == "chat" else message_traits)(frames)
+    return found
+
+
+@pytest.mark.parametrize("api", TABLE.APIS)
+def test_the_last_column_says_what_is_sent(api: str) -> None:
+    from server import chat_events, message_events
+
+    ours, early = sent(api), sent(api, early=True)
+    shapes = {name: shape for name, shape in TABLE.SHAPES.items() if shape["api"] == api}
+    assert shapes.keys() <= SUBJECTS.keys()
+    for name, shape in shapes.items():
+        lines = (chat_events if api == "chat" else message_events)(shape)
+        frames = [json.loads(line.partition("data: ")[2]) for line in lines if "[DONE]" not in line]
+        subject, said = SUBJECTS[name], shape["gateway"]
+        assert subject in (chat_traits if api == "chat" else message_traits)(frames), name
+        only = said.startswith("sent only with `eager_input_streaming`")
+        assert (subject in ours, subject in early) == (
+            said.startswith("sent") and not only,
+            said.startswith("sent"),
+        )
+
+
+# what clients hold
+
+
+@pytest.fixture(scope="module")
+def shapes_port() -> Iterator[int]:
+    from server import Handler
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("client", "package"), [("openai (Python)", "openai"), ("anthropic (Python)", "anthropic")]
+)
+def test_a_client_holds_what_its_column_says(client: str, package: str, shapes_port: int) -> None:
+    pytest.importorskip(package)
+    if version(package) != DATA["clients"][client]:
+        pytest.skip(f"{package} {version(package)}: the table was made with {DATA['clients'][client]}")
+    import clients
+
+    api, ask = clients.CLIENTS[client]
+    for name in (name for name, shape in TABLE.SHAPES.items() if shape["api"] == api):
+        assert clients.held_of(ask, f"http://127.0.0.1:{shapes_port}/{name}") == DATA["held"][client][name], (
+            name
+        )
+
+
+def test_each_client_has_all_shapes_of_its_api() -> None:
+    import clients
+
+    for client, held in DATA["held"].items():
+        api = TABLE.SHAPES[next(iter(held))]["api"]
+        assert list(held) == [name for name, shape in TABLE.SHAPES.items() if shape["api"] == api], client
+    assert DATA["held"].keys() > clients.CLIENTS.keys()

@@ -201,6 +201,15 @@ CLIENTS: dict[str, tuple[str, Callable[[str], dict[str, Any]]]] = {
     "pydantic-ai anthropic": ("messages", pydantic_ai_messages),
 }
 
+
+def held_of(ask: Callable[[str], dict[str, Any]], url: str) -> dict[str, Any]:
+    """What a client holds at the end of the stream at an address."""
+    try:
+        return ask(url)
+    except Exception as error:
+        return {"raises": f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"}
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     port, only = sys.argv[1], sys.argv[2:]
@@ -210,8 +219,5 @@ if __name__ == "__main__":
         for name, shape in SHAPES.items():
             if shape["api"] != api:
                 continue
-            try:
-                held = ask(f"http://127.0.0.1:{port}/{name}")
-            except Exception as error:
-                held = {"raises": f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"}
+            held = held_of(ask, f"http://127.0.0.1:{port}/{name}")
             print(json.dumps({"client": client, "shape": name, "held": held}, ensure_ascii=False), flush=True)
