@@ -162,7 +162,10 @@ class Stream:
                 return [self._make(piece)]
             if not (self._finished or self._strict):
                 events: list[Event] = []
-                self._read_on(piece, events)
+                if self._value is None:
+                    self._read_on(piece, events)
+                else:
+                    self._read_value(self._value, piece, events)
                 return events
         return self._feed(piece)
 
@@ -473,7 +476,8 @@ class Stream:
         """Gives another stream what this one has read."""
         other._strict, other._finished, other._ended = self._strict, self._finished, self._ended
         other._fed, other._held, other._early = self._fed, self._held, self._early
-        other._machine = self._at_place().copy()
+        other._machine = machine = self._at_place().copy()
+        other._value = machine.value
         other._known, other._spot, other._at = self._known, self._spot, self._at
         other._ids = self._ids.copy() if self._ids is not None else None
         other._transcript = transcript = self._transcript.copy()
@@ -567,14 +571,13 @@ class Stream:
             self._parts.append(text)
             self._fed += len(text)
             events.append(self._make(text))
-        else:
+        elif self._value is None:
             self._read_on(text, events)
+        else:
+            self._read_value(self._value, text, events)
 
     def _read_on(self, text: str, events: list[Event]) -> None:
-        """As `_read`, of a text that does not take the shortcut."""
-        if self._value is not None:
-            self._read_value(self._value, text, events)
-            return
+        """Reads a text that is not of a value and does not take the shortcut."""
         spot = self._spot
         if spot is None:
             if self._early or not self._machine.hold(text):
@@ -611,15 +614,12 @@ class Stream:
         if not (value.done or value.error or value.notes or value.marked >= 0):
             self._pieces.append(piece)
             self._fed += len(piece)
-            if end == len(text):
-                self._held = ""
-                self._plain = value.plain or _no_shortcut
-            else:
-                self._held = text[end:]
-                self._plain = _no_shortcut
-            if value.out:
-                self._parts.append(value.out)
-                events.append(self._make(value.out))
+            self._held = text[end:]
+            self._plain = value.plain or _no_shortcut
+            out = value.out
+            if out:
+                self._parts.append(out)
+                events.append(self._make(out))
             return
         spot = self._spot
         if spot is None or not _only_over(value) or self._note_region() + end == self._at:

@@ -20,7 +20,7 @@ cdef class Stream:
     cpdef _feed(self, piece)
     @cython.locals(other=Stream)
     cpdef Stream fork(self)
-    @cython.locals(transcript=Transcript)
+    @cython.locals(machine=Machine, transcript=Transcript)
     cdef _copy_to(self, Stream other)
     cdef Transcript _record(self)
     @cython.locals(found=Stream, at=Py_ssize_t)
