@@ -6,7 +6,7 @@ import sqlite3
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from .. import __version__
 from ..chat.chat import Chat
 from ..errors import ChatParsersError
 from ..plain import one_line
-from ..serving import ApiError
+from ..serving import ApiError, Request
 from .about import About
 from .answer import Answers
 from .apis import CHAT, COMPACT, COUNT, COUNT_INPUT, MESSAGES, RESPONSES, Api, api_of
@@ -45,9 +45,10 @@ from .pages import described, description, files, page, wants_page
 from .passing import Passing
 from .places import Places
 from .prepare import Prepared, Preparing
+from .recent import KeepItems, RecentItems
 from .record import LEFT, Log, Record
 from .refused import unknown_fields
-from .repeats import Again, Repeated, Repeats
+from .repeats import AWAITED, UNRECORDED, Again, Repeated, Repeats
 from .respond import Responding, watch
 from .rollouts import Handler as RolloutHandler
 from .rollouts import Recording, rollouts_of
@@ -168,8 +169,9 @@ class _Gateway:
         self.about = About(chat, engine, settings, self.guard, self.metrics)
         self.storing = _storing(settings, self.metrics)
         self.rollouts = rollouts_of(chat, settings, self.guard)
-        self.repeats = Repeats()
-        self._preparing = Preparing(chat, engine, settings, self.storing, self.rollouts)
+        self.repeats = Repeats(AWAITED if self.rollouts is not None else UNRECORDED)
+        self.recent = RecentItems()
+        self._preparing = Preparing(chat, engine, settings, self.storing, self.rollouts, self.recent)
         self.tasks: TaskGroup | None = None
         """Where responses run in the background, while the server runs."""
         self._left_out = LeftOut(self.metrics)
@@ -253,7 +255,7 @@ class _Gateway:
 
     async def respond(self, api: Api, http: HttpRequest) -> ASGIApp:
         """The response to a request. In a session, one that comes again while it runs gets the one that runs."""
-        repeated = None if self.rollouts is None else self.repeats.of(http.headers)
+        repeated = self.repeats.of(http.headers, recorded=self.rollouts is not None)
         try:
             found = await self._respond(api, http, repeated)
         except Again as again:
@@ -280,8 +282,9 @@ class _Gateway:
             entry = None if self.rollouts is None else await self.rollouts.entry(http)
 
             def admit(body: bytearray) -> None:
-                if repeated is not None and entry is not None:
-                    repeated.begin((entry.id, api.name), body)
+                if repeated is not None:
+                    session = repeated.session if entry is None else entry.id
+                    repeated.begin((owner, session, api.name), body)
                 places.take()
 
             prepared = await self._preparing.prepare(api, http, admit, owner, entry, watched=repeated is None)
@@ -337,7 +340,7 @@ class _Gateway:
             over=places.leave,
             failed=api.failed,
             running=self.running,
-            keep=None if keep is None or background else keep.end,
+            keep=None if background else self._ends(api, owner, request, answers, keep),
             begun=background,
             recording=recording,
             headers=headers,
@@ -349,6 +352,16 @@ class _Gateway:
         if request.stream:
             return keep.following(self.settings.keep_alive)
         return JSONResponse(keep.begun)
+
+    def _ends(
+        self, api: Api, owner: str, request: Request, answers: Answers, keep: StoreAnswer | None
+    ) -> Callable[[str], Awaitable[str]] | None:
+        """What keeps a whole answer, if anything does."""
+        if keep is not None:
+            return keep.end
+        if api is not RESPONSES or self.storing is not None or request.body.get("store") is False:
+            return None
+        return KeepItems(self.recent, owner, answers).end
 
     def _keep(self, prepared: Prepared, answers: Answers) -> StoreAnswer | None:
         """Keeps the answer to a request, if it is to be kept."""

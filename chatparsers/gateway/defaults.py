@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..serving import Request
+from ..templates import Template
 from ..templates.probe.thinking import EFFORT_NAMES, SWITCHES
 from .settings import Settings
 
@@ -31,6 +32,25 @@ def with_defaults(request: Request, settings: Settings) -> Request:
         thinking=settings.thinking if request.thinking is None and not says else request.thinking,
         effort=request.effort or (None if says else settings.effort),
         template_kwargs={**own, **given},
+    )
+
+
+_KEEP = {
+    "preserve_thinking": True,
+    "preserved_thinking": True,
+    "clear_thinking": False,
+    "truncate_history_thinking": False,
+}
+"""The variables by which templates keep the thoughts of earlier turns."""
+
+
+def with_all_thoughts(request: Request, template: Template) -> Request:
+    """The request, with the thoughts of earlier turns if it asks for them and the template has a variable for it."""
+    if not request.keeps_thoughts:
+        return request
+    read = (template.variables or frozenset()).intersection(_KEEP)
+    return replace(
+        request, template_kwargs={**{name: _KEEP[name] for name in read}, **request.template_kwargs}
     )
 
 

@@ -13,6 +13,9 @@ from .prepare import Prepared
 from .rollouts import Recording
 from .settings import Settings
 
+_LACKING = ("tool ", "part ", "grammar ", "encrypted ")
+"""What was left out without which an answer may be another: the answer says so."""
+
 
 def jobs_of(prepared: Prepared, headers: dict[str, str], recording: Recording | None = None) -> list[Job]:
     """The job of each answer. ``headers`` go with them. ``recording``: writes the answers down."""
@@ -55,6 +58,9 @@ def answers_of(
         turn = prepared.turn._replace(prompt="", id_seed=f"{prepared.turn.id_seed}/{index}")
         writer = api.writer(request.model or settings.model, turn, request, index, id)
         writer.begun_call = request.begun_call(turn)
+        if request.dropped or turn.warnings:
+            lacks = [f"left out: {kind}" for kind in request.dropped if kind.startswith(_LACKING)]
+            writer.warnings = (*lacks, *turn.warnings)
         if isinstance(writer, AnthropicMessages) and isinstance(request.body.get("diagnostics"), Mapping):
             writer.diagnostics = (prepared.missed,)
         if request.token_ids:

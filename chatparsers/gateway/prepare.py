@@ -27,7 +27,7 @@ from ..sessions.sessions import Entry
 from .account import READING, Account
 from .apis import COMPACT, COUNT_INPUT, RESPONSES, Api
 from .body import read_body
-from .defaults import with_defaults
+from .defaults import with_all_thoughts, with_defaults
 from .digest import digest
 from .encode import Encoder
 from .engine import Engine
@@ -36,6 +36,7 @@ from .fetch import Fetching
 from .going_on import going_on, resumed
 from .loops import Loops, loops_of
 from .pictures import Picture, as_text, pictures
+from .recent import RecentItems
 from .refused import check, limited, uncounted, without_thoughts
 from .rollouts import Rollouts
 from .same_ids import known_ids
@@ -92,10 +93,12 @@ class Preparing:
         settings: Settings,
         storing: Storing | None = None,
         rollouts: Rollouts | None = None,
+        recent: RecentItems | None = None,
     ) -> None:
         self._chat = chat
         self._rollouts = rollouts
         self._storing = storing
+        self._recent = recent or RecentItems()
         self._engine = engine
         self._settings = settings
         self._witness = Witness(settings.cache_watch) if settings.cache_watch else None
@@ -314,7 +317,9 @@ class Preparing:
         if self._storing is not None and api in (RESPONSES, COUNT_INPUT, COMPACT):
             request, asked = self._storing.read(owner, body, **how)
         else:
-            request = api.read(body, **how)
+            refers = api in (RESPONSES, COUNT_INPUT, COMPACT)
+            request = api.read(self._recent.resolved(owner, body) if refers else body, **how)
+        request = with_all_thoughts(request, self._chat.template())
         messages = ChatRequest(self._chat, {}).read(request.messages)
         if messages is not request.messages:
             request = replace(request, messages=[dict(message) for message in messages])

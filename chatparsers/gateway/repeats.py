@@ -1,9 +1,12 @@
 """A request that comes again while it runs: it gets the answer that is being sampled, and none is sampled twice.
 
 The vendors' SDKs give up waiting after a while, leave, and ask for the same once more. They say so: each request has
-``x-stainless-retry-count``, and what comes again has more than 0. So the response to a request with that header is run
-for nobody in particular (`Repeated.run`). It keeps what it sends, and everybody who asks for it is sent all of it, from
-the beginning. If nobody listens for some seconds, it is stopped, as the response of any client that leaves.
+``x-stainless-retry-count``, and what comes again has more than 0. Agents name their session, and one session asks for
+the same twice at a time only if it has lost the first answer. So the response to such a request is run for nobody in
+particular (`Repeated.run`). It keeps what it sends, and everybody who asks for it is sent all of it, from the
+beginning. If nobody listens for some seconds, it is stopped, as the response of any client that leaves.
+
+Where sessions are recorded, two equal requests are two samples, unless the client calls one a repetition.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .witness import named_session
 from .work import until_left
 
 _HEADER = "x-stainless-retry-count"
 AWAITED = 10.0
 """For how many seconds a client that left is awaited. The SDKs wait for 8 at most before they ask again."""
+UNRECORDED = 2.0
+"""So many where nothing is recorded: most who leave do not come again, and an agent asks again after half a second."""
 
 
 class Again(BaseException):
@@ -45,10 +51,14 @@ class Repeats:
         """How many run."""
         return sum(map(len, self._known.values()))
 
-    def of(self, headers: Headers) -> Repeated | None:
-        """The response to a request that may come again, or may have come before; None if its client says neither."""
+    def of(self, headers: Headers, *, recorded: bool) -> Repeated | None:
+        """The response to a request that may come again, or may have come before; None if its client says neither.
+        ``recorded``: whether sessions are."""
         given = headers.get(_HEADER)
-        return None if given is None else Repeated(self, again=given not in ("", "0"))
+        if recorded:
+            return None if given is None else Repeated(self, again=given not in ("", "0"))
+        session = named_session(headers)
+        return None if session is None else Repeated(self, again=True, session=session)
 
     def begin(self, one: Repeated, key: Hashable) -> None:
         """It runs from now on. Raises `Again` if it is asked for once more."""
@@ -67,10 +77,12 @@ class Repeats:
 
 class Repeated:
     """One response. `run` makes it, `follow` is the ASGI application of each client that asks for it. ``again``:
-    whether the client says that it asked before. ``begun``: it is known by its body, and may be asked for again."""
+    whether it is asked for once more if it runs already. ``session``: as the client names it. ``begun``: it is known by
+    its body, and may be asked for again."""
 
-    def __init__(self, repeats: Repeats, *, again: bool) -> None:
+    def __init__(self, repeats: Repeats, *, again: bool, session: str = "") -> None:
         self.again = again
+        self.session = session
         self._repeats = repeats
         self._key: Hashable = None
         self._messages: list[Message] = []

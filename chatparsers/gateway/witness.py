@@ -55,12 +55,15 @@ def client_of(headers: Headers) -> str:
     return next((name for begin, name in _CLIENTS if agent.startswith(begin)), "other")
 
 
+def named_session(headers: Headers) -> str | None:
+    """The session as the client's headers name it; None if they do not."""
+    return next((headers[name] for name in _SESSIONS if name in headers), None)
+
+
 def session_of(headers: Headers, request: Request, owner: str) -> str:
     """What names the session of a request: the client's own word for it, else its first question."""
     body = request.body
-    said = next((headers[name] for name in _SESSIONS if name in headers), None) or body.get(
-        "prompt_cache_key"
-    )
+    said = named_session(headers) or body.get("prompt_cache_key")
     if said is None and isinstance(body.get("metadata"), Mapping):
         said = _in_user(body["metadata"].get("user_id"))
     if said is None:

@@ -118,8 +118,7 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
 
     def _last(self) -> list[MessageEvent]:
         delta: dict[str, Any] = {"stop_reason": self._stop_reason, "stop_sequence": self._stop_sequence}
-        if self.unwanted:
-            delta["unwanted_calls"] = self.unwanted
+        delta.update(self._own)
         last: MessageEvent = {"type": "message_delta", "delta": delta, "usage": self._usage.anthropic()}
         return [last, {"type": "message_stop"}]
 
@@ -148,7 +147,7 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
             "stop_sequence": self._stop_sequence,
             "usage": self._usage.anthropic(),
             **({} if self.diagnostics is None else {"diagnostics": self.diagnostics[0]}),
-            **({"unwanted_calls": self.unwanted} if self.unwanted else {}),  # type: ignore[typeddict-unknown-key]
+            **self._own,  # type: ignore[typeddict-item]
         }
 
     # blocks

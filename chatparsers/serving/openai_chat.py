@@ -55,6 +55,7 @@ class ChunkChoice(TypedDict, total=False):
     token_ids: list[int]
     finish_reason: ChatFinish | None
     unwanted_calls: list[str]
+    warnings: list[str]
     regions: list[dict[str, str]]
 
 
@@ -105,6 +106,7 @@ class ChatChoice(TypedDict, total=False):
     token_ids: list[int]
     finish_reason: ChatFinish
     unwanted_calls: list[str]
+    warnings: list[str]
     regions: list[dict[str, str]]
 
 
@@ -255,8 +257,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
 
     def _extend(self, choice: ChunkChoice | ChatChoice) -> None:
         """Adds the fields of our own to the choice that ends an answer."""
-        if self.unwanted:
-            choice["unwanted_calls"] = self.unwanted
+        choice.update(self._own)  # type: ignore[typeddict-item]
         if self.regions is not None:
             choice["regions"] = self.regions
 

@@ -59,7 +59,7 @@ def read_messages(
     body = whole_request(body)
     drops = Drops(drop_unsupported, images, seals)
     drops.fields(body, _UNSUPPORTED, ("mcp_servers",))
-    _edits(body.get("context_management"), drops)
+    keeps = _edits(body.get("context_management"), drops)
     messages: list[dict[str, Any]] = []
     added: list[tuple[object, str]] = []
     if not is_null(body.get("system")):
@@ -92,6 +92,7 @@ def read_messages(
         response_format=response_schema(format, at, format),
         **template_options(body, output.get("effort"), "output_config.effort"),
         thinking_tokens=_budget(given_thinking),
+        keeps_thoughts=keeps,
         hides_thoughts=given_thinking.get("display") == "omitted",
         continue_final_message=given[-1].get("role") == "assistant",
         stops=stops(body.get("stop_sequences"), "stop_sequences"),
@@ -118,13 +119,17 @@ def _system(content: str | list[dict[str, Any]], drops: Drops) -> str:
     return "\n".join(filter(None, plain))
 
 
-def _edits(given: object, drops: Drops) -> None:
-    """What the server should take out of the history when it gets long: nothing is. To keep all thoughts is no edit."""
+def _edits(given: object, drops: Drops) -> bool:
+    """What the server should take out of the history when it gets long: nothing is. To keep all thoughts is no edit;
+    returns whether that is asked for."""
+    keeps = False
     edits = mapping(given or {}, "context_management").get("edits") or []
     for index, edit in enumerate(sequence(edits, "context_management.edits")):
         edit = mapping(edit, f"context_management.edits[{index}]")
+        keeps = keeps or edit.get("keep") == "all"
         if edit.get("keep") != "all":
             drops.kinds[f"context_management {edit.get('type')}"] = None
+    return keeps
 
 
 _ACCOUNTING = re.compile(r"^x-anthropic-billing-header:[^\n]*\n?", re.MULTILINE)

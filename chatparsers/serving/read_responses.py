@@ -103,6 +103,7 @@ def read_responses(
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "text.format", format),
         **template_options(body, reasoning.get("effort"), "reasoning.effort"),
+        keeps_thoughts=reasoning.get("context") == "all_turns",
         max_calls=integer(body, "max_tool_calls", 1),
         continue_final_message=begun,
         stops=stops(body.get("stop"), "stop"),

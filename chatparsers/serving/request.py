@@ -58,6 +58,7 @@ class Request:
     ``max_calls``: the most calls of the answer. ``thinking_tokens``: how many tokens its thoughts may take together.
     None: any number.
     ``seals``: what seals and opens thoughts. ``hides_thoughts``: the answer has them sealed alone.
+    ``keeps_thoughts``: those of earlier turns are wished for in the prompt, a hint.
     ``engine_fields``: ``min_tokens``, ``ignore_eos``, ``stop_token_ids`` and ``logit_bias``, as engines take them.
     """
 
@@ -82,6 +83,7 @@ class Request:
     toolkit: Toolkit = field(default_factory=Toolkit)
     seals: Seals = PLAIN
     hides_thoughts: bool = False
+    keeps_thoughts: bool = False
     dropped: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     choices: int = 1

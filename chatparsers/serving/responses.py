@@ -245,7 +245,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             "output": [self._item(part) for part in self._parts],
             "usage": self._usage.responses() if self._finished else None,
             **self._repeated,  # type: ignore[typeddict-item]
-            **({"unwanted_calls": self.unwanted} if self.unwanted else {}),
+            **self._own,
             **({} if self.prompt_token_ids is None else {"prompt_token_ids": self.prompt_token_ids}),
             **({} if self.token_ids is None else {"token_ids": [*self.token_ids]}),
             **({"token_logprobs": self._apart} if self._apart else {}),

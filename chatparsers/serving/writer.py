@@ -9,7 +9,7 @@ import json
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import uuid4
@@ -79,6 +79,8 @@ class Writer(ABC, Generic[Chunk, Answer]):
         self.unwanted: list[str] = []
         """How the calls begin that the model wrote though the request wants none. They are cut out of the answer, and
         shown in a field ``unwanted_calls`` of our own, so that nothing vanishes in silence. Set it before `finish`."""
+        self.warnings: Sequence[str] = ()
+        """What of the request is not in the answer, for a field ``warnings`` of our own. Set it before `start`."""
         self.begun_call: str | None = None
         """The id of the answer's first call, if that finishes one that the client has. Set it before `event`."""
         self._make_id = call_id or partial(id_of_call, uuid4().hex)
@@ -157,6 +159,12 @@ class Writer(ABC, Generic[Chunk, Answer]):
         self._stop_sequence = stop_sequence if reason != "length" else None
         self._usage = usage or self._usage
         return [*ended, *self._last()]
+
+    @property
+    def _own(self) -> dict[str, Any]:
+        """The fields of our own, of which an answer has those that say something."""
+        fields = {"unwanted_calls": self.unwanted, "warnings": [*self.warnings]}
+        return {name: value for name, value in fields.items() if value}
 
     @abstractmethod
     def fail(self, error: ApiError) -> list[dict[str, Any]]:

@@ -168,7 +168,7 @@ def _answers(messages: Sequence[Message]) -> tuple[list[_Answer], list[str]]:
             answer = next((one for one in reversed(answers) if id in one.ids), None) if id else None
             if answer is None:
                 unknown.append((place, message, near))
-                if id and any(map(_known, near)):
+                if id and (not near or any(map(_known, near))):
                     warnings.append(f"messages[{place}].tool_call_id: no call before it has this id")
             else:
                 numbers = [number for number in answer.free if answer.ids[number] == id]
