@@ -24,8 +24,10 @@ _AFTER = re.compile(
 _PYTHON = re.compile(r"\((?:\w+=|\))")
 """A call as Python writes it: only after a bracket, a tag or a label, as people write ``read(path)`` in prose."""
 _PYTHON_AFTER = re.compile(r"(?:\[|[\w|]>|\bAction:)\s*\Z")
-_EDGES = frozenset("\"'=:.>[")
+_EDGES = frozenset("\"'=:>[")
 """With which one of these ends that stand before a name."""
+_FOLLOWS = frozenset("[<({:` \t\n\r\f\v")
+"""With one of these begins what stands after a name."""
 _DECLARED = re.compile(r"""["']\s*,\s*["']description""")
 """What follows a name in a list of tools, which a model may quote."""
 _AROUND = 64
@@ -46,11 +48,12 @@ def _as_called(text: str, start: int, end: int) -> bool:
     last, next = text[start - 1 : start], text[end : end + 1]
     if last.isalnum() or last == "_" or next.isalnum() or next in ("_", "-"):
         return False
+    # Most names in prose and code stand after a word or a point and before a bracket or a blank: no pattern is tried.
     least, most = max(0, start - _AROUND), end + _AROUND
-    edge = text[least:start].rstrip()[-1:]  # most names stand after a word, where no pattern need be tried
-    before = edge in _EDGES and _BEFORE.search(text, least, start)
-    if before or (last != "." and _AFTER.match(text, end, most)):
+    if last == ".":
+        edged, follows = text.endswith("functions.", least, start), False
+    else:
+        edged, follows = text[least:start].rstrip()[-1:] in _EDGES, next in _FOLLOWS
+    if (edged and _BEFORE.search(text, least, start)) or (follows and _AFTER.match(text, end, most)):
         return not _DECLARED.match(text, end, most)
-    return edge in _EDGES and bool(
-        _PYTHON.match(text, end, most) and _PYTHON_AFTER.search(text, least, start)
-    )
+    return edged and bool(_PYTHON.match(text, end, most) and _PYTHON_AFTER.search(text, least, start))
