@@ -52,6 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--templates", metavar="DIR", help="folder of real chat templates (*.jinja)")
     group.addoption("--quick", action="store_true", help="for half a minute: the fewest cases, no slow test")
     group.addoption(
+        "--of-the-folder", action="store_true", help="only tests that read the folder of real data"
+    )
+    group.addoption(
         "--whole", action="store_true", help="all cases of each test; CHATPARSERS_WHOLE=1 does the same"
     )
     group.addoption("--nightly", action="store_true", help="all cases, and ten times as many random ones")
@@ -82,15 +85,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "nightly: starts processes that only --nightly needs, or whoever names it"
     )
+    config.addinivalue_line(
+        "markers", "of_the_folder: reads the folder of real data, by no fixture that says so"
+    )
     config.addinivalue_line("markers", "pure: counts or replaces steps that a compiled core does not show")
     if os.environ.get("CHATPARSERS_WHOLE"):
         config.option.whole = True
     sent = getattr(config, "workerinput", {}).get("draw")
     config.stash[DRAW] = Draw(*sent) if sent else Draw.of_checkout(config.getoption("--draw"))
     folder = shared_folder(config)
-    if folder is not None and not config.getoption("--quick"):  # loading them takes seconds
-        config.stash[TOKENIZERS] = folder / "tokenizers"
-    config.stash[TEMPLATES] = template_files(config)
+    tokenizers = folder and not config.getoption("--quick")  # loading them takes seconds
+    config.stash[FOLDER] = (folder / "tokenizers" if folder and tokenizers else None, template_files(config))
+    config.stash[TOKENIZERS], config.stash[TEMPLATES] = config.stash[FOLDER]
     config.stash[CUTS] = (8, 16, 2000)[_size(config)]
 
 
@@ -115,6 +121,10 @@ MANY, ONE_IN = 20, 16
 QUICKER = 4
 """With ``--quick`` one in so many of these."""
 LEFT_OUT, DRAW = pytest.StashKey[str](), pytest.StashKey[Draw]()
+FOLDER = pytest.StashKey[tuple[Path | None, list[Path]]]()
+"""The tokenizers and templates of the folder of real data."""
+READERS = ("shared_dir", "real_templates", "tokenizer", "shared_folder_or_none", "real", "any_tokenizer")
+"""The fixtures that read it."""
 TOGETHER = {
     "tests/ids/": "all real tokenizers",
     "tests/tokens/": "all real tokenizers",
@@ -179,6 +189,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept.update(draw.some(found, _nodeid, -(-len(found) // share)))
         if not quick:
             kept.update(item for item in found if _format_of(item.nodeid) in draw.whole)
+    if config.getoption("--of-the-folder"):
+        kept = set(filter(_of_the_folder, kept))
     out = [item for item in items if item not in kept]
     if out:
         marked = len(items) - sum(map(len, cases.values()))
@@ -187,6 +199,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[LEFT_OUT] = f"{len(items)} cases: {many}"
         config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item in kept]
+
+
+def _of_the_folder(item: pytest.Item) -> bool:
+    """Whether the test reads the folder of real data, or is another one where there is none."""
+    if item.get_closest_marker("of_the_folder") or not set(READERS).isdisjoint(item.fixturenames):  # type: ignore[attr-defined]
+        return True
+    callspec = getattr(item, "callspec", None)
+    paths = [getattr(value, "path", value) for value in callspec.params.values()] if callspec else []
+    return any(isinstance(path, Path) and _TESTS.parent not in path.parents for path in paths)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Every other test does not see the folder. So it does the same where there is none, and `.ci/run` runs it once."""
+    from chatparsers.testing.plugin import TEMPLATES, TOKENIZERS
+
+    stash = item.config.stash
+    stash[TOKENIZERS], stash[TEMPLATES] = stash[FOLDER] if _of_the_folder(item) else (None, [])
 
 
 def _nodeid(item: pytest.Item) -> str:

@@ -120,7 +120,7 @@ STYLE = f"""
 .cp {{ padding: .5rem; overflow-wrap: anywhere; }}
 .cp .chips {{ white-space: pre-wrap; }}
 .cp .chip {{ background: color-mix(in srgb, var(--c) 16%, canvas); border-radius: 2px; }}
-.cp .chip {{ border-bottom: 3px solid color-mix(in srgb, var(--c) 75%, canvastext); }}
+.cp .chip {{ border-bottom: 3px solid color-mix(in srgb, var(--c) 75%, canvastext); padding-bottom: 2px; }}
 .cp [data-l]::before {{ content: attr(data-l); font-size: 70%; vertical-align: super; margin-right: 1px; }}
 .cp .chip i {{ font-style: normal; }}
 .cp .chip i:nth-of-type(even) {{ background: color-mix(in srgb, var(--c) 22%, transparent); }}

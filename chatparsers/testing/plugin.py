@@ -32,7 +32,7 @@ from .scenarios import Scenario, scenarios
 
 CUTS = pytest.StashKey[int]()
 """Random cuts for each case; 16 if unset."""
-TOKENIZERS = pytest.StashKey[Path]()
+TOKENIZERS = pytest.StashKey[Path | None]()
 """The folder of real tokenizers, if the option is not given."""
 TEMPLATES = pytest.StashKey[list[Path]]()
 """Real templates, for the tests that assign them to formats."""

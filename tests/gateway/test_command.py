@@ -263,7 +263,7 @@ def test_a_server_that_answers_and_ends(model: dict[str, str], upstream: Callabl
         url = f"http://127.0.0.1:{port}/v1/chat/completions"
         soon(lambda: listens(port))
         readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-        words = shlex.split(re.search(r"^curl .*", readme, re.M)[0])  # type: ignore[index]
+        words = shlex.split(re.search(r"^curl (?:.*\\\n)*.*", readme, re.M)[0])  # type: ignore[index]
         name, _, value = words[words.index("-H") + 1].partition(":")
         headers = {"authorization": "Bearer k", name: value.strip()}
         answer = httpx2.post(url, content=words[words.index("-d") + 1], headers=headers, timeout=20)

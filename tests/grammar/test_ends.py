@@ -97,6 +97,7 @@ def test_the_turn_may_end(name: str, request: pytest.FixtureRequest) -> None:
     record(request, "ends", format=name, tried=tried)
 
 
+@pytest.mark.of_the_folder
 def test_the_templates_own_ids(
     entry: Entry, pytestconfig: pytest.Config, drawn: Any, amount: Callable[[int, int, int], int]
 ) -> None:

@@ -403,6 +403,7 @@ def test_ordinary_text_is_text_by_ids(name: str) -> None:
     ordinary_is_text(name, toy_tokenizer(chatparsers.get_format(name), True))
 
 
+@pytest.mark.of_the_folder
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_in_real_vocabularies(name: str, loader: str, request: pytest.FixtureRequest) -> None:

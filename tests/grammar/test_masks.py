@@ -76,6 +76,7 @@ def test_the_mask_is_what_the_matcher_takes(name: str, pytestconfig: pytest.Conf
         compare(name, dialect, tokenizer, modes, 240 if nightly else 60)
 
 
+@pytest.mark.of_the_folder
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_with_a_real_vocabulary(name: str, request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--nightly"):

@@ -179,6 +179,7 @@ def test_what_the_mask_lets_through_is_read(
         assert total["ended"] >= wanted, f"{dialect}: too many runs came to no end: {total}"
 
 
+@pytest.mark.of_the_folder
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_with_a_real_vocabulary(name: str, request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--nightly", default=False):

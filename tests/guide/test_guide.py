@@ -144,6 +144,7 @@ def test_a_prefix_that_the_grammar_cannot_begin_with_is_named() -> None:
             turn.grammar(dialect)
 
 
+@pytest.mark.of_the_folder
 @pytest.mark.parametrize("name", ["hunyuan-a13b", "nemotron-v2", "qwen3"])
 def test_forced_ids_are_the_tokenizers_own(name: str, pytestconfig: pytest.Config) -> None:
     """Where a run of forced text ends, the text that follows may change how the tokenizer cuts it."""

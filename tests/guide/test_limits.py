@@ -253,6 +253,7 @@ def test_a_budget_is_kept(name: str, amount: Callable[[int, int, int], int]) -> 
         keeps_budgets(name, tokenizer, 1, engines, chance)
 
 
+@pytest.mark.of_the_folder
 @pytest.mark.parametrize("name", THINKING)
 def test_a_budget_is_kept_with_a_real_vocabulary(
     name: str, amount: Callable[[int, int, int], int], request: pytest.FixtureRequest

@@ -40,9 +40,10 @@ def entries(config: pytest.Config) -> Iterator[Entry]:
             yield Entry(known[family["format"]], path, eos, bos, real=True)
 
 
-test_matrix = matrix(entries, cells=_CELLS.name)
+test_matrix = pytest.mark.of_the_folder(matrix(entries, cells=_CELLS.name))
 
 
+@pytest.mark.of_the_folder
 @pytest.mark.one_in(1, quick=64)
 @pytest.mark.parametrize("name", [info.name for info in _formats()])
 def test_the_cells_are_those_that_exist(pytestconfig: pytest.Config, name: str) -> None:

@@ -113,7 +113,7 @@ def _page_examples(folder: Path) -> list[Path]:
         pytest.skip("no docs: not a checkout")
     known = runpy.run_path(str(script))
     found = []
-    for page in known["PAGES"]:
+    for page in (*known["PAGES"], *sorted((ROOT / "docs" / "hosts").glob("*.md"))):
         text, name = page.read_text(encoding="utf-8"), page.stem.replace("-", "_").lower()
         lines = [""] * (text.count("\n") + 1)
         for block in known["_BLOCK"].finditer(text):
@@ -150,7 +150,6 @@ _LOOSE += (
 )
 
 
-@pytest.mark.nightly
 def test_pyright_reads_the_examples_of_all_pages(tmp_path: Path) -> None:
     rules = {f"report{rule}": "none" for rule in _LOOSE}
     found = _by_pyright(_page_examples(tmp_path), tmp_path, **rules)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from chatparsers.testing.plugin import TEMPLATES, tokenizer_loaders
+
+from ..conftest import template_files
 from ..draw import Draw, touched
 
 
@@ -20,3 +25,12 @@ def test_a_seed_draws_the_same_cases_and_the_seeds_together_all() -> None:
     assert found == [tuple(draw.some(reversed(cases), str, 7)) for draw in draws]
     assert all(len(set(some)) == 7 for some in found)
     assert set().union(*found) == set(cases)
+
+
+def test_a_test_does_not_see_the_folder_of_real_data(pytestconfig: pytest.Config) -> None:
+    assert not pytestconfig.stash[TEMPLATES] and not tokenizer_loaders(pytestconfig)
+
+
+@pytest.mark.of_the_folder
+def test_unless_it_says_so(pytestconfig: pytest.Config) -> None:
+    assert pytestconfig.stash[TEMPLATES] == template_files(pytestconfig)

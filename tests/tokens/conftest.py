@@ -115,11 +115,6 @@ def any_tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
     return tokenizer
 
 
-@pytest.fixture(scope="session")
-def qwen3(request: pytest.FixtureRequest) -> Tokenizer:
-    return load_real(request.config, "qwen3")
-
-
 def load_real(config: pytest.Config, name: str) -> Tokenizer:
     loaders = tokenizer_loaders(config)
     if name not in loaders:

@@ -24,8 +24,8 @@ async function facts() {
   for (const [name, value] of Object.entries(found)) {
     if (name === "name" || name === "paths" || value === null) continue;
     const row = made(list, "div");
-    made(row, "dt", "", name.replaceAll("_", " "));
-    made(row, "dd", "", String(value));
+    made(row, "dt", "", name === "keeps" ? "keeps responses" : name.replaceAll("_", " "));
+    made(row, "dd", "", value === true ? "yes" : value === false ? "no" : String(value));
   }
 }
 
