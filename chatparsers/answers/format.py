@@ -465,9 +465,8 @@ class Turn(Shown):
         may take together; None: as the turn's ``thoughts`` say. Then the thought is ended by force: by
         ``thinking_message``, if there is one, and the format's closer; and no thought begins any more. ``max_calls``:
         as in `grammar`. ``call_within``: after so many ids of content, a call must come; None: as the turn says.
-        ``on_loop``: what ends a text that the model repeats for 8 rounds and 400 characters (`Stream.loop`):
-        ``"close"`` closes a thought that is one, as a thought that has taken all its ids; ``"stop"`` ends the answer
-        as one that was cut off; None: nothing does.
+        ``on_loop``: what becomes of a loop that is stuck (`Stream.loop`): ``"close"`` closes a thought, as one that has
+        taken all its ids; ``"stop"`` ends the answer, as one that was cut off; None: nothing.
 
         Raises `RequestError` if the turn has no tokenizer or no token that ends it, for a limit that is none, and if
         the engine is not installed.

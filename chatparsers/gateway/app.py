@@ -41,6 +41,7 @@ from .jobs import answers_of, jobs_of
 from .left_out import LeftOut
 from .loops import Silent
 from .metrics import Metrics
+from .ollama_api import OllamaApi
 from .pages import described, description, files, page, wants_page
 from .passing import Passing
 from .places import Places
@@ -134,6 +135,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         Route("/v1/models/{name:path}", models),
         *([] if gateway.storing is None else gateway.paths().routes(partial(partial, gateway.kept))),
         *([] if gateway.rollouts is None else gateway.rollouts.routes(partial(partial, gateway.trained))),
+        *gateway.ollama.routes(),
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", metrics),
@@ -175,6 +177,14 @@ class _Gateway:
         self.tasks: TaskGroup | None = None
         """Where responses run in the background, while the server runs."""
         self._left_out = LeftOut(self.metrics)
+        self.ollama = OllamaApi(
+            chat,
+            engine,
+            settings,
+            respond=partial(self.respond, CHAT),
+            check=self.guard.check_key,
+            body=self._preparing.body,
+        )
         self.sockets = ResponsesSocket(
             partial(self.respond, RESPONSES),
             self._counted,

@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from ..serving.known import CHAT, MESSAGES, RESPONSES
+from .ollama_api import CHANGING
 
 _FOLDER = Path(__file__).parent / "page"
 _FILES = {"page.css": "text/css", "page.js": "text/javascript"}
@@ -32,6 +33,11 @@ _SAID = {
     "/v1/responses/input_tokens": "the tokens of a response's prompt",
     "/v1/responses/compact": "a conversation as its user's messages and a summary",
     "/v1/models": "the model",
+    "/api/version": "the version of Ollama's API",
+    **{f"/api/{name}": "the model, as Ollama shows it" for name in ("tags", "ps", "show")},
+    "/api/chat": "Ollama's chat",
+    "/api/generate": "Ollama's answer to one prompt",
+    **{f"/api/{name}": "not here: one model is served" for name in CHANGING},
     "/v1/models/{name}": "the model, under any name",
     "/v1/responses/{id}": "a response that is kept",
     "/v1/responses/{id}/cancel": "ends a response in the background",
@@ -59,7 +65,7 @@ _FIELDS: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "/v1/messages": (MESSAGES, ("messages", "max_tokens")),
     "/v1/messages/count_tokens": (MESSAGES, ("messages",)),
 }
-_NO_KEY = ("/health", "/ready", "/metrics")
+_NO_KEY = ("/health", "/ready", "/metrics", "/api/version")
 
 
 def wants_page(http: HttpRequest) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from .client_tools import CLIENT_TOOLS
 from .errors import ApiError
 from .fields import boolean, is_null, mapping, sequence, string
 from .lark import regular
@@ -139,13 +140,17 @@ def messages_tools(value: object, drops: Drops, added: Sequence[tuple[object, st
     for tool, at in [*_each(value, "tools"), *defined]:
         kind = tool.get("type")
         _of_this_api(tool, at, "messages")
-        if kind not in (None, "custom"):
-            drops.tool(kind, at, "with an input_schema")
+        known = CLIENT_TOOLS.get(kind) if isinstance(kind, str) else None
+        if known is not None:
+            function = known.function(string(tool.get("name") or known.name, f"{at}.name"))
+        elif kind not in (None, "custom"):
+            drops.tool(kind, at, "with an input_schema, and those of bash, text editor and memory,")
             continue
-        function: dict[str, Any] = {"name": string(tool.get("name"), f"{at}.name")}
-        if tool.get("description") is not None:
-            function["description"] = string(tool["description"], f"{at}.description")
-        function["parameters"] = dict(mapping(tool.get("input_schema"), f"{at}.input_schema"))
+        else:
+            function = {"name": string(tool.get("name"), f"{at}.name")}
+            if tool.get("description") is not None:
+                function["description"] = string(tool["description"], f"{at}.description")
+            function["parameters"] = dict(mapping(tool.get("input_schema"), f"{at}.input_schema"))
         if tool.get("strict") is False:
             function["strict"] = False
         if (tool, at) in defined and function["name"] in made.names:

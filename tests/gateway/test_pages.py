@@ -59,6 +59,7 @@ def test_the_description_has_every_path(gateway: Callable[..., Any], store: str 
     there = {
         (route.path.replace(":path}", "}"), method.lower())
         for route in server.app.routes
+        if hasattr(route, "methods")  # else it is a WebSocket
         for method in route.methods - {"HEAD"}
     }
     own = {(path, "get") for path in ("/", "/docs", "/openapi.json", "/page.css", "/page.js")}

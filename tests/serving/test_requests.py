@@ -629,7 +629,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "messages[0].content[0]",
         "text",
     ),
-    ("messages", {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools[0].type", "'bash_20250124'"),
+    ("messages", {"tools": [{"type": "shell_1", "name": "bash"}]}, "tools[0].type", "'shell_1'"),
     ("messages", {"tools": [{"name": "f"}]}, "tools[0].input_schema", "expected an object"),
     ("messages", {"tool_choice": {"type": "any"}}, "tool_choice", "needs tools"),
     ("messages", {"thinking": {"type": "sometimes"}}, "thinking.type", "'sometimes'"),
