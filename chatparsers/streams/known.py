@@ -133,7 +133,7 @@ class Spot:
         self.state = (
             machine.ip, machine.stack.copy(), machine.floor, machine.flags, machine.trail.copy(), machine.live,
             machine.text_region, machine.calling, machine.tool if open else "", machine.arg if open else "",
-            machine.nth if open else 0, machine.left if open else (), machine.line_ended, machine.fence,
+            machine.nth if open else 0, machine.left if open else (), machine.line_ended,
             *_places(machine), machine.wanted.copy(),
         )  # fmt: skip
         if running and text:
@@ -147,7 +147,7 @@ class Spot:
         (
             machine.ip, stack, machine.floor, machine.flags, trail, machine.live,
             machine.text_region, machine.calling, machine.tool, machine.arg,
-            machine.nth, machine.left, machine.line_ended, machine.fence,
+            machine.nth, machine.left, machine.line_ended,
             furthest, drafted, section, wanted,
         ) = self.state  # fmt: skip
         machine.stack, machine.trail = stack.copy(), trail.copy()
@@ -239,7 +239,7 @@ class Known:
         tool = machine.tools.get(machine.tool) if open and machine.tool else None
         key = (
             machine.ip, text, tuple(stack), floor, machine.flags, tuple(trail), machine.live,
-            machine.text_region, machine.calling, machine.line_ended, machine.fence,
+            machine.text_region, machine.calling, machine.line_ended,
             (machine.tool, id(tool), machine.arg, machine.nth, machine.left) if open else None,
             places, tuple(machine.wanted),
         )  # fmt: skip
@@ -288,6 +288,9 @@ class Known:
         if here is None:
             return None
         run = Run(spot, made, here, read if begins else len(text))
+        if machine.fences is not None and machine.fences.asked:  # it depends on the text before
+            machine.fences.asked = False
+            return run
         if any([item[0] in _DIFFER for item in made]):
             return run
         if not begins:

@@ -124,7 +124,9 @@ def test_a_place_is_all_that_a_machine_is() -> None:
     """What a machine has joined the key of a place and what is put back there, or it is none of a place."""
     elsewhere = {
         "base",
+        "content",
         "cut_off",
+        "fences",
         "final",
         "program",
         "text",
