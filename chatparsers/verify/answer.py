@@ -49,7 +49,7 @@ class Fault:
 @dataclass(slots=True)
 class Answer:
     """The answer. ``finish``: why it ended, ``reason`` as the API spells it. ``completion`` and ``prompt``: the counts
-    of tokens. ``faults``: what was wrong in the shape."""
+    of tokens; ``cached``: how many of the prompt's were cached. ``faults``: what was wrong in the shape."""
 
     content: str = ""
     reasoning: str = ""
@@ -59,6 +59,7 @@ class Answer:
     id: str | None = None
     prompt: int | None = None
     completion: int | None = None
+    cached: int | None = None
     faults: list[Fault] = field(default_factory=list)
 
     def fault(self, what: str, shown: object = None, code: str = "stream-shape") -> None:
@@ -81,6 +82,11 @@ class Answer:
 def count(value: object) -> int | None:
     """A count of tokens; None for what cannot be one."""
     return value if type(value) is int and value >= 0 else None
+
+
+def cached_of(details: object) -> int | None:
+    """How many of a prompt's tokens were cached, in OpenAI's ``prompt_tokens_details`` and ``input_tokens_details``."""
+    return count(details.get("cached_tokens")) if isinstance(details, dict) else None
 
 
 def text(value: object) -> str:

@@ -83,8 +83,9 @@ def _same_request(exchange: Exchange, other: Exchange) -> bool:
     return (greedy or seeded) and same_prompt and exchange.answer.completion == other.answer.completion
 
 
-def model_facts(asked: Iterable[Asked]) -> dict[str, Any]:
-    """What the model did, right or wrong, which is no fault of the server."""
+def model_facts(asked: Sequence[Asked]) -> dict[str, Any]:
+    """What the model did, right or wrong, and of how many prompts the server had some in its cache: no faults of the
+    server's."""
     facts: dict[str, Any] = {}
     wholes = [one.whole for one in asked if one.whole.said is not None and not one.whole.probe.prompt]
     asked_to = [each for each in wholes if each.probe.calls and each.probe.choice == "auto"]
@@ -96,4 +97,8 @@ def model_facts(asked: Iterable[Asked]) -> dict[str, Any]:
             diagnostics.update(item.code for item in each.reading.diagnostics)
     if diagnostics:
         facts["model's mistakes"] = dict(diagnostics)
+    # A streamed answer is to the prompt of the whole one, which the server has just read.
+    again = [one.stream.answer for one in asked if one.stream is not None and one.stream.said is not None]
+    if again:
+        facts["prompts cached"] = [sum(bool(said.cached) for said in again), len(again)]
     return facts

@@ -72,6 +72,9 @@ def _model(facts: Any) -> Iterator[str]:
         yield f"the model called in {done} of {of} requests that ask for it ({low:.0%} to {high:.0%})"
     for code, number in (facts.get("model's mistakes") or {}).items():
         yield f"the model's own: {code} in its text, {number} times"
+    known, again = facts.get("prompts cached") or (1, 0)
+    if not known:
+        yield f"the server says of none of {again} prompts that it had some in its cache, though it had just read them"
     for each in facts.get("refused") or ():
         yield f"refused and left out: {each}"
 

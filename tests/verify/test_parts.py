@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from chatparsers.verify.asking import Asked, Asker, exchange_of
 from chatparsers.verify.checks import CHECKS
 from chatparsers.verify.client import Budget, Response
 from chatparsers.verify.events import events
-from chatparsers.verify.judging import judge
+from chatparsers.verify.judging import judge, model_facts
 from chatparsers.verify.plan import Plan
 from chatparsers.verify.probes import Probe, user
 from chatparsers.verify.raw import Raw
@@ -29,6 +30,7 @@ from chatparsers.verify.run import run
 from chatparsers.verify.server import Server
 from chatparsers.verify.statistics import interval, sign_test, trigger
 from chatparsers.verify.subject import Subject
+from chatparsers.verify.text import _model
 
 _PARAMETERS = {"type": "object", "properties": {"to": {"type": "string"}, "seats": {"type": "integer"}}}
 _TOOLS = [{"type": "function", "function": {"name": "find_train", "parameters": _PARAMETERS}}]
@@ -488,3 +490,37 @@ def test_the_page_of_engines_is_what_its_script_writes() -> None:
         pytest.skip("no docs: not a checkout")
     page = runpy.run_path(str(docs / "_verified.py"))["page"]
     assert page() == (docs / "tables" / "verified.md").read_text(encoding="utf-8"), "run docs/_verified.py"
+
+
+_CACHED: dict[str, list[dict[str, Any]]] = {
+    "chat": [
+        {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": n}}
+        for n in (0, 7)
+    ],
+    "responses": [
+        {"input_tokens": 9, "output_tokens": 1, "input_tokens_details": {"cached_tokens": n}} for n in (0, 7)
+    ],
+    "messages": [
+        {
+            "input_tokens": 9 - n,
+            "output_tokens": 1,
+            "cache_read_input_tokens": n,
+            "cache_creation_input_tokens": 0,
+        }
+        for n in (0, 7)
+    ],
+}
+
+
+@pytest.mark.parametrize("api", _CACHED)
+def test_a_cache_of_which_nothing_is_said_is_told(api: str) -> None:
+    """The prompt of a streamed answer was read for the whole one a moment before."""
+    reads = APIS[api].read
+    cold, warm = (reads({"usage": usage}) for usage in _CACHED[api])
+    assert [(said.prompt, said.cached) for said in (cold, warm)] == [(9, 0), (9, 7)]
+    for said, words in ((cold, "none of 1 prompts"), (warm, "")):
+        stream = SimpleNamespace(said=said, answer=said)
+        asked: Any = SimpleNamespace(whole=SimpleNamespace(said=None), stream=stream)
+        facts = model_facts([asked])
+        assert facts == {"prompts cached": [int(said is warm), 1]}
+        assert words in " ".join(_model(facts)) and bool(words) == bool([*_model(facts)])

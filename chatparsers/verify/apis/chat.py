@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..answer import Answer, AnswerCall, Finish, count, objects, text
+from ..answer import Answer, AnswerCall, Finish, cached_of, count, objects, text
 from ..events import DONE, Event
 
 PATH = "/v1/chat/completions"
@@ -106,6 +106,7 @@ def _head(said: Answer, data: Mapping[str, Any]) -> None:
             count(usage.get("prompt_tokens")),
             count(usage.get("completion_tokens")),
         )
+        said.cached = cached_of(usage.get("prompt_tokens_details"))
 
 
 def _ended(said: Answer, reason: object) -> None:

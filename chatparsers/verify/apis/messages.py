@@ -171,7 +171,7 @@ def _usage(said: Answer, usage: object) -> None:
         cached = [count(usage.get(f"cache_{each}_input_tokens")) or 0 for each in ("read", "creation")]
         given = count(usage.get("input_tokens"))
         if given is not None:
-            said.prompt = given + sum(cached)
+            said.prompt, said.cached = given + sum(cached), count(usage.get("cache_read_input_tokens"))
         if count(usage.get("output_tokens")) is not None:
             said.completion = count(usage["output_tokens"])
 

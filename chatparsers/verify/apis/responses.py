@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..answer import Answer, AnswerCall, count, objects, text
+from ..answer import Answer, AnswerCall, cached_of, count, objects, text
 from ..events import DONE, Event
 
 PATH = "/v1/responses"
@@ -60,6 +60,7 @@ def read(data: Mapping[str, Any]) -> Answer:
     usage = data.get("usage")
     if isinstance(usage, dict):
         said.prompt, said.completion = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+        said.cached = cached_of(usage.get("input_tokens_details"))
     if not isinstance(data.get("output"), list):
         said.fault("no list of output items in the answer", dict(data), "answer-shape")
     for item in objects(data.get("output")):
