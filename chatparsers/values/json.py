@@ -36,6 +36,8 @@ _word_run = re.compile(r"-?[A-Za-z_]*").match
 _escape_begun = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
 _members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{WS},)+').match
 _items = re.compile(rf"(?:{WS}{SCALAR}{WS},)+").match
+_colon = re.compile(rf'{WS}:{WS}("?)').match
+_next_key = re.compile(rf',{WS}"').match
 _PLAIN = r'"[^"\\\x00-\x1f]*"'
 _USUAL = rf"(?:{_PLAIN}|[1-9][0-9]*(?:\.[0-9]+)?|0(?:\.[0-9]+)?|true|false|null)"
 _flat = re.compile(rf'\{{(?:{_PLAIN}: ?{_USUAL}(?:, ?(?=")|(?=\}})))*\}}').match
@@ -223,6 +225,13 @@ class JsonScanner(Transcoder):
                         self.odd = None
                         if state == STRING_KEY:
                             state = COLON
+                            match = None if own else _colon(text, i)
+                            if match:
+                                i = match.end()
+                                state = VALUE
+                                if match[1]:
+                                    state = STRING_VALUE
+                                    self.odd = _odd
                         elif stack:
                             state = NEXT
                         else:
@@ -250,6 +259,13 @@ class JsonScanner(Transcoder):
                     continue
             if state == NEXT:
                 kind = stack[-1]
+                if char == "," and kind == "{" and not own and n - i <= _BULK:
+                    match = _next_key(text, i)
+                    if match:
+                        i = match.end()
+                        state = STRING_KEY
+                        self.odd = _odd
+                        continue
                 if char == "," and kind != "p":
                     i += 1
                     state = _AFTER_COMMA[kind]
