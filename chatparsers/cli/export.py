@@ -4,7 +4,6 @@ which says what is wrong with a document."""
 from __future__ import annotations
 
 import json
-import runpy
 from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -71,8 +70,6 @@ def text_of(format: Format) -> str:
 
 def format_of(source: str, arguments: Namespace = _NO_MORE) -> Format:
     """The format of a name, a document, a module (its ``FORMAT``), or a model."""
-    if source.endswith(".py"):
-        return _defined(source)
     return named_format_of(source) if names_format(source) else chat_of(source, arguments).format
 
 
@@ -111,17 +108,3 @@ def _exam(source: str, templates: list[str], arguments: Namespace) -> int:
         if not failures:
             print(f"{source}: passed, by {', '.join(map(name_of, templates))}")
     return 1 if failures else 0
-
-
-def _defined(source: str) -> Format:
-    """The format of a module."""
-    from ..answers.format import Format
-
-    path = str(existing(source))
-    try:
-        found = runpy.run_path(path).get("FORMAT")
-    except Exception as error:  # a module may raise anything
-        raise Refused(f"{source}: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Format):
-        raise Refused(f"{source}: expected a module with FORMAT, a Format, found {type(found).__name__}")
-    return found

@@ -29,17 +29,18 @@ def chat_of(source: str, arguments: Namespace, *, tokenizer: Any = None) -> Chat
     Raises `Refused` for the name of a format, which writes no prompts."""
     from .. import load
 
-    if names_format(source) and known_format(source):
+    if names_format(source) and (source.endswith(".py") or known_format(source)):
         raise Refused(
             f"{source}: expected a model's folder, a file of it, a .gguf or .jinja file, as its chat template is "
             "needed; found the name of a format"
         )
     where: Any = read_template(source) if source == "-" else existing(source)
     given = vars(arguments)
+    format = given.get("format")
     return load(
         where,
         tokenizer=tokenizer,
-        format=given.get("format"),
+        format=_defined(format) if format and format.endswith(".py") else format,
         bos_token=given.get("bos_token"),
         eos_token=given.get("eos_token"),
     )
@@ -87,11 +88,13 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
 
 
 def names_format(source: str) -> bool:
-    """Whether ``source`` is the name or the document of a format, and not a file or folder of a model."""
+    """Whether ``source`` is the name, the document or the module of a format, and not a file or folder of a model."""
     from ..tokens.loaders import FOLDER_FILES
 
     if source.endswith(".json"):
         return Path(source).name not in FOLDER_FILES
+    if source.endswith(".py"):
+        return True
     like_a_path = source == "-" or {"/", os.sep} & {*source} or source.endswith((".jinja", ".gguf"))
     return not like_a_path and not os.path.exists(source)
 
@@ -108,19 +111,37 @@ def known_format(source: str) -> bool:
 
 
 def named_format_of(source: str) -> Format:
-    """The format of that name, or of that document."""
+    """The format of that name, of that document, or of that module (its ``FORMAT``)."""
     from ..errors import UnknownFormat
     from ..registry import named_format
 
+    if source.endswith(".py"):
+        return _defined(source)
     try:
         return named_format(source)
     except UnknownFormat as error:
         if names_format(source):
             raise Refused(f"{error} (or name a model's folder or file)") from error
         raise Refused(
-            f"--format {name_of(source)}: expected the name of a format or its document (FILE.json), found a file of a "
-            f"model, or its folder: say --model {name_of(source)}"
+            f"--format {name_of(source)}: expected the name of a format, its document (FILE.json) or module (FILE.py), "
+            f"found a file of a model, or its folder: say --model {name_of(source)}"
         ) from error
+
+
+def _defined(source: str) -> Format:
+    """The format of a module."""
+    import runpy
+
+    from ..answers.format import Format
+
+    path = str(existing(source))
+    try:
+        found = runpy.run_path(path).get("FORMAT")
+    except Exception as error:  # a module may raise anything
+        raise Refused(f"{source}: {type(error).__name__}: {error}") from error
+    if not isinstance(found, Format):
+        raise Refused(f"{source}: expected a module with FORMAT, a Format, found {type(found).__name__}")
+    return found
 
 
 def _response_format(path: str | None) -> Mapping[str, Any] | None:

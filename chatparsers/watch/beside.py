@@ -20,13 +20,14 @@ _BEFORE = re.compile(
 _AFTER = re.compile(
     r"\[ARGS\]|\[CALL_ID\]|\s*<(?:arg|\|?tool|\|content)[^>\n]{0,40}>\s*"
     r"""|\(\{\s*"[^"\n]{1,64}"\s*:|(?::\d+)?(?:<[^<>\s]+>)?\s*(?:```json\s*)?\{(?:\s*["}]|\Z)"""
+    r"""|>\s*\{(?:\s*["}]|\Z)"""
 )
 _PYTHON = re.compile(r"\((?:\w+=|\))")
 """A call as Python writes it: only after a bracket, a tag or a label, as people write ``read(path)`` in prose."""
 _PYTHON_AFTER = re.compile(r"(?:\[|[\w|]>|\bAction:)\s*\Z")
 _EDGES = frozenset("\"'=:>[")
 """With which one of these ends that stand before a name."""
-_FOLLOWS = frozenset("[<({:` \t\n\r\f\v")
+_FOLLOWS = frozenset("[<({:>` \t\n\r\f\v")
 """With one of these begins what stands after a name."""
 _DECLARED = re.compile(r"""["']\s*,\s*["']description""")
 """What follows a name in a list of tools, which a model may quote."""

@@ -160,9 +160,15 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     for source in ("qwen3", str(document), str(module)):
         assert main(["formats", "check", source, own]) == 0
         assert "passed" in capsys.readouterr().out
+        answer = tmp_path / "answer.txt"
+        answer.write_text("<think>\nHm.\n</think>\n\nYes.", encoding="utf-8")
+        for model in (["--model", source], ["--model", own, "--format", source]):  # and each reads an answer
+            assert main(["parse", str(answer), *model]) == 0
+            assert json.loads(capsys.readouterr().out)["reasoning"] == "Hm."
     assert main(["formats", "check", "qwen3", str(TEMPLATE)]) == 1
     assert capsys.readouterr().out.startswith(("reads ", "ends "))
     module.write_text("FORMAT = 1\n", encoding="utf-8")
     for wrong in ("no-such-format", str(module), str(tmp_path / "none.py")):
-        assert main(["formats", "check", wrong, own]) == 2
-        assert capsys.readouterr().err.startswith("chatparsers: ")
+        for command in (["formats", "check", wrong, own], ["parse", str(answer), "--model", wrong]):
+            assert main(command) == 2
+            assert capsys.readouterr().err.startswith("chatparsers: ")

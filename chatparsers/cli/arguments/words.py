@@ -20,7 +20,8 @@ answer ANSWER: what the model wrote: a file; - reads stdin
 model MODEL: a model's folder, a file of it, a .gguf or .jinja file; or, where no prompt is written, a format's name
   was --template
   like checkpoint hf model-path model-dir gguf-file tokenizer-config chat-template jinja name
-format NAME: this format (`chatparsers formats` lists them) or document (FILE.json), in place of the detected one
+format NAME: this format (`chatparsers formats` lists them), document (FILE.json) or module (FILE.py), in place of the
+    detected one
   like parser dialect-name chat-format
 tool_call_parser NAME: in place of --format: the name in vLLM, SGLang or mlx-lm
   like tool-parser
