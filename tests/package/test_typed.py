@@ -113,8 +113,9 @@ def _page_examples(folder: Path) -> list[Path]:
         pytest.skip("no docs: not a checkout")
     known = runpy.run_path(str(script))
     found = []
-    for page in (*known["PAGES"], *sorted((ROOT / "docs" / "hosts").glob("*.md"))):
-        text, name = page.read_text(encoding="utf-8"), page.stem.replace("-", "_").lower()
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        text = page.read_text(encoding="utf-8")
+        name = "_".join(page.relative_to(ROOT).with_suffix("").parts).replace("-", "_").lower()
         lines = [""] * (text.count("\n") + 1)
         for block in known["_BLOCK"].finditer(text):
             code = [

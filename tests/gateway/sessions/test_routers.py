@@ -26,7 +26,7 @@ from servers import free_port, listens
 from test_behaviours import check_rows, rows, script
 from test_kills import Process
 
-PAGE = Path(__file__).parents[3] / "docs" / "sessions.md"
+PAGE = Path(__file__).parents[3] / "docs" / "tables" / "routers.md"
 IDS = [f"run/{number}" for number in range(8)]
 
 
