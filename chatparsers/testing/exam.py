@@ -12,7 +12,7 @@ import random
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -87,7 +87,7 @@ def exam(
     are accepted: by the format's name, a list of texts, each the beginning of ``"CHECK SAYS"``. The checks:
 
     - ``reads``: what a template writes is read, however it is cut.
-    - ``writes``: the format writes calls as the template does, closers too.
+    - ``writes``: the format writes calls as the template does, closers too, and parts as far apart.
     - ``grammar``: the grammar takes what the template writes.
     - ``names``: white space around a name is read, and never becomes part of it; ids come back.
     - ``broken``: what is left of a damaged call is told, whatever the cut.
@@ -139,7 +139,7 @@ def _accepted(known: str | PathLike[str] | None, name: str) -> tuple[str, ...]:
 
 def _reads_and_writes(entry: Entry) -> Iterator[Failure]:
     """What the template writes of each scenario that it can show."""
-    seen: set[Part] = set()
+    seen: set[str] = set()
     for scenario in scenarios(entry.format):
         if scenario.heavy:
             continue
@@ -164,6 +164,47 @@ def _reads_and_writes(entry: Entry) -> Iterator[Failure]:
             for failure in _writes(case, scenario, where):
                 seen.add("writes")
                 yield failure
+        if not wrong and "between" not in seen and not scenario.after:
+            for failure in _between(case, scenario, where):
+                seen.add("between")
+                yield failure
+
+
+def _between(case: Case, scenario: Scenario, where: str) -> Iterator[Failure]:
+    """Whether the thought, the content and the first call stand apart as the template writes them."""
+    message = case.turn().parse(case.text)
+    found = {"thought": message.reasoning.strip(), "content": message.content.strip()}
+    found["call"] = message.tool_calls[0].name if message.tool_calls else ""
+    parts = [(part, words) for part, words in found.items() if words]
+    try:
+        ours = case.format.render(
+            {
+                "role": "assistant",
+                "content": message.content,
+                "reasoning_content": message.reasoning,
+                "tool_calls": message.to_openai().get("tool_calls", []),
+            },
+            scenario.tools,
+        )
+    except ChatParsersError:
+        return
+    for (part, words), (next, others) in pairwise(parts):
+        theirs, written = (_gap(text, words, others) for text in (case.text, ours))
+        if theirs is not None and written is not None and theirs != written:
+            yield Failure(
+                "writes",
+                f"{where}: between the {part} and the {next} the format writes {written!r:.60}, "
+                f"the template {theirs!r:.60}",
+                "say it as the template does: the markers of p.think, `lead` of p.body, the text of p.space",
+            )
+            return
+
+
+def _gap(text: str, before: str, after: str) -> str | None:
+    """What stands between the end of ``before`` and ``after``; None if they do not stand so."""
+    _, found, rest = text.partition(before)
+    gap, there, _ = rest.partition(after[:12])
+    return gap if found and there else None
 
 
 def _writes(case: Case, scenario: Scenario, where: str) -> Iterator[Failure]:

@@ -88,6 +88,7 @@ FAULTS = {
     "an id that takes letters alone": (Definition(id="a-z"), {"reads", "writes"}),
     "a value whose closer differs": (Definition(value="</with >"), {"reads"}),
     "white space before a call that is no content": (Definition(lead=""), {"reads"}),
+    "another text before calls": (Definition(lead="\n\n"), {"writes"}),
     "an opener in another case": (Definition(header='<Call id="'), {"reads"}),
     "another word before the name": (Definition(to='" for='), {"reads"}),
     "another opener of arguments": (Definition(opener="<arg "), {"reads"}),
