@@ -397,9 +397,7 @@ class Chat(Training, Asking, Shown):
             prompts = {self._generation_prompt(template, thinking) for thinking in (None, True, False)}
             longest = sorted(prompts, key=len, reverse=True)
             text = next((text[: -len(end)] for end in longest if end and text.endswith(end)), text)
-        modes = (None, False) if thinking is None else (thinking,)
-        prefixes = [opening(self.syntax, self._generation_prompt(template, mode)) for mode in modes]
-        return read_back(request, text, prefixes)
+        return read_back(request, text, (False,) if thinking is None else ())
 
     @staticmethod
     def _generation_prompt(template: Template, thinking: bool | None) -> str:

@@ -8,6 +8,9 @@ format's parser reads an answer. Where it begins and ends is then found as `Chat
 of the words that were read. So `Chat.parse_prompt`, which has a text, and the judge of labels, which has ids, see the
 spans that a loss counts.
 
+A prompt may write the beginning of an answer, and other wishes for thoughts write other beginnings. So an answer begins
+after the first of them that is there, and what only some of them write is nobody's (`Part.free`).
+
 Invariants: parts are in the order of the text and do not overlap; what is between two of them is the header of the
 second, and before its first marker what follows the stop of the first.
 """
@@ -41,8 +44,9 @@ _CALLED = [{"type": "function", "function": {"name": "any"}}]
 class Part:
     """A message in a text. ``message``: OpenAI-shaped. ``begin``: where the message before it ends. ``opens``: where
     its header begins. ``start``, ``end``: its words; an answer's, from after the generation prompt to the end of its
-    stop, which begins at ``stop``. ``silent``: where what is written for no thought begins, which ends at ``start``.
-    ``read``: how the format reads the answer after its ``header``, from ``at`` on."""
+    stop, which begins at ``stop``. ``free``: the text that is some prompt's, and after another one the model's.
+    ``silent``: where what is written for no thought begins, which ends at ``start``. ``read``: how the format reads the
+    answer after its ``header``, from ``at`` on."""
 
     message: dict[str, Any]
     begin: int
@@ -50,6 +54,7 @@ class Part:
     start: int
     stop: int
     end: int
+    free: tuple[int, int] = (-1, -1)
     silent: int = -1
     header: str = ""
     read: Message | None = None
@@ -95,12 +100,12 @@ def headers_of(request: Request) -> Mapping[str, Headers]:
     return found
 
 
-def cut(request: Request, text: str, prefixes: Sequence[str]) -> list[Part]:
-    """The messages of a text. ``request``: its tools read the calls; any tool, without. ``prefixes``: what generation
-    prompts write of an answer; the first that is there is not the model's. Raises `TemplateError` if the template marks
-    no roles."""
+def cut(request: Request, text: str, wishes: Sequence[bool] = ()) -> list[Part]:
+    """The messages of a text. ``request``: its tools read the calls; any tool, without. What its prompt writes of an
+    answer is not the model's; else what that of one of these ``wishes`` for thoughts does. Raises `TemplateError` if
+    the template marks no roles."""
     fmt, headers = request.chat.syntax, headers_of(request)
-    places = _places(text, headers)
+    places = _places(text, headers, request.chat.files.bos_token)
     found: list[Part] = []
     for number, place in enumerate(places):
         following = places[number + 1] if number + 1 < len(places) else None
@@ -129,9 +134,11 @@ def cut(request: Request, text: str, prefixes: Sequence[str]) -> list[Part]:
         found.pop()  # the stop of the last answer is the next message's header
     _answered([part.message for part in found])
     answers = _answers(request, text, found)
+    others = [_of_wish(request, wish, text, found) for wish in wishes]
     for index, part in enumerate(found):
         if part.written:
-            _narrowed(request, part, text, answers.get(index, ()), prefixes)
+            begun = [places[index] for places in others if index in places]
+            _narrowed(request, part, text, answers.get(index, ()), begun)
             opens = found[index + 1].opens if index + 1 < len(found) else len(text)
             if part.end > opens and text[part.stop : part.end].strip() not in map(str.strip, fmt.stops):
                 part.stop = part.end = max(min(part.stop, opens), part.start)
@@ -141,24 +148,49 @@ def cut(request: Request, text: str, prefixes: Sequence[str]) -> list[Part]:
 
 
 def _narrowed(
-    request: Request, part: Part, text: str, turns: Sequence[Place], prefixes: Sequence[str]
+    request: Request, part: Part, text: str, turns: Sequence[Place], others: Sequence[Place]
 ) -> None:
     """Puts the answer where `Chat.encode` counts it: from after the generation prompt, and after what the template
-    writes for no thought, to the end of its stop."""
+    writes for no thought, to the end of its stop. ``others``: where prompts of other wishes leave it to the model."""
+    wrote = False
     if turns and not any(_over_a_stop(request.chat.syntax, text[turn.start : turn.stop]) for turn in turns):
         part.start, part.stop, part.end = turns[0].start, turns[-1].stop, turns[-1].end
+        wrote = bool(turns[0].prefix) and turns[0].prefix in _begun(request)
     begin, marks = part.start, request.marks
-    given = (prefix for prefix in prefixes if prefix and text.startswith(prefix, part.start, part.end))
-    part.start += len(next(given, ""))
-    part.stop = max(part.stop, part.start)
+    begins = [begin]
+    for place in others:
+        if part.opens <= place.start <= part.stop:
+            begins.append(place.start)
+            if place.prefix and not wrote:
+                part.start, wrote = max(part.start, place.start), True
+    part.free = min(begins), max(begins)
     if not part.message.get("reasoning_content"):
-        runs = [(start - part.start, end - part.start, kind) for start, end, kind in _regions(part)]
+        runs = [(start - begin, end - begin, kind) for start, end, kind in _regions(part)]
         for first, last in beside_thoughts(
-            text[part.start : part.stop], runs, marks, thought=False, reasoning=True
+            text[begin : part.stop], runs, marks, thought=False, reasoning=True
         ):
-            part.start += last if not first else 0
+            part.start = max(part.start, begin + last) if not first else part.start
     closed = any(text.find(mark.end, begin, part.start) >= 0 for mark in marks)
     part.silent = begin if closed else part.start
+
+
+def _of_wish(request: Request, wish: bool, text: str, found: Sequence[Part]) -> Mapping[int, Place]:
+    """Where the answers begin after prompts of another wish for thoughts, where all that they write is there."""
+    if not request.chat.template(bool(request.tools)).thinking_kwargs(wish):
+        return {}
+    other = request.but(thinking=wish)
+    begun, places = _begun(other), _answers(other, text, found)
+    return {index: turns[0] for index, turns in places.items() if turns[0].prefix in begun}
+
+
+def _begun(request: Request) -> frozenset[str]:
+    """What prompts write of an answer, after a message of each role."""
+
+    def found() -> frozenset[str]:
+        leads = (request.around(()).asked(role) for role in ("user", "tool", "assistant"))
+        return frozenset(lead.prefix for lead in leads if lead is not None)
+
+    return request.fact("begun", found)
 
 
 def _over_a_stop(fmt: Format, answer: str) -> bool:
@@ -190,7 +222,17 @@ def _answer(request: Request, wire: str, place: _Header, begin: int) -> Part:
     stop = max((len(stop) for stop in fmt.stops if closed.endswith(stop)), default=0)
     stops = place.start + len(closed) - stop if stop else end
     return Part(
-        read.to_openai(), begin, place.begin, place.start, stops, end, -1, place.header, read, place.start
+        read.to_openai(),
+        begin,
+        place.begin,
+        place.start,
+        stops,
+        end,
+        (-1, -1),
+        -1,
+        place.header,
+        read,
+        place.start,
     )
 
 
@@ -248,11 +290,14 @@ def _regions(part: Part) -> Iterator[tuple[int, int, str]]:
         yield part.at + region.start, part.at + region.end, region.kind
 
 
-def _places(text: str, headers: Mapping[str, Headers]) -> list[_Header]:
-    """Every header in the text, in order. If two begin at one place, the longer one."""
+def _places(text: str, headers: Mapping[str, Headers], bos: str | None) -> list[_Header]:
+    """Every header in the text, in order. If two begin at one place, the longer one. ``bos``: may be before the
+    first."""
     known = [(role, before) for role, header in headers.items() for before in header.before]
     known.sort(key=lambda item: -len(item[1].strip()))
-    spelt = (_pattern(before) for _, before in known)
+    ends = [header.after for header in headers.values()]
+    after = [*ends, bos or ""] if all(MARKER.search(end) and end == end.strip() for end in ends) else []
+    spelt = (_pattern(before, after) for _, before in known)
     pattern = re.compile("|".join(f"({one})" for one in spelt))
     found: list[_Header] = []
     for match in pattern.finditer(text):
@@ -264,12 +309,16 @@ def _places(text: str, headers: Mapping[str, Headers]) -> list[_Header]:
     return found
 
 
-def _pattern(header: str) -> str:
+def _pattern(header: str, after: Sequence[str]) -> str:
     """The expression of a header, without white space around it: it may hold any name, and any number in the place of
-    one that counts. A mere word (``tool``) must end its line."""
+    one that counts. One without a marker (``tool``) must end its line, and stand after what ends a message, where each
+    of these texts (``after``) has a marker."""
     texts = (r"\d+".join(map(re.escape, NUMBER.split(text))) for text in header.strip().split(ANY))
-    line = header.rstrip(" ").endswith("\n") and MARKER.search(header) is None
-    return r"[^\s<>]+".join(texts) + (r"(?=[ \t]*\n)" if line else "")
+    found, bare = r"[^\s<>]+".join(texts), MARKER.search(header) is None
+    if bare and after and header == header.lstrip():
+        found = rf"(?:\A|{'|'.join(f'(?<={re.escape(end)})' for end in after if end)}){found}"
+    line = header.rstrip(" ").endswith("\n") and bare
+    return found + (r"(?=[ \t]*\n)" if line else "")
 
 
 def _without(text: str, end: str) -> str:

@@ -6,6 +6,7 @@ is gone. `cut` finds the messages.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,15 +36,15 @@ class PromptMessage:
         return bool(self.message["role"] == "assistant")
 
 
-def read_back(request: Request, text: str, prefixes: list[str]) -> list[PromptMessage]:
-    """The messages of a rendered conversation. ``prefixes``: as of `cut`. Raises `TemplateError` if the template marks
-    no roles."""
+def read_back(request: Request, text: str, wishes: Sequence[bool]) -> list[PromptMessage]:
+    """The messages of a rendered conversation. ``wishes``: as of `cut`. Raises `TemplateError` if the template marks no
+    roles."""
     tokenizer = request.chat.tokenizer
     offsets = None if tokenizer is None else tokenizer.encode(text, add_special_tokens=False).offsets
     said = ("content", "tool_calls", "reasoning_content")
     return [
         PromptMessage(part.message, part.start, part.end, _tokens(offsets, part.start, part.end))
-        for part in cut(request, text, prefixes)
+        for part in cut(request, text, wishes)
         if not part.written or any(part.message.get(key) for key in said)
     ]
 

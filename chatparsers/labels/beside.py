@@ -86,7 +86,10 @@ def _answer(
 
 
 def _groups(given: Messages, answers: Sequence[Placed]) -> list[Sequence[Placed]]:
-    """The answers that are there for each of the row, in order: a polyfill may write one as several turns."""
+    """The answers that are there for each of the row, in order: a polyfill may write one as several turns, and one may
+    be gone."""
+    if len(answers) < len(given):
+        return _pairs(given, answers)
     found: list[Sequence[Placed]] = []
     at, more = 0, len(answers) - len(given)
     for message in given:
@@ -96,6 +99,28 @@ def _groups(given: Messages, answers: Sequence[Placed]) -> list[Sequence[Placed]
         found.append(answers[at : at + take])
         at += take
     return found
+
+
+def _pairs(given: Messages, answers: Sequence[Placed]) -> list[Sequence[Placed]]:
+    """The answer of each message, in order, of which some have none: those whose place an answer to a later one has."""
+    found: list[Sequence[Placed]] = []
+    at, gone = 0, len(given) - len(answers)
+    for index, message in enumerate(given):
+        here = answers[at : at + 1]
+        later = given[index + 1 : index + 1 + gone]
+        if here and (_alike(message, here[0]) or not any(_alike(one, here[0]) for one in later)):
+            at += 1
+        else:
+            here, gone = (), gone - 1
+        found.append(here)
+    return found
+
+
+def _alike(message: Mapping[str, Any], one: Placed) -> bool:
+    words = "\n".join(words_of(message)).strip()
+    wanted = [call.get("function", call)["name"] for call in message.get("tool_calls") or ()]
+    called = [call["function"]["name"] for call in one.part.message.get("tool_calls") or ()]
+    return (bool(words) and words in one.text("content")) or bool({*wanted} & {*called})
 
 
 def _head(row: Row, own: Row, names: Sequence[str]) -> Iterator[Charge]:
@@ -113,19 +138,28 @@ def _head(row: Row, own: Row, names: Sequence[str]) -> Iterator[Charge]:
 
 
 def _words_before(row: Row) -> Counter[str]:
-    end = next((one.part.begin for one in row.parts if one.part.written), len(row.text))
+    first = _first_answer(row)
+    end = row.parts[first].part.begin if first < len(row.parts) else len(row.text)
     words = Counter(_WORD.findall(_DATES.sub(" ", row.text[:end])))
     return Counter({word: number for word, number in words.items() if not word.isdigit()})
 
 
 def _words_beside(row: Row) -> Counter[str]:
     """The words of users' and system messages, with what is before them: some templates show tools before the last
-    question."""
+    question, some under the header of results."""
     found: Counter[str] = Counter()
-    for one in row.parts:
-        if one.role in ("user", "system"):
+    first = _first_answer(row)
+    for at, one in enumerate(row.parts):
+        if at < first or one.role in ("user", "system"):
             found.update(_WORD.findall(row.text[one.part.begin : one.part.end]))
     return found
+
+
+def _first_answer(row: Row) -> int:
+    """The first part that answers a question, or the result of an answer that is gone."""
+    asked = next((at for at, one in enumerate(row.parts) if one.role == "user"), 0)
+    later = range(asked, len(row.parts))
+    return next((at for at in later if row.parts[at].role not in ("user", "system")), len(row.parts))
 
 
 def _later(row: Row, own: Row) -> Iterator[Charge]:
@@ -142,8 +176,11 @@ def _later(row: Row, own: Row) -> Iterator[Charge]:
 
 
 def _texts_after(row: Row) -> list[str]:
-    first = next((at for at, one in enumerate(row.parts) if one.part.written), len(row.parts))
-    return [one.text("content").strip() for one in row.parts[first:] if one.role in ("user", "system")]
+    return [
+        one.text("content").strip()
+        for one in row.parts[_first_answer(row) :]
+        if one.role in ("user", "system")
+    ]
 
 
 def _results(row: Row, own: Row) -> Iterator[Charge]:
@@ -161,8 +198,8 @@ def _results(row: Row, own: Row) -> Iterator[Charge]:
 
 
 def _shown_results(row: Row) -> list[tuple[str, str]]:
-    """The results, each with the last line of the text before it."""
-    places = [at for at, one in enumerate(row.parts) if one.role == "tool"]
+    """The results, each with the last line of the text before it. Nothing is one before the first answer."""
+    places = [at for at in range(_first_answer(row), len(row.parts)) if row.parts[at].role == "tool"]
     lines = (row.gap(at).strip().rpartition("\n")[2].strip() for at in places)
     return [(row.parts[at].text("content").strip(), line) for at, line in zip(places, lines, strict=True)]
 

@@ -2,7 +2,7 @@
 
 Strategy. The ids are cut as `Chat.encode`'s are (`row`), and each rule looks at what counts (`alone`, `beside`). Then
 `Chat.encode` writes the same messages, and its sample is judged by the same rules: what is found there too is the
-template's, and no fault of the trainer. When the judge is made, it judges three conversations of its own; what it
+template's, and no fault of the trainer. When the judge is made, it judges four conversations of its own; what it
 charges there cannot be told of this template, and is never charged.
 
 Invariant: the texts between messages are compared one by one, and kept. So a row costs one cut, and another one with
@@ -26,7 +26,6 @@ from ..chat.rows import read_rows
 from ..chat.sample import Sample
 from ..errors import ChatParsersError, RequestError
 from ..kept import cached
-from ..templates.probe.edges import opening
 from ..templates.probe.turns import common
 from ..tokens.vocabulary import Vocabulary
 from .alone import alone
@@ -86,7 +85,7 @@ class Judge:
             )
             return [Charge("nothing-counted", 0, f"none of {len(ids)} ids counts")] if asked else []
         request = self._request.but(tools=tools) if tools else self._request
-        row = cut_row(request, ids, counts, self._prefixes, frozenset(stopped))
+        row = cut_row(request, ids, counts, frozenset(stopped))
         self._check_packed(row)
         found += alone(row, request.marks, self._left_open)
         found += self._unseen(row, request)
@@ -115,7 +114,7 @@ class Judge:
 
     def read(self, ids: Sequence[int]) -> tuple[str, frozenset[str]]:
         """The text of a conversation's ids, and the texts of its messages, as `words` has those of messages."""
-        row = cut_row(self._request, ids, [False] * len(ids), self._prefixes)
+        row = cut_row(self._request, ids, [False] * len(ids))
         return row.text, frozenset(one.text("content").strip() for one in row.parts) - {""}
 
     def _of_own(self, messages: Messages, tools: Any, known: Messages | None) -> Iterator[Charge]:
@@ -152,27 +151,22 @@ class Judge:
         return labels, stopped, [Charge("label-differs", wrong[0], says)] if wrong else []
 
     @cached
-    def _prefixes(self) -> list[str]:
-        """What generation prompts write of an answer."""
-        return [opening(self.chat.syntax, prompt) for prompt in self._prompts(None)]
-
-    @cached
     def _left_open(self) -> bool:
         around = self._request.around(())
         return around.first_stop(around.alone(False) or "") is None
 
     @cached
     def _bos_again(self) -> bool:
-        """Whether the template writes its first token again before a later question (Llama 2)."""
-        row = self._own(self._request, _OWN[0][0], None)
+        """Whether the template writes its first token again: before a later question (Llama 2), or before a late system
+        message (Apriel)."""
         bos = self.chat.files.bos_token
-        return row is not None and bool(bos) and row.text.count(str(bos)) > 1
+        rows = (self._own(self._request, messages, None) for messages in (_OWN[0][0], _LATE))
+        return bool(bos) and any(row is not None and row.text.count(str(bos)) > 1 for row in rows)
 
     @cached
     def _head_again(self) -> bool:
         """Whether the template writes its head again before a late system message."""
-        late = _message("system", "In one word.")
-        row = self._own(self._request, [*_OWN[0][0][1:3], late, *_OWN[0][0][3:]], None)
+        row = self._own(self._request, _LATE, None)
         if row is None or len(row.parts) < 2 or (row.parts[0].role, row.parts[1].role) != ("system", "user"):
             return False
         return row.text.count(row.text[: row.parts[1].part.start]) > 1
@@ -197,7 +191,7 @@ class Judge:
                 sample = encode(request, read_rows(request, given, as_sampled=False), How())
         except ChatParsersError:
             return None
-        return cut_row(request, sample.ids, [*map(bool, sample.loss_mask)], self._prefixes)
+        return cut_row(request, sample.ids, [*map(bool, sample.loss_mask)])
 
     # what no prompt has
 
@@ -218,7 +212,9 @@ class Judge:
             if key in self._gaps:
                 continue
             self._learn(row, request, at)
-            if key not in self._gaps and not any(_within(known, key) for known in self._gaps):
+            if key not in self._gaps and not any(
+                _alike(known, key) or _within(known, key) for known in self._gaps
+            ):
                 before, after = row.parts[at - 1], row.parts[at]
                 says = f"{row.gap(at)[-80:]!r} stands between {before.role} and {after.role}"
                 yield Charge("prompt-never-seen", min(after.first, len(row.ids) - 1), says)
@@ -228,14 +224,15 @@ class Judge:
         """Learns the texts that the template writes between such messages: in a conversation, and before an answer."""
         messages = [one.part.message for one in row.parts]
         plain = [{key: value for key, value in one.items() if key != "name"} for one in messages]
-        for some in (plain, messages):  # a result's name was read off its call
+        # a result's name was read off its call, and ids may have a form of their own or no digit
+        for some in (plain, messages, _numbered(messages)):
             own = self._own(request, some, row)
             if own is not None:
                 self._gaps.update(dict(_keys(own, len(own.parts) - 1)).values())
         if row.parts[at].part.written:
             for prompt in self._prompts(messages[:at]):
                 ids = self.chat.tokenizer.encode(prompt + "x", add_special_tokens=False).ids
-                asked = cut_row(request, ids, [False] * len(ids), self._prefixes)
+                asked = cut_row(request, ids, [False] * len(ids))
                 self._gaps.update(dict(_keys(asked, len(asked.parts) - 1)).values())
 
     def _check_packed(self, row: Row) -> None:
@@ -272,6 +269,32 @@ def _keys(row: Row, last: int) -> Iterator[tuple[int, tuple[str, ...]]]:
             yield at, (before.role, one.role, gap)
         names.update(call["function"]["name"] for call in calls)
         asked = asked or one.role == "user"
+
+
+def _numbered(messages: Messages) -> list[dict[str, Any]]:
+    """The messages, with ids of calls that have a digit."""
+    found: list[dict[str, Any]] = []
+    ids: dict[str, str] = {}
+    for message in messages:
+        calls = message.get("tool_calls") or ()
+        for call in calls:
+            ids[call["id"]] = f"call{len(ids):05}"
+        answers = message.get("tool_call_id")
+        found.append(
+            {
+                **message,
+                **({"tool_calls": [{**call, "id": ids[call["id"]]} for call in calls]} if calls else {}),
+                **({"tool_call_id": ids[answers]} if answers in ids else {}),
+            }
+        )
+    return found
+
+
+def _alike(known: tuple[str, ...], key: tuple[str, ...]) -> bool:
+    """Whether a text is a known one, but for a word in the place of an id: one may have no digit."""
+    (*roles, theirs), (*others, mine) = known, key
+    words = r"[\w.-]+".join(map(re.escape, theirs.split("#")))
+    return "#" in theirs and roles == others and re.fullmatch(words, mine) is not None
 
 
 def _within(known: tuple[str, ...], key: tuple[str, ...]) -> bool:
@@ -329,6 +352,15 @@ _OWN: list[tuple[list[dict[str, Any]], Any]] = [
     (
         [
             _CALLS[0],
+            _message("assistant", "", reasoning_content="It has to be found.", tool_calls=[_CALL]),
+            _CALLS[5],
+            _CALLS[6],
+        ],
+        [_TOOL],
+    ),
+    (
+        [
+            _CALLS[0],
             _message("assistant", "Let me see.", tool_calls=[_CALL]),
             _CALLS[5],
             _message("assistant", "Yes, it is."),
@@ -338,3 +370,5 @@ _OWN: list[tuple[list[dict[str, Any]], Any]] = [
         [_TOOL],
     ),
 ]
+_LATE = [*_OWN[0][0][1:3], _message("system", "In one word."), *_OWN[0][0][3:]]
+"""Two rounds, with a system message between them."""

@@ -22,8 +22,8 @@ from ..tokens.vocabulary import Vocabulary
 
 _HIDDEN = "\ue002"
 BORDER, SILENT, AFTER = -1, -2, -3
-"""Kinds of ids beside those of a sample: one that lies over the beginning of an answer; what is written for no thought;
-text after an answer's stop."""
+"""Kinds of ids beside those of a sample: what lies over a border or is the prompt's or the model's, by the wish for
+thoughts; what is written for no thought; text after an answer's stop."""
 WORDS = frozenset((Kind.REASONING, Kind.CONTENT, Kind.CALL, Kind.ARGUMENT))
 
 
@@ -71,9 +71,8 @@ class Row:
     def gap(self, index: int) -> str:
         """The text between a part and the one before it."""
         part = self.parts[index].part
-        return self.text[
-            self.parts[index - 1].part.end if index else 0 : part.silent if part.written else part.start
-        ]
+        end = min(part.silent, part.free[0]) if part.written else part.start
+        return self.text[self.parts[index - 1].part.end if index else 0 : end]
 
     def witness(self, place: int) -> str:
         """The text around an id, in which what counts is marked."""
@@ -96,7 +95,6 @@ def cut_row(
     request: Request,
     ids: Sequence[int],
     counts: Sequence[bool],
-    prefixes: Sequence[str],
     stopped: frozenset[int] = frozenset(),
 ) -> Row:
     """The ids, cut into messages. Raises `TemplateError` if the template marks no roles."""
@@ -111,7 +109,7 @@ def cut_row(
             found += texts[at : at + 1]
             run = at + 1
     text, starts = "".join(found), [*accumulate(map(len, texts), initial=0)]
-    parts = [_placed(part, starts) for part in cut(request, text, prefixes)]
+    parts = [_placed(part, starts) for part in cut(request, text, (True, False))]
     markers = frozenset(at for at, id in enumerate(ids) if id in added)
     row = Row(ids, counts, text, starts, [int(Kind.MARKUP)] * len(ids), parts, markers, stopped)
     for index, one in enumerate(parts):
@@ -130,10 +128,18 @@ def _fill(row: Row, one: Placed, following: Placed | None) -> None:
         kinds[first:last] = [kind] * (last - first)
     if not part.written:
         return
+    free, given = (bisect_left(starts, at) for at in part.free)
+    kinds[free:given] = [BORDER] * (given - free)
     silent = bisect_left(starts, part.silent)
     kinds[silent : one.first] = [SILENT] * (one.first - silent)
     if silent and starts[silent] > part.silent:  # a token that lies over the border is nobody's
         kinds[silent - 1] = BORDER
+    if (
+        one.stop == one.last and following is not None
+    ):  # no stop: white space there may be the end of its words
+        for at in range(one.last, bisect_left(starts, following.part.opens)):
+            if row.text[starts[at] : starts[at + 1]].isspace():
+                kinds[at] = BORDER
     if one.stop < one.last:
         end = len(row.ids) if following is None else following.first
         marker = next((at for at in range(one.last, end) if at in row.markers), end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,8 @@ from making import bytewise, tool
 
 import chatparsers
 from chatparsers import Chat, Kind, Sample
+from chatparsers.sessions.samples import export
+from chatparsers.sessions.session import Sampled, Session
 from chatparsers.templates.builtins import builtin_source
 from chatparsers.templates.probe.turns import MARKER
 
@@ -32,9 +35,12 @@ def trained_chat(template: Path | str) -> Chat:
     found = {
         text for text in _MARKERS.findall(source) if len(text) < 40 and not re.search(r"[\s{}%'\"]", text)
     }
-    tokenizer = bytewise(*sorted({*found, "<s>", "</s>"}))
     given: dict[str, Any] = {"source" if isinstance(template, Path) else "template": template}
-    return chatparsers.load(**given, tokenizer=tokenizer, bos_token="<s>", eos_token="</s>")
+    given.update(bos_token="<s>", eos_token="</s>")
+    fmt = chatparsers.load(**given).syntax
+    special = {text.strip() for text in (*fmt.preserved_tokens, *fmt.stops)} - {""}
+    tokenizer = bytewise(*sorted({*special, "<s>", "</s>"}), added=sorted(found - special))
+    return chatparsers.load(**given, tokenizer=tokenizer)
 
 
 def user(text: str) -> Message:
@@ -129,6 +135,33 @@ def encoded(chat: Chat, messages: Sequence[Message], **how: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return encode(messages, **({"tools": tools} if tools else {}), **how)
+
+
+def session_samples(chat: Chat, messages: Sequence[Message]) -> list[Sample]:
+    """The samples of a session in which a client asks for each answer, with thoughts where it has one, and the model
+    writes it as its format does."""
+    session = Session(chat, "s", now=datetime(2025, 1, 1))
+    tools = tools_of(messages)
+    asked: list[Message] = []
+    calls: dict[str, str] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for message in messages:
+            if message["role"] != "assistant":
+                known = calls.get(message.get("tool_call_id", ""))
+                asked.append({**message, "tool_call_id": known} if known else message)
+                continue
+            thinking = bool(message.get("reasoning_content"))
+            step = session.ask(asked, {"thinking": thinking, **({"tools": tools} if tools else {})})
+            model = step.rollout.fork()
+            model.said(message)
+            chunks = model.begun()[-1].spoken.chunks  # what the template writes for no thought does not count
+            ids = [id for chunk in chunks for id, on in zip(chunk.ids, chunk.counted, strict=True) if on]
+            told = session.answered(step, Sampled(ids, cut=False)).told
+            for made, read in zip(message.get("tool_calls", ()), told.get("tool_calls", ()), strict=True):
+                calls[made["id"]] = read["id"]
+            asked.append(told)
+        return [row.sample for row in export(session).rows]
 
 
 class Planted(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from planted import CALLED, PLAIN, ROWS, TOOLS, encoded, planted, tools_of, trained_chat
+from planted import (
+    CALLED,
+    PLAIN,
+    ROWS,
+    TOOLS,
+    encoded,
+    planted,
+    session_samples,
+    tools_of,
+    trained_chat,
+)
 
 from chatparsers import Chat, ChatParsersError, RequestError, TemplateError
 from chatparsers.cli.main import main
@@ -21,16 +32,12 @@ from chatparsers.labels.judge import Judge
 
 # No message can be found in these texts (tests/templates/test_read_back.py), or no answer of two.
 UNREADABLE = {"granite3-guardian_2b", "shieldgemma_27b", "llama-guard3_1b", "hunyuan-a13b"}
-# A user's header of one plain word: words that spell it are one.
-SPELT = {"plamo-3"}
 # What names a fault where the template shows results as a user's text, or another marker in the place of the stop.
 ALIKE = {
     "result-counted": {"user-counted"},
     "result-elsewhere": {"text-lost"},
     "stop-missing": {"stop-not-counted", "words-end-mask"},
 }
-# No header after a result, and no stop after a call.
-NO_HEADER = {"deepseek-ai-DeepSeek-R1-Distill-Llama-8B"}
 # Results stand in the answer's turn; the template's own head quotes its markers; the header is a word of the answer.
 UNNAMED = {
     *("apertus", "Apertus-8B-Instruct", "gigachat-3", "gigachat-3-1"),
@@ -38,24 +45,27 @@ UNNAMED = {
 }
 
 
-def judge_of(template: Path | str) -> tuple[Chat, Judge]:
+@lru_cache(maxsize=4)
+def made_judge(template: Path | str) -> Judge | None:
+    """The judge of a template; None if its text marks no roles."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        chat = trained_chat(template)
         try:
-            return chat, Judge(chat)
+            return Judge(trained_chat(template))
         except TemplateError:
-            pytest.skip("its text marks no roles")
+            return None
+
+
+def judge_of(template: Path | str) -> tuple[Chat, Judge]:
+    judge = made_judge(template)
+    if judge is None:
+        pytest.skip("its text marks no roles")
+    return trained_chat(template), judge
 
 
 def test_own_samples_are_never_charged(every_template: Path | str) -> None:
     chat, judge = judge_of(every_template)
-    name = Path(every_template).stem
-    if name in NO_HEADER:
-        pytest.skip("cannot be told of this template")
     for kind, messages in ROWS.items():
-        if kind == "quoted markers" and name in SPELT:
-            continue
         for how in ({}, {"as_sampled": True}):
             try:
                 found = encoded(chat, messages, **how)
@@ -67,6 +77,21 @@ def test_own_samples_are_never_charged(every_template: Path | str) -> None:
                     if not how:
                         charges += judge.judge(sample.ids, sample.labels(), messages, tools_of(messages))
                     assert not charges, (kind, how, [*map(str, charges)])
+
+
+def test_rows_of_sessions_are_never_charged(every_template: Path | str) -> None:
+    chat, judge = judge_of(every_template)
+    counted = 0
+    for kind, messages in ROWS.items():
+        try:
+            samples = session_samples(chat, messages)
+        except ChatParsersError:
+            continue  # the template refuses such a conversation, or its format has no such answer
+        for sample in samples:
+            counted += sample.counted
+            charges = judge.judge(sample.ids, sample.labels())
+            assert not charges, (kind, [*map(str, charges)], [charge.witness for charge in charges])
+    assert counted
 
 
 def test_planted_faults_are_named(every_template: Path | str) -> None:
@@ -115,6 +140,16 @@ def test_a_charge_marks_what_counts() -> None:
     found = chat.judge_labels(sample.ids, sample.ids)
     assert found[0].code == "header-counted" and found[0].witness.startswith("⟦<|im_start|>system\n")
     assert {charge.code for charge in found} <= CODES.keys()
+
+
+def test_an_answer_that_is_gone_moves_no_other() -> None:
+    chat = qwen()
+    sample = encoded(chat, CALLED)
+    first = [at for at, index in enumerate(sample.message_indices) if index == 2 and sample.loss_mask[at]]
+    kept = [at for at in range(len(sample)) if at not in first]
+    ids, labels = [sample.ids[at] for at in kept], [sample.labels()[at] for at in kept]
+    found = {charge.code for charge in chat.judge_labels(ids, labels, CALLED, TOOLS)}
+    assert "call-lost" in found and not found & {"text-lost", "text-added"}
 
 
 def test_labels_may_be_shifted_and_padded() -> None:
