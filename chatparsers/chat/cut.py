@@ -29,6 +29,7 @@ from ..templates.probe.edges import opening
 from ..templates.probe.roles import ANY, Headers, role_headers
 from ..templates.probe.turns import MARKER
 from ..templates.trace import Trace, TraceSpan
+from .around import Lead
 from .inline import beside_thoughts
 from .marks import answer_runs, kind_of
 from .places import NUMBER, Place, Places, find_places
@@ -133,8 +134,10 @@ def cut(request: Request, text: str, wishes: Sequence[bool] = ()) -> list[Part]:
     if len(found) > 1 and found[-2].written and not (found[-1].written or found[-1].message["content"]):
         found.pop()  # the stop of the last answer is the next message's header
     _answered([part.message for part in found])
-    answers = _answers(request, text, found)
-    others = [_of_wish(request, wish, text, found) for wish in wishes]
+    read = _read(text, found)
+    messages = [with_objects(part.message) for part in found]  # the last call may be cut
+    answers = _answers(request, read, messages)
+    others = [_of_wish(request, wish, read, messages) for wish in wishes]
     for index, part in enumerate(found):
         if part.written:
             begun = [places[index] for places in others if index in places]
@@ -155,7 +158,9 @@ def _narrowed(
     wrote = False
     if turns and not any(_over_a_stop(request.chat.syntax, text[turn.start : turn.stop]) for turn in turns):
         part.start, part.stop, part.end = turns[0].start, turns[-1].stop, turns[-1].end
-        wrote = bool(turns[0].prefix) and turns[0].prefix in _begun(request)
+        wrote = bool(turns[0].prefix) and any(
+            lead is not None and turns[0].prefix == lead.prefix for lead in _leads(request)
+        )
     begin, marks = part.start, request.marks
     begins = [begin]
     for place in others:
@@ -165,6 +170,8 @@ def _narrowed(
                 part.start, wrote = max(part.start, place.start), True
     part.free = min(begins), max(begins)
     if not part.message.get("reasoning_content"):
+        if any(text.find(mark.end, *part.free) >= 0 for mark in marks):  # what is written for no thought
+            part.start, part.free = max(part.start, *part.free), (begin, begin)
         runs = [(start - begin, end - begin, kind) for start, end, kind in _regions(part)]
         for first, last in beside_thoughts(
             text[begin : part.stop], runs, marks, thought=False, reasoning=True
@@ -174,23 +181,29 @@ def _narrowed(
     part.silent = begin if closed else part.start
 
 
-def _of_wish(request: Request, wish: bool, text: str, found: Sequence[Part]) -> Mapping[int, Place]:
-    """Where the answers begin after prompts of another wish for thoughts, where all that they write is there."""
+def _of_wish(
+    request: Request, wish: bool, read: Trace, messages: Sequence[Mapping[str, Any]]
+) -> Mapping[int, Place]:
+    """Where the answers begin after prompts of another wish for thoughts, where all that they write is there. Nothing
+    if they are those without a wish."""
     if not request.chat.template(bool(request.tools)).thinking_kwargs(wish):
         return {}
     other = request.but(thinking=wish)
-    begun, places = _begun(other), _answers(other, text, found)
-    return {index: turns[0] for index, turns in places.items() if turns[0].prefix in begun}
+    leads = _leads(other)
+    if leads == _leads(request):
+        return {}
+    begun = {lead.prefix for lead in leads if lead is not None}
+    return {
+        index: turns[0]
+        for index, turns in _answers(other, read, messages).items()
+        if turns[0].prefix in begun
+    }
 
 
-def _begun(request: Request) -> frozenset[str]:
-    """What prompts write of an answer, after a message of each role."""
-
-    def found() -> frozenset[str]:
-        leads = (request.around(()).asked(role) for role in ("user", "tool", "assistant"))
-        return frozenset(lead.prefix for lead in leads if lead is not None)
-
-    return request.fact("begun", found)
+def _leads(request: Request) -> tuple[Lead | None, ...]:
+    """What prompts write before an answer, after a message of each role."""
+    roles = ("user", "tool", "assistant")
+    return request.fact("leads", lambda: tuple(request.around(()).asked(role) for role in roles))
 
 
 def _over_a_stop(fmt: Format, answer: str) -> bool:
@@ -253,13 +266,11 @@ def _wire(wire: str, stops: Sequence[str], after: str) -> str:
     return _without(wire, after) if after.strip() or wire.endswith(after) else wire
 
 
-def _answers(request: Request, text: str, found: Sequence[Part]) -> Places:
+def _answers(request: Request, read: Trace, messages: Sequence[Mapping[str, Any]]) -> Places:
     """The places of the answers, as `Chat.encode` has them, by their indices."""
-    messages = [with_objects(part.message) for part in found]  # the last call may be cut
     called = any(message.get("tool_calls") for message in messages)
     asking = request if request.tools else request.but(tools=_CALLED if called else None)
-    around = asking.around(asking.polyfills(messages))
-    return find_places(_read(text, found), messages, around)
+    return find_places(read, messages, asking.around(asking.polyfills(messages)))
 
 
 def _read(text: str, found: Sequence[Part]) -> Trace:

@@ -160,7 +160,7 @@ def session_samples(chat: Chat, messages: Sequence[Message]) -> list[Sample]:
             told = session.answered(step, Sampled(ids, cut=False)).told
             for made, read in zip(message.get("tool_calls", ()), told.get("tool_calls", ()), strict=True):
                 calls[made["id"]] = read["id"]
-            asked.append(told)
+            asked.append({**told})
         return [row.sample for row in export(session).rows]
 
 
@@ -202,7 +202,8 @@ def planted(chat: Chat) -> Iterator[Planted]:
     yield Planted("user-counted", *on(plain, of(plain, Kind.USER)))
     yield Planted("stop-not-counted", *off(plain, stops))
     yield Planted("words-end-mask", *off(plain, range(middle, first[1])))
-    yield Planted("opener-not-counted", *off(plain, [first[0]]))
+    if not _some_prompt_writes(chat, plain.ids, first[0]):
+        yield Planted("opener-not-counted", *off(plain, [first[0]]))
     headers = [at for at in range(first[0] - 3, first[0]) if plain.kinds[at] == Kind.MARKUP]
     if headers:
         yield Planted("header-counted", *on(plain, headers))
@@ -248,6 +249,19 @@ def planted(chat: Chat) -> Iterator[Planted]:
     with_tools: Sample = encoded(chat, PLAIN, with_tools=True)
     if without.ids != with_tools.ids:
         yield Planted("tools-lost", without.ids, without.labels(), PLAIN, TOOLS)
+
+
+def _some_prompt_writes(chat: Chat, ids: Sequence[int], place: int) -> bool:
+    """Whether the prompt of some wish for thoughts goes on to this place of the first answer."""
+    tokenizer: Any = chat.tokenizer
+    for wish in (True, False):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            prompt = chat.prepare(PLAIN[:2], thinking=wish).prompt
+        begun = tokenizer.encode(prompt, add_special_tokens=False).ids
+        if len(begun) > place and list(ids[: len(begun)]) == begun:
+            return True
+    return False
 
 
 def _runs(sample: Sample) -> list[tuple[int, int]]:
