@@ -125,6 +125,6 @@ class LlamaServer(HttpEngine):
             )
             ids = None  # the last event repeats what came before, or has nothing
         progress = data.get("prompt_progress")
-        if isinstance(progress, dict):
-            end = End(None, cached=count_of(progress.get("cache")))
+        if isinstance(progress, dict):  # its event has the id 0, which is no token of the answer
+            return Batch(end=End(None, cached=count_of(progress.get("cache"))))
         return Batch(text_of(data.get("content")), ids, end)

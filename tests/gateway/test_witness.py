@@ -255,7 +255,7 @@ class Caching:
                     sse(
                         {
                             "content": "",
-                            "tokens": [],
+                            "tokens": [0],
                             "prompt_progress": {"total": len(prompt), "cache": held},
                         }
                     )
