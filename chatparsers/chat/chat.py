@@ -31,6 +31,7 @@ from ..tokens.vocabulary import Vocabulary
 from .asking import Asking
 from .conversation import Conversation
 from .cut import headers_of
+from .inline import Marks, marks_of
 from .placeholders import Placeholder, prompt_placeholders
 from .quoted import quoted_markers
 from .read_back import PromptMessage, read_back
@@ -198,6 +199,11 @@ class Chat(Training, Asking, Shown):
         the format that the analysis found, else `content-only`: then everything that the model writes is content."""
         found = self._format or self.detection.format or get_format(self.detection.name or CONTENT_ONLY)
         return self._with_stops(found, own=found.name != CONTENT_ONLY)
+
+    @cached
+    def _marks(self) -> tuple[Marks, ...]:
+        """The markers of thoughts of its format."""
+        return marks_of(self.format)
 
     @cached
     def syntax(self) -> Format:

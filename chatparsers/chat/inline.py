@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import is_not
 from typing import Any, NamedTuple
 
 from ..answers.format import Format
-from ..templates.messages import reasoning_of
+from ..templates.messages import is_message, reasoning_of
 from ..templates.probe.turns import MARKER
 from ..writer.around import written_around
 from .shapes import region_after
@@ -60,26 +61,29 @@ def with_thoughts(
     messages: Sequence[Mapping[str, Any]], marks: Sequence[Marks]
 ) -> Sequence[Mapping[str, Any]]:
     """The messages, with the thought of each answer in a field of its own; the same list if there is nothing to do."""
-    found: list[Mapping[str, Any]] | None = None
-    for index, message in enumerate(messages if marks else ()):
-        # Each request repeats all messages, and most answers hold no closer.
-        if type(message) is dict:
-            if message.get("role") != "assistant":
-                continue
-            content = message.get("content")
-            if type(content) is str:
-                for mark in marks:
-                    if mark.closer in content:
-                        break
-                else:
-                    continue
-        elif not isinstance(message, Mapping) or message.get("role") != "assistant":
-            continue
-        split = with_thought(message, marks)
-        if split is not message:
-            found = list(messages) if found is None else found
-            found[index] = split
-    return messages if found is None else found
+    if not _may_hold_thoughts(messages, marks):
+        return messages
+    found = [
+        with_thought(one, marks) if is_message(one) and one["role"] == "assistant" else one
+        for one in messages
+    ]
+    return found if any(map(is_not, found, messages)) else messages
+
+
+def _may_hold_thoughts(messages: Sequence[Mapping[str, Any]], marks: Sequence[Marks]) -> bool:
+    """Whether some answer has a closer in its text, or another content than a text. Each request repeats all messages,
+    and mostly none does."""
+    for message in messages if marks else ():
+        if type(message) is not dict:
+            return True
+        if message.get("role") == "assistant":
+            content = message.get("content") or ""
+            if type(content) is not str:
+                return True
+            for mark in marks:
+                if mark.closer in content:
+                    return True
+    return False
 
 
 def with_thought(message: Mapping[str, Any], marks: Sequence[Marks]) -> Mapping[str, Any]:

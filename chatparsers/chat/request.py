@@ -47,7 +47,7 @@ from ..tokens.vocabulary import Vocabulary
 from .around import Around, Rendered
 from .begun_calls import begun_calls
 from .continuation import continued, without_half
-from .inline import Marks, marks_of, with_thoughts
+from .inline import Marks, with_thoughts
 from .loading import Loading, data_of, entry_before
 from .options import PrepareOptions
 from .places import words_of
@@ -75,6 +75,8 @@ _FREE = (
 """Options on which nothing around answers depends."""
 _UNSAID = {"add_generation_prompt": True, "continue_final_message": False}
 """What options are that a request does not say, which are often changed."""
+_PLAIN = frozenset({dict})
+"""The type of most messages."""
 _KEPT = 64
 _NO_ARGUMENTS = {"type": "object", "properties": {}}
 _ONE_TOOL = {
@@ -100,6 +102,8 @@ class Model(Protocol):
     @property
     def syntax(self) -> Format: ...
     @property
+    def _marks(self) -> tuple[Marks, ...]: ...
+    @property
     def template(self) -> Callable[..., Template]: ...
     @property
     def renderer(self) -> Callable[..., Renderer]: ...
@@ -122,15 +126,15 @@ class Request:
             unknown = next(name for name in options if name not in _OPTIONS)
             raise _no_option(unknown, options[unknown])
         self.chat = chat
-        self.options = dict(options)
-        get = self.options.get
+        own = self.options = dict(options)
+        get = own.get
         self._wishes = (
             get("thinking") is not None or get("effort") is not None or bool(get("template_kwargs"))
         )
         """Whether it may wish for thoughts. Nothing more is asked of a request that does not."""
-        self.tools = read_tools(self.options.get("tools"))
+        self.tools = read_tools(get("tools"))
         """The tools, which are read once."""
-        self.options["tools"] = self.tools.raw or None
+        own["tools"] = self.tools.raw or None
         self.loading = None if get("loaded") is None else self._loading(get("loaded"))
         """The tools that messages load; None: no message is looked at for that."""
 
@@ -202,7 +206,7 @@ class Request:
             return messages
         if self.loading is not None:
             messages = self.loading.written(messages)
-        found = with_thoughts(messages, marks_of(self.chat.format))
+        found = with_thoughts(messages, self.chat._marks)
         return messages if found is messages or not self.marks else found
 
     def _loading(self, later: Any) -> Loading:
@@ -234,7 +238,7 @@ class Request:
         """The markers of thoughts; none if the template shows that the model has none."""
         chat = self.chat
         silent = chat._reasons(chat.format, self._renderer.template) is False
-        return () if silent else marks_of(chat.format)
+        return () if silent else chat._marks
 
     def _account(self, messages: object) -> AbstractContextManager[None]:
         template = self.chat.template()
@@ -359,7 +363,7 @@ class Request:
             if continues and calling is None:
                 check_final(given.messages, self._renderer.template.name)
                 *before, _ = given.messages
-                asked = self._asking(fmt, replace(given, messages=before), None) if before else ("", "")
+                asked = self._asking(fmt, given._replace(messages=before), None) if before else ("", "")
                 text, prefix = continued(fmt, self._renderer.template, given, self._variables, asked)
             else:
                 text, prefix = self._asking(fmt, given, history)
@@ -498,10 +502,10 @@ class Request:
 def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[Mapping[str, Any]]:
     """The messages as plain data; the list itself if they are. Raises `RequestError` for anything but a list of at
     least one message."""
-    if isinstance(messages, (str, Mapping, Message)) or not messages:
+    if not messages or (type(messages) is not list and isinstance(messages, (str, Mapping, Message))):
         found = type(messages).__name__ if messages else "none"
         raise RequestError(f"messages: expected a list of at least one message, found {found}")
-    if any(isinstance(message, Message) for message in messages):
+    if not _PLAIN.issuperset(map(type, messages)) and any(isinstance(one, Message) for one in messages):
         return [message.to_openai() if isinstance(message, Message) else message for message in messages]
     return cast("Sequence[Mapping[str, Any]]", messages)
 

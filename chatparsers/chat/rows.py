@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..templates.messages import REASONING, own, reasoning_of
 from ..templates.probe.edges import end_of
-from .inline import USUAL, marks_of, with_thoughts
+from .inline import USUAL, with_thoughts
 from .request import Request
 
 THINKING_OFF = "thinking-off"
@@ -37,7 +37,7 @@ def read_rows(request: Request, given: Sequence[Mapping[str, Any]], *, as_sample
     whether the template has a place for it or not. Warns once of thoughts that stay text, and of those that nobody
     switched off."""
     chat, messages = request.chat, own(given)
-    found = with_thoughts(messages, marks_of(chat.format)) if as_sampled else request.read(messages)
+    found = with_thoughts(messages, chat._marks) if as_sampled else request.read(messages)
     as_text = [] if found is not messages else _changed(messages, with_thoughts(messages, USUAL))
     if as_text:
         chat._warn_once(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ChatParsersError, TemplateError
 from ..templates.probe.turns import common
-from ..templates.rewrite.polyfills import BESIDE_RESULT
+from ..templates.rewrite.outline import BESIDE_RESULT
 from .report import Finding
 from .subject import CLOCK, SYSTEM, Messages, Subject, answer, call, excerpt, quoted, result, user
 

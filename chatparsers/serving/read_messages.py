@@ -12,7 +12,7 @@ from typing import Any
 from ..chat.loading import REFERENCE, REMOVAL
 from ..templates import from_json, to_json
 from ..templates.messages import FAILED
-from ..templates.rewrite.polyfills import BESIDE_RESULT
+from ..templates.rewrite.outline import BESIDE_RESULT
 from .documents import document_text
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request

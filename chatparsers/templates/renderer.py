@@ -10,8 +10,7 @@ the calls.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..answers.format import Format
 from ..errors import TemplateError
@@ -20,18 +19,17 @@ from .probe.stand_ins import ending_in
 from .render import Template
 from .rewrite.declared import ToolsAs
 from .rewrite.history import History
-from .rewrite.outline import Outline, Survey
+from .rewrite.outline import Message, Outline, Survey
 from .rewrite.parts import shown_parts
 from .rewrite.plan import Planner
-from .rewrite.polyfills import POLYFILLS, Message, apply, flat_tools
+from .rewrite.polyfills import POLYFILLS, apply, flat_tools
 from .rewrite.results import MISSING, ORDER, Settled, in_order, settled
 from .trace import Trace
 
 _ALL = frozenset(POLYFILLS)
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
+class Rewritten(NamedTuple):
     """The template's input. ``tools`` is None if there are no tools or a message describes them. ``names``: the
     polyfills that were used. ``warnings``: what the messages leave open."""
 
@@ -74,14 +72,14 @@ class Renderer:
         """
         if not self.allowed:
             return Rewritten(messages, tools, ())
+        history = messages if isinstance(messages, History) else None
         try:
-            survey = messages.survey() if isinstance(messages, History) else Survey(messages)
+            survey = Survey(messages) if history is None else history.survey()
         except TypeError:  # the rendering itself says which message is malformed
             return Rewritten(messages, tools, ())
-        history = messages if isinstance(messages, History) else None
         moved: tuple[str, ...] = ()
         warnings: tuple[str, ...] = ()
-        if survey.calls and not in_order(messages):
+        if not in_order(messages, survey.steps):
             given = messages
             messages, moved, warnings = self.settled(messages)
             if messages is not given:

@@ -78,6 +78,8 @@ _ASK = _user("Zqask please.".lower())
 _SYSTEM = {"role": "system", "content": "You are zqsystem."}
 _WEATHER = _call(1, "zqweather", zqcity="zqoslo", zqday="zqmonday")
 _CLOCK = _call(2, "zqclock", zqzone="zqutc")
+_ONLY_CALL = {"role": "assistant", "tool_calls": [_WEATHER]}
+"""An answer that calls needs no content in OpenAI's API."""
 _COLD = _result(1, "zqweather", "It is zqcold there.")
 _NOON = _result(2, "zqclock", "It is zqnoon there.")
 _LAST = _user("Then zqlast.")
@@ -89,7 +91,7 @@ SHAPES: dict[str, Shape] = {
     "tools": Shape((_ASK,), tuple(TOOLS)),
     "system, tools": Shape((_SYSTEM, _ASK), tuple(TOOLS)),
     "call": Shape((_ASK, _assistant("", _WEATHER)), tuple(TOOLS)),
-    "call, result": Shape((_ASK, _assistant("", _WEATHER), _COLD), tuple(TOOLS)),
+    "call, result": Shape((_ASK, _ONLY_CALL, _COLD), tuple(TOOLS)),
     "call, result, answer": Shape(
         (_SYSTEM, _ASK, _assistant("", _WEATHER), _COLD, _assistant("Answer zqone."), _LAST), tuple(TOOLS)
     ),

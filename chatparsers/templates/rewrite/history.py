@@ -15,8 +15,7 @@ from operator import is_
 from typing import Any
 
 from ..messages import Ids, Wants, shape
-from .outline import Survey
-from .polyfills import Message
+from .outline import Message, Survey
 
 
 class History(list[Message]):

@@ -8,9 +8,14 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
+from ...kept import kept
 from ..jinja.traced import Traced
 from ..messages import reasoning_of
-from .polyfills import BESIDE_RESULT, Message
+
+Message = Mapping[str, Any]
+
+BESIDE_RESULT = "beside_result"
+"""The key of a user's message that stood beside a result, as a block of one message. It is true there."""
 
 
 class Kind(NamedTuple):
@@ -55,12 +60,17 @@ class Survey:
             if type(message) is not dict and not isinstance(message, Mapping):
                 raise TypeError
             role, content = message.get("role"), message.get("content")
+            if len(message) == 2 and type(content) is str:  # so are most
+                sign = (_SAYING if content else _SILENT).get(role)
+                if sign is not None:
+                    signs.append(sign)
+                    continue
             if type(content) not in _TEXTUAL:
                 self._parts.append(len(signs))
             kind: _Fields
             if role == "tool":
                 kind = role, True, 0, bool(message.get("tool_call_id")), False, False, False
-            elif len(message) == 2:
+            elif len(message) == 2 and content is not None:
                 kind = role, bool(content), 0, True, False, False, False
             else:
                 beside = role == "user" and message.get(BESIDE_RESULT) is True
@@ -78,9 +88,10 @@ class Survey:
         self._parts = [place for place in self._parts if place < number]
 
     @property
-    def calls(self) -> bool:
-        """Whether there are calls, or results."""
-        return bool(self._own) or not _CALLING.isdisjoint(self._signs)
+    def steps(self) -> tuple[tuple[int, int], ...]:
+        """From and to of each answer that calls, with the results right after it; also of results after another
+        message."""
+        return _steps("".join(self._signs))
 
     @property
     def parts(self) -> bool:
@@ -102,7 +113,12 @@ class Survey:
 
 
 _SHORT = 32
-"""Up to how many messages the outline of a conversation is kept: many have the same."""
+"""Up to how many messages what follows from their kinds is kept: many conversations have the same."""
+
+
+@kept(512, _SHORT)
+def _steps(signs: str) -> tuple[tuple[int, int], ...]:
+    return tuple(step.span() for step in _STEP.finditer(signs))
 
 
 @lru_cache(maxsize=512)
@@ -130,7 +146,7 @@ def _calls(message: Message) -> tuple[int, bool]:
     if not isinstance(calls, (list, tuple)):
         return 1, False
     for call in calls:
-        if isinstance(call, Mapping) and call.get("id"):
+        if (type(call) is dict or isinstance(call, Mapping)) and call.get("id"):
             return min(len(calls), 2), True
     return min(len(calls), 2), False
 
@@ -158,10 +174,16 @@ _KINDS = {
 }
 """The signs of the usual kinds. All others get signs of their own in each outline, from ``_OTHERS`` on."""
 _SIGNS: dict[tuple[object, ...], str] = {kind: sign for sign, kind in _KINDS.items()}
+_SAYING, _SILENT = (
+    dict[Any, str]((role, _SIGNS[Kind(role, text)]) for role in ("assistant", *_STARTS))
+    for text in (True, False)
+)
+"""The signs of messages that are a role and a text, or an empty one."""
 _ADDED = {ord(_SIGNS[kind._replace(added=False)]): sign for sign, kind in _KINDS.items() if kind.added}
 _SYSTEMS = "".join(_SIGNS[Kind(role, text)] for role in ("system", "developer") for text in _BOTH)
 _A, _T, _X, _U = (f"{chr(first)}-{chr(first + 0xFF)}" for first in _FIRST)
-_CALLING = frozenset(sign for sign, kind in _KINDS.items() if kind.calls or kind.role == "tool")
+_CALLS = "".join(sign for sign, kind in _KINDS.items() if kind.calls)
+_STEP = re.compile(f"[{_CALLS}][{_T}]*|[{_T}]+")
 _ROUND_GOES_ON = re.compile(f"[{_T}][{_U}]+")
 _RESULTS = re.compile(f"([{_T}]{{2}})[{_T}]+")
 _MORE_ADDED = re.compile(rf"([{_X}])\1{{2,}}")

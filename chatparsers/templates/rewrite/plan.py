@@ -50,8 +50,8 @@ from ..probed import Rewrite
 from ..render import Template
 from ..trace import Trace
 from .declared import ToolsAs
-from .outline import Kind, Outline
-from .polyfills import BESIDE_RESULT, POLYFILLS, Message, apply, flat_tools
+from .outline import BESIDE_RESULT, Kind, Message, Outline
+from .polyfills import POLYFILLS, apply, flat_tools
 
 _KEPT = 32_768
 """The kinds in the outlines for which plans are kept, about 4 MB; what was ruled out counts as eight."""

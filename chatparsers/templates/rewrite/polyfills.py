@@ -20,9 +20,8 @@ from ..jinja.traced import concatenated, interleaved, untraced
 from ..messages import BEFORE_CALLS, is_text
 from ..probe.parts import part_kind, short_kind
 from .declared import ToolsAs, declared
+from .outline import BESIDE_RESULT, Message
 from .results import MISSING, ORDER, settled
-
-Message = Mapping[str, Any]
 
 _FOLLOWS = "\n\n"
 _NEEDLE = "needle0called"
@@ -98,10 +97,6 @@ def _late_system_as_user(messages: list[Message], request: _Request) -> list[Mes
     start = _systems(messages)
     late = [{**m, "role": "user"} if m.get("role") == "system" else m for m in messages[start:]]
     return messages[:start] + late
-
-
-BESIDE_RESULT = "beside_result"
-"""The key of a user's message that stood beside a result, as a block of one message. It is true there."""
 
 
 def _in_the_result(messages: list[Message], request: _Request) -> list[Message]:

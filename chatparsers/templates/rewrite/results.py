@@ -13,13 +13,12 @@ Invariants: no message of the caller is left out or comes twice. Messages in the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..jinja.traced import untraced
-
-Message = Mapping[str, Any]
+from .outline import Message, Survey
 
 ORDER, MISSING = "result_order", "missing_result"
 """The polyfills that put results after their calls, and stand-ins in the place of those that are missing."""
@@ -38,7 +37,11 @@ class Settled(NamedTuple):
 
 def settled(messages: Sequence[Message], *, missing: bool = True) -> Settled:
     """The messages, with each result after its call. ``missing``: whether stand-ins are added."""
-    if in_order(messages):
+    try:
+        steps = Survey(messages).steps
+    except TypeError:  # the rendering itself says which message is malformed
+        return Settled(messages)
+    if in_order(messages, steps):
         return Settled(messages)
     answers, warnings = _answers(messages)
     moved = {at for answer in answers for at, _, _ in answer.results}
@@ -73,31 +76,20 @@ def _other(one: Message, other: Message) -> bool:
     return one is not other
 
 
-def in_order(messages: Sequence[Message]) -> bool:
-    """Whether each answer's results come right after it, in the order of its calls. So they mostly do."""
-    ids: Sequence[Any] = ()
-    at = 0
-    for message in messages:
-        role = message.get("role")
-        if role == "tool":
-            if at == len(ids):
-                return False
-            id, wanted = message.get("tool_call_id"), ids[at]
-            if id != wanted and id and wanted:
-                return False
-            at += 1
-        elif at != len(ids):
+def in_order(messages: Sequence[Message], steps: Iterable[tuple[int, int]]) -> bool:
+    """Whether each answer's results come right after it, in the order of its calls. So they mostly do. ``steps``: those
+    of a `Survey` of the messages."""
+    for start, end in steps:
+        if messages[start].get("role") == "tool":
             return False
-        else:
-            calls = message.get("tool_calls") if role == "assistant" else None
-            if not calls:
-                ids = ()
-            elif type(calls) is list and len(calls) == 1 and type(calls[0]) is dict:
-                ids = (calls[0].get("id"),)
-            else:
-                ids = _ids(calls)
-            at = 0
-    return at in (0, len(ids))
+        ids, first = _ids(messages[start].get("tool_calls")), start + 1
+        if len(ids) != end - first and (end > first or end < len(messages)):
+            return False
+        for place in range(first, end):
+            given, wanted = messages[place].get("tool_call_id"), ids[place - first]
+            if given != wanted and given and wanted:
+                return False
+    return True
 
 
 def _ids(calls: Any) -> list[Any]:
