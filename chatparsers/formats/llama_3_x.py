@@ -13,6 +13,7 @@ Quirks:
 """
 
 from chatparsers.answers import ANY_TOOL, Argument, Builder, Format, Node, Python, Tag, Tool
+from chatparsers.formats._shapes import python_list
 
 
 def build(p: Builder) -> Node:
@@ -39,7 +40,8 @@ def build(p: Builder) -> Node:
     alone = p.peek(p.many(p.until("}", "\n") + "}", 1) + line_end)
     in_prose = p.tag(Tag.CALL, line + alone << "," << args << "}")
     in_prose += p.optional(p.space() + ";" << bare)
-    return p.body(p.reads(tagged, tagged, in_prose), start=p.space() + bare)
+    in_python = p.if_tools(p.reads("", python_list(p)))  # what 3.2 learned from another prompt
+    return p.body(p.reads(tagged, tagged, in_prose), start=p.space() + bare, marks=in_python)
 
 
 FORMAT = Format(

@@ -11,11 +11,11 @@ Quirks:
 """
 
 from chatparsers.answers import Builder, Format, Node
-from chatparsers.formats.gpt_oss import turn
+from chatparsers.formats._harmony import harmony
 
 
 def build(p: Builder) -> Node:
-    return turn(p, blank=" ", in_role=" ", between="<|end|>")
+    return harmony(p, blank=" ", in_role=" ", between="<|end|>")
 
 
 FORMAT = Format(
