@@ -18,6 +18,7 @@ second, and before its first marker what follows the stop of the first.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -186,8 +187,6 @@ def _of_wish(
 ) -> Mapping[int, Place]:
     """Where the answers begin after prompts of another wish for thoughts, where all that they write is there. Nothing
     if they are those without a wish."""
-    if not request.chat.template(bool(request.tools)).thinking_kwargs(wish):
-        return {}
     other = request.but(thinking=wish)
     leads = _leads(other)
     if leads == _leads(request):
@@ -202,8 +201,15 @@ def _of_wish(
 
 def _leads(request: Request) -> tuple[Lead | None, ...]:
     """What prompts write before an answer, after a message of each role."""
-    roles = ("user", "tool", "assistant")
-    return request.fact("leads", lambda: tuple(request.around(()).asked(role) for role in roles))
+
+    def found() -> tuple[Lead | None, ...]:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # a template may not have the wish: then its prompts are the usual ones
+            return tuple(request.around(()).asked(role) for role in ("user", "tool", "assistant"))
+
+    return request.fact("leads", found)
 
 
 def _over_a_stop(fmt: Format, answer: str) -> bool:
