@@ -11,7 +11,7 @@ from ..answers.features import Definition
 from ..answers.idioms import Options
 from ..core.machine.alphabet import Alphabet, AlphabetKey
 from ..core.machine.fences import Fences
-from ..core.machine.instructions import BROKEN_END, CALL_BEGIN, CALL_END, CONTENT, Item
+from ..core.machine.instructions import BROKEN_END, CALL_BEGIN, CALL_END, CONTENT, NOTE, Item
 from ..core.machine.machine import Machine
 from ..schema.tools import Toolset
 
@@ -48,8 +48,8 @@ class Start(NamedTuple):
     """How a stream begins. Many streams may begin so: each copies the machine.
 
     ``machine`` has read the prefix, which is ``origin`` characters long. The first ``read`` of these are decided. The
-    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it. ``before``
-    holds the items before those, if there is a whole call among them.
+    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it, after the
+    notes on what comes after the prefix. ``before`` holds the items before those, if there is a whole call among them.
     """
 
     machine: Machine
@@ -116,4 +116,6 @@ def _read(machine: Machine, prefix: str) -> Start:
     read = sum(len(item[1]) for item in items[:begin])
     if content := "".join(item[1] for item in items if item[0] == CONTENT):
         machine.fences = Fences(content)
-    return Start(machine, len(prefix), read, tuple(items[begin:]), tuple(items[:begin]) if whole else ())
+    later = [item for item in items[:begin] if item[0] == NOTE and item[2][1] >= len(prefix)]
+    call, before = (*later, *items[begin:]), tuple(items[:begin]) if whole else ()
+    return Start(machine, len(prefix), read, call, before)
