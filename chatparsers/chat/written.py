@@ -29,7 +29,7 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> list[in
     around = request.around(request.polyfills(short))
     before, stop = around.ending(calls)
     closer = written_around(turn.format)[2]
-    for text in dict.fromkeys(_ways(request, turn, message, around.silent)):
+    for text in dict.fromkeys(_ways(turn, message, around.silent)):
         if stop and closer and text.endswith(closer) and closer not in before:
             text = text.removesuffix(closer)  # gpt-oss ends a turn with another marker than a channel
         whole = text if stop and text.endswith(stop) else text + stop
@@ -56,10 +56,10 @@ def _says(read: Message, message: Mapping[str, Any]) -> bool:
     )
 
 
-def _ways(request: Request, turn: Turn, message: Mapping[str, Any], silent: str) -> Iterator[str]:
+def _ways(turn: Turn, message: Mapping[str, Any], silent: str) -> Iterator[str]:
     """The texts that may be the answer: the prompt may have written its beginning, such as the opened thought.
     ``silent``: what the template writes before an answer without a thought."""
-    tools = request.tools.raw
+    tools = turn.tools.raw
     silent = silent[: after_thought(silent, marks_of(turn.format))]
     try:
         if silent and silent.startswith(turn.prefix) and not reasoning_of(message):
