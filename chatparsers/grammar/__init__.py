@@ -89,6 +89,8 @@ def write(
     token_references: bool | None = None,
     max_calls: int | None = None,
     call_within: int | None = None,
+    thinking_tokens: int | None = None,
+    answer_tokens: int | None = None,
     max_size: int = MAX_SIZE,
     max_work: int = MAX_WORK,
     spent: bool = False,
@@ -98,25 +100,29 @@ def write(
     """The grammar of a turn; None if the request constrains nothing.
 
     ``engine``: who reads GBNF, ``llama.cpp`` or ``xgrammar``; the two spell a token reference differently. For xgrammar
-    it may name the oldest version that must read the grammar, a structural tag too: ``xgrammar>=0.2.4``; without one
-    it is written for 0.2.6 and later. ``additional_properties``: also generate members that an object's schema does not
+    it may name the oldest version that must read the grammar, a structural tag too: ``xgrammar>=0.2.4``; without one it
+    is written for 0.2.6 and later. ``additional_properties``: also generate members that an object's schema does not
     mention, as JSON Schema says (by default they are not generated). ``token_references``: write each marker that is
     one token of the turn's tokenizer by its id. None: yes if the turn has a tokenizer. With False, feed the stream
     text, or ids with ``token_text_fallback=True``. ``max_calls``: the most calls; None: as the turn says, else 16 where
     calls are required, and any number in other turns. ``call_within``: how many tokens of text may come before the
     first call; after so many, only a call or the end of the turn may come. The engine counts them, from the end of the
-    turn's prefix on. None: as the turn says. ``max_size``: how many characters the grammar may have;
-    ``max_work``: how many steps the schemas may take. Past either, the rest of the schemas is written as any value, and
-    ``weakened`` says so.
+    turn's prefix on. None: as the turn says. ``thinking_tokens``, ``answer_tokens``: how many tokens a thought and the
+    text of the answer may take, each without its markers and from the end of the prefix on; after so many, the thought
+    must be closed, or only calls or the end of the turn may come. The engine counts each run by itself, so with a limit
+    only one thought or one text is generated, the text before the calls. Calls are not counted. ``max_size``: how many
+    characters the grammar may have; ``max_work``: how many steps the schemas may take. Past either, the rest of the
+    schemas is written as any value, and ``weakened`` says so.
 
     Three options are for guides: with ``spent``, no thought may begin after the turn's prefix; the result is None if
     none may anyway. With ``call_next``, a call comes next, in a turn in which text may. Without ``anew``, a prefix that
     the format would not write is an error, though the parser reads on after it.
 
     Raises `RequestError` for an unknown dialect or engine, for ``max_calls`` under 1, where dialect or format cannot
-    count for ``call_within``, for ``token_references=True`` without a tokenizer, or for a user's grammar that cannot be
-    read; `SchemaError` for an invalid schema, or if the grammar is larger than ``max_size`` even so. Warns
-    (`UserWarning`) of Lark that has a marker as text though it is one token of the turn's tokenizer.
+    count tokens, for ``answer_tokens`` of a shaped answer, for ``token_references=True`` without a tokenizer, or for a
+    user's grammar that cannot be read; `SchemaError` for an invalid schema, or if the grammar is larger than
+    ``max_size`` even so. Warns (`UserWarning`) of Lark that has a marker as text though it is one token of the turn's
+    tokenizer.
     """
     if dialect not in DIALECTS:
         raise RequestError(
@@ -138,12 +144,27 @@ def write(
             "token_references=False, and feed the stream text"
         )
     check_limit("max_calls", max_calls)
-    request = Request(turn, ids, max_calls, call_within, spent, call_next, anew)
+    request = Request(
+        turn, ids, max_calls, call_within, spent, call_next, anew, thinking_tokens, answer_tokens
+    )
     check_call_within(turn, request.call_within)
-    if request.call_within is not None and not target.tokens:
+    check_limit("thinking_tokens", thinking_tokens, least=0)
+    check_limit("answer_tokens", answer_tokens, least=0)
+    limits = {
+        "call_within": request.call_within,
+        "thinking_tokens": thinking_tokens,
+        "answer_tokens": answer_tokens,
+    }
+    counted = next((name for name, limit in limits.items() if limit is not None), "")
+    if counted and not target.tokens:
         raise RequestError(
-            f"call_within: expected a dialect whose engine counts tokens, found {dialect} for {engine!r}: give "
-            '"lark", "structural_tag" for xgrammar 0.2.6 or later, or use turn.guide(call_within=…)'
+            f"{counted}: expected a dialect whose engine counts tokens, found {dialect} for {engine!r}: give "
+            f'"lark", "structural_tag" for xgrammar 0.2.6 or later, or {_COUNTS[counted]}'
+        )
+    if answer_tokens is not None and request.shaped:
+        raise RequestError(
+            "answer_tokens: expected an answer of free text, found response_format: the tokens of a shaped answer "
+            "cannot be counted, so limit it by its schema"
         )
     key = _key(request, turn, (dialect, target, max_size, max_work, anew))
     if key is not None:
@@ -235,6 +256,12 @@ def _written(id: int, text: str) -> bool:
     return f"<[{id}]>" in text or f"Token({id})" in text
 
 
+_COUNTS = {
+    "call_within": "use turn.guide(call_within=…)",
+    "thinking_tokens": "use turn.guide(thinking_tokens=…)",
+    "answer_tokens": "limit the answer in the engine's own settings",
+}
+"""What counts in a grammar's place."""
 _LIGHT = 16_000
 """A grammar of so many characters has no long row."""
 _FEWER_MEMBERS = (100, 20)
@@ -255,5 +282,14 @@ def _key(request: Request, turn: Any, options: Hashable) -> tuple[Hashable, ...]
         return None
     ids = tuple(request.marker_ids.items())
     limits = (request.max_calls, request.call_within, request.calls_at_once)
-    asked = (request.options, request.reasoning, limits, turn.named, request.spent, request.call_next)
+    counted = (request.thinking_tokens, request.answer_tokens)
+    asked = (
+        request.options,
+        request.reasoning,
+        limits,
+        turn.named,
+        request.spent,
+        request.call_next,
+        counted,
+    )
     return (id(request.tree), asked, request.prefix, tools, given, ids, options)

@@ -126,6 +126,7 @@ class Lang(Ir):
     Raw text has none of ``stops`` inside. Its ``end`` (literals that end with one of the stops) follows it; the first
     stop in both together is then the one at the very end. ``nested``: the string is in an object or array,
     so a comma or a bracket follows, perhaps after white space. ``opened``: the opening quote was written before.
+    ``within``: how many tokens the text before its end may take, which the engine counts; None: any number.
     """
 
     parts: tuple[Part, ...] = ()
@@ -136,6 +137,7 @@ class Lang(Ir):
     end: tuple[Text | TokenRef, ...] = ()
     nested: bool = False
     opened: bool = False
+    within: int | None = None
 
     @property
     def unconstrained(self) -> bool:
@@ -220,6 +222,8 @@ class Free(Ir):
     """Whether calls were written before, so that text follows the last one also where only one may come."""
     within: int | None = None
     """How many tokens of text may come before the first call; None: any number. The engine counts them."""
+    counted: bool = False
+    """Whether all text is counted, so that none comes after a call."""
     marks: tuple[str, ...] = ()
     """The tokens around content, which free text may have, if an engine takes no token for its text."""
     taken: tuple[Ir, ...] = ()
@@ -231,7 +235,8 @@ class Free(Ir):
     @property
     def text(self) -> Lang:
         """The free text before a call."""
-        return Lang(tuple(Part(node, False) for node in self.taken), stops=(*self.triggers, *self.excludes))
+        parts = tuple(Part(node, False) for node in self.taken)
+        return Lang(parts, stops=(*self.triggers, *self.excludes), within=self.within)
 
     @property
     def last(self) -> Lang:
@@ -242,6 +247,8 @@ class Free(Ir):
     @property
     def after(self) -> Ir:
         """What follows a call."""
+        if self.counted:
+            return Seq((Rep(Seq((GAP, self.calls)), 0, None if self.most is None else self.most - 1), GAP))
         if self.most is None:
             return self if self.within is None else replace(self, within=None)
         if self.most == 1:

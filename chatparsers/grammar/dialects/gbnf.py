@@ -253,6 +253,7 @@ class GbnfWriter(RuleWriter):
             node.most,
             node.nested,
             node.opened,
+            node.within,
             tuple((id(part.node), part.positive, part.divisor, part.begun) for part in node.parts),
         )
         name = self.langs.get(key)
@@ -262,6 +263,9 @@ class GbnfWriter(RuleWriter):
         return name
 
     def new_lang(self, node: ir.Lang) -> str:
+        if node.within is not None:
+            text = self.counted(node)
+            return self.rule("text", " ".join([text, *map(self.atom, node.end)])) if node.end else text
         if node.end and isinstance(node.end[-1], ir.TokenRef) and node.end[-1].text in self.token_ids:
             before = replace(node, end=())
             return self.rule("text", " ".join([self.lang(before), *map(self.atom, node.end)]))
@@ -282,6 +286,10 @@ class GbnfWriter(RuleWriter):
             return listed
         start = self.automaton(_automaton(node), node.encoding)
         return self.rule("string", _quoted(node) + start) if quoted else start
+
+    def counted(self, node: ir.Lang) -> str:
+        """The name of text without its end, of so many tokens as its engine counts."""
+        raise TypeError("this GBNF counts no tokens")
 
     def chain(self, one: _One, least: int, most: int, last: str, end: str, hint: str = "str") -> str:
         """From ``least`` to ``most`` characters, then ``last``: a rule for each. ``one`` spells one. ``end``: what ends

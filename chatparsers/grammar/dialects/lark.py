@@ -342,6 +342,8 @@ class _Writer(RuleWriter):
     def lang(self, node: ir.Lang) -> str:
         if any(part.divisor for part in node.parts):
             return self.divisible(node)
+        if node.within is not None:
+            return self.counted(node, node.within)
         if node.encoding != "raw":
             return self.terminal("STRING", self.string(node))
         if node.end and isinstance(node.end[-1], ir.TokenRef) and node.end[-1].text in self.token_ids:
@@ -353,6 +355,30 @@ class _Writer(RuleWriter):
             return self.text_until(node, node.end_text)
         body, nullable = self.open_text(node)
         return self.terminal("TEXT", body) + ("?" if nullable else "")
+
+    def counted(self, node: ir.Lang, most: int) -> str:
+        """Text of so many tokens, and its end."""
+        if node.end and not self.by_id(node.end[0]):
+            # The lexer would take its beginning for text, and not go back.
+            raise RequestError(
+                f"thinking_tokens, answer_tokens: Lark cannot count text up to {node.end_text!r}, which begins with "
+                'no single token here: bind a tokenizer that has it, give dialect="structural_tag", or use '
+                "turn.guide(…), which counts ids"
+            )
+        name = '""'
+        if most:
+            text = self.lang(replace(node, end=(), within=None))
+            key = f"[max_tokens={most}] {text}"
+            if key not in self.bodies:
+                self.bodies[key] = self.fresh("text")
+                del self.out[self.bodies[key]]
+                self.out[f"{self.bodies[key]}[max_tokens={most}]"] = text
+            name = self.bodies[key]
+        return self.rule("text", " ".join([name, *map(self.atom, node.end)])) if node.end else name
+
+    def by_id(self, item: Ir) -> bool:
+        """Whether it is a marker that is written by its id."""
+        return isinstance(item, ir.TokenRef) and item.text in self.token_ids
 
     def string(self, node: ir.Lang) -> str:
         """A string. The quotes are in each of its constraints: llguidance makes most masks inside a string
@@ -463,7 +489,7 @@ class _Writer(RuleWriter):
     def free(self, node: ir.Free) -> str:
         """Text, and calls wherever a trigger begins."""
         if node.within is not None:
-            return self.free_within(node, node.within)
+            return self.free_within(node)
         options: list[str] = []
         text = node.text
         for (first, *others), after in self.called(node):
@@ -499,21 +525,19 @@ class _Writer(RuleWriter):
                 after = f"({self.body(rest)})" if isinstance(rest, ir.Alt) else self.choice(rest)
                 yield literals(trigger, self.token_ids), after
 
-    def free_within(self, node: ir.Free, most: int) -> str:
+    def free_within(self, node: ir.Free) -> str:
         """Text of so many tokens, and perhaps a call after it."""
         calls = []
+        limit = "answer_tokens" if node.counted else "call_within"
         for marker, after in self.called(node):
             if isinstance(marker[0], ir.Text):  # the lexer would take its beginning for text, and not go back
                 raise RequestError(
-                    f"call_within: Lark cannot count text up to {ir.literal_text(marker)!r}, which begins with no "
+                    f"{limit}: Lark cannot count text up to {ir.literal_text(marker)!r}, which begins with no "
                     'single token here: bind a tokenizer that has it, give dialect="structural_tag", or use '
                     "turn.guide(call_within=…)"
                 )
             calls.append(" ".join([*map(self.atom, marker), after]))
-        text = self.fresh("text")
-        del self.out[text]
-        self.out[f"{text}[max_tokens={most}]"] = self.lang(node.last)
-        return f"({text} ({self.rule('calls', ' | '.join(calls))} {self.atom(node.after)})?)"
+        return f"({self.lang(node.last)} ({self.rule('calls', ' | '.join(calls))} {self.atom(node.after)})?)"
 
 
 _MOST_BITS = 64

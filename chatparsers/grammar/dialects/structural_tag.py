@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from .. import ir
@@ -93,7 +94,7 @@ class _Writer(XgrammarWriter):
         return ""
 
     def new_lang(self, node: ir.Lang) -> str:
-        if node.unconstrained and not node.opened:
+        if node.unconstrained and not node.opened and node.within is None:
             if node.encoding != "raw" and self.regexes:
                 return self.rule("string", regex(_STRING) + (_INSIDE if node.nested else ""))
             by_id = node.end and node.end[-1].text in self.token_ids
@@ -102,14 +103,23 @@ class _Writer(XgrammarWriter):
                 return self.rule("text", " ".join([text, *map(self.atom, node.end)])) if node.end else text
         return super().new_lang(node)
 
+    def counted(self, node: ir.Lang) -> str:
+        if not node.within:
+            return '""'
+        text, most = self.lang(replace(node, end=(), within=None)), node.within
+        key = f"[max_tokens={most}] {text}"
+        name = self.bodies.get(key)
+        if name is None:
+            name = self.bodies[key] = self.fresh("text")
+            del self.out[name]
+            self.out[f"{name}[max_tokens={most}]"] = text
+        return name
+
     def free(self, node: ir.Free) -> str:
         """Text, and calls wherever a trigger begins."""
-        text = self.lang(node.text) if node.taken else _without((*node.triggers, *node.excludes))
         if node.within is not None:
-            name = self.fresh("text")
-            del self.out[name]
-            self.out[f"{name}[max_tokens={node.within}]"] = text
-            return f"({name} ({self.atom(node.calls)} {self.atom(node.after)})?)"
+            return f"({self.lang(node.text)} ({self.atom(node.calls)} {self.atom(node.after)})?)"
+        text = self.lang(node.text) if node.taken else _without((*node.triggers, *node.excludes))
         text = self.rule("text", text)
         last = self.lang(node.last) if node.taken else text
         call = self.rule("calls", f"{text} {self.atom(node.calls)}")

@@ -156,7 +156,7 @@ def read(request: Request, output: Output | None = None) -> Reading | None:
     calls = request.options.tools and (request.options.mode != "none" or output.target.free)
     body = next(node for node in walk(request.tree, True) if isinstance(node, n.Body))
     called = calls and (body.calls is not None or body.start is not None)
-    if not called and not request.shaped and not request.spent:
+    if not called and not request.shaped and not request.spent and not request.counted:
         return None
     return _read(Reader(request, output), body)
 

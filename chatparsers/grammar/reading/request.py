@@ -23,9 +23,10 @@ class Request:
     """What a turn asks of its grammar.
 
     ``marker_ids``: the markers that are written by their ids. ``max_calls`` (None: any number), ``call_within``: in
-    place of the turn's. ``spent``: no thought may begin any more, so only those are there that the prompt has written.
-    ``call_next``: a call comes next, in a turn in which text may. ``anew``: a prefix that no grammar begins with may
-    count as none.
+    place of the turn's. ``thinking_tokens``, ``answer_tokens``: how many tokens a thought and the text of the answer
+    may take (None: any number). ``spent``: no thought may begin any more, so only those are there that the prompt has
+    written. ``call_next``: a call comes next, in a turn in which text may. ``anew``: a prefix that no grammar begins
+    with may count as none.
     """
 
     def __init__(
@@ -37,6 +38,8 @@ class Request:
         spent: bool = False,
         call_next: bool = False,
         anew: bool = True,
+        thinking_tokens: int | None = None,
+        answer_tokens: int | None = None,
     ) -> None:
         self.turn = turn
         self.tree: Node = turn.tree
@@ -49,6 +52,8 @@ class Request:
         self.spent = spent
         self.call_next = call_next
         self.anew = anew
+        self.thinking_tokens = thinking_tokens
+        self.answer_tokens = answer_tokens
 
     @property
     def called(self) -> tuple[Tool, ...]:
@@ -81,6 +86,11 @@ class Request:
     def shaped(self) -> bool:
         """Whether the request says how an answer is written, so that the format's own answers are not generated."""
         return self.options.schema is not None or self.grammar is not None
+
+    @property
+    def counted(self) -> bool:
+        """Whether the engine counts the tokens of thoughts or of the answer."""
+        return self.thinking_tokens is not None or self.answer_tokens is not None
 
     @property
     def spelling(self) -> int:

@@ -193,8 +193,8 @@ class _Walk:
             return
         if node.within is not None:
             raise RequestError(
-                f"call_within: the prefix ends in a part of a marker, {self.text[-20:]!r}, and a grammar cannot count "
-                "what may follow: use turn.guide(call_within=…), or let the prefix end before it"
+                f"call_within, answer_tokens: the prefix ends in a part of a marker, {self.text[-20:]!r}, and a "
+                "grammar cannot count what may follow: use turn.guide(…), or let the prefix end before it"
             )
         text = replace(node.text, parts=(*begun, *taken))
         last = replace(text, parts=(*text.parts, *self.rests(node.unfinished, at)))

@@ -8,7 +8,7 @@ every generated text as it was meant.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ class TurnReader(ValueReader):
         after = _space_after(closer)
         opener = self._spaced(_core(opener), self._text_is_free and not self._content_begins_like(node.span))
         closer = seq(_core(closer), self._after_closer(after))
-        thought = seq(_text_until(*stops), closer)
+        thought = seq(_text_until(*stops, within=self.request.thinking_tokens), closer)
         if node.always:
             return seq(opt(opener), thought)
         return opt(self._thought(seq(opener, thought)))
@@ -123,7 +123,8 @@ class TurnReader(ValueReader):
             node = replace(node, calls=None, start=None)
         begin = start_of(node)
         start = None if begin is None else self.read(begin, at)
-        if self._text_is_free and (node.calls is not None or start is not None or self.request.spent):
+        free = (node.calls, start, self.request.thinking_tokens, self.request.answer_tokens)
+        if self._text_is_free and (any(part is not None for part in free) or self.request.spent):
             return self._within(self._free_text(node, start, at))
         calls = [] if node.calls is None else [self.read(node.calls, at)]
         before: Ir = EMPTY if self.request.calls_at_once else GAP
@@ -140,7 +141,7 @@ class TurnReader(ValueReader):
             ended = (seq(way, GAP) for way in (ways.options if isinstance(ways, ir.Alt) else (ways,)))
             return self._reasoned(node, seq(lead, alt(answer, *ended)), at)
         if not calls:
-            return ir.Lang()
+            return ir.Lang(within=self.request.answer_tokens)
         left = _left_by_calls(node)
         if left is not None and at.thoughts:
             gap = GAP if lead is EMPTY else EMPTY
@@ -156,9 +157,10 @@ class TurnReader(ValueReader):
             return rest
         if span.close is not None:
             thought = self._thought(seq(GAP, self._span(node, span, at)))
+            most = None if self.request.thinking_tokens is None else 1  # an engine counts each by itself
             if self.request.calls_at_once:
-                return seq(opt(seq(ir.Rep(thought, 1, None), GAP)), rest)
-            return seq(ir.Rep(thought, 0, None), rest)
+                return seq(opt(seq(ir.Rep(thought, 1, most), GAP)), rest)
+            return seq(ir.Rep(thought, 0, most), rest)
         ids, stops = self.request.marker_ids, _exits(node)
         ways = [seq(*literals(stop, ids), left) for stop in stops for left in self._after([rest], stop)]
         thought = seq(self._stretch(node, span, at, *self.request.stops), alt(*ways))
@@ -172,7 +174,12 @@ class TurnReader(ValueReader):
     def _stretch(self, node: n.Body, span: Span, at: At, *stops: str) -> Ir:
         """A run of text without its closer. The text holds none of ``stops`` either."""
         closers = () if span.close is None else first(span.close)
-        return seq(self.read(span.open, at), _text_until(*closers, *_exits(node, span), *stops))
+        text = _text_until(*closers, *_exits(node, span), *stops, within=self._within_span(node, span))
+        return seq(self.read(span.open, at), text)
+
+    def _within_span(self, node: n.Body, span: Span) -> int | None:
+        """How many tokens a run of text may take; None: any number."""
+        return self.request.thinking_tokens if span is node.reasoning else self.request.answer_tokens
 
     def _answer(self, node: n.Body, at: At) -> Ir | None:
         """The content, if the request constrains it."""
@@ -208,7 +215,7 @@ class TurnReader(ValueReader):
     def _within(self, node: Ir) -> Ir:
         """Free text with a limit of its tokens, if the request has one."""
         within = self.request.call_within
-        if within is None:
+        if within is None or (isinstance(node, ir.Free) and node.counted):
             return node
         if not isinstance(node, ir.Free):
             raise RequestError(
@@ -261,38 +268,44 @@ class TurnReader(ValueReader):
                 return seq(GAP, calls, GAP if more == 0 else self._spans(node, content, [calls], more, at))
             return self._spans(node, content, options, most, at)
         most = self._most(item)
+        around = self._around(content, at, (*triggers, *others))
+        left = self._text_left
+        counted = left is not None
+        if counted:  # else some engines would take the tokens for text
+            others = (*others, *around)
         stops = (*triggers, *others)
         taken, unfinished = self._in_prose(node, prose, stops)
 
         def free(calls: Ir, most: int | None, marks: tuple[str, ...] = ()) -> ir.Free:
-            return ir.Free(calls, triggers, most, others, marks=marks, taken=taken, unfinished=unfinished)
+            found = ir.Free(calls, triggers, most, others, marks=marks, taken=taken, unfinished=unfinished)
+            return replace(found, within=left, counted=True) if counted else found
 
         if self.request.call_next and calls is not None:
             return seq(GAP, calls, GAP, free(calls, most).after)
         if calls is not None and most == 1:
             calls = seq(calls, GAP)
-        around = self._around(content, at, stops)
-        rest: Ir = ir.Lang(stops=others)
+        rest: Ir = ir.Lang(stops=others, within=left)
+        after: Ir = EMPTY
+        """What follows text, where no more text may come."""
         if calls is not None:
-            rest = free(calls, most, around)
+            rest = free(calls, most, () if counted else around)
+            after = seq(ir.Rep(seq(GAP, calls), 0, most), GAP)
         heads: list[tuple[Ir, Ir]] = []
         if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
             heads = split_heads(start, stretches(node, "", self.spelling), further=True)
         at_start = _taken(node, marks, heads, stops, self._names)
-        if not any(at_start):
+        if not any(at_start) and not (around and counted):
             return rest
         within = free(EMPTY, most)
         openers = [seq(SPACES, alt(*at_start.openers), ANYTHING)] if at_start.openers else []
         last, plain = (_but(text, *at_start.always, *openers) for text in (within.last, within.text))
         lead = GAP if node.start is not None and _after_space(node.start) else EMPTY
-        begun = [seq(ir.Shared("begin", seq(lead, head), True), after, GAP) for head, after in heads]
+        begun = [seq(ir.Shared("begin", seq(lead, head), True), then, GAP) for head, then in heads]
         if openers:
             like_calls = _but(within.last, *at_start.always, *at_start.then)
             begun.append(replace(like_calls, parts=(ir.Part(openers[0]), *like_calls.parts)))
         if around:
-            opener, closer = map(ir.TokenRef, around)
-            marked = ir.Lang(stops=stops)
-            begun += [seq(opener, marked), seq(opener, marked, closer, rest)]
+            begun += self._marked(around, stops, after if counted else rest)
         if calls is None:
             return alt(*begun, last)
         assert node.calls is not None
@@ -304,9 +317,17 @@ class TurnReader(ValueReader):
         if not any(isinstance(below, n.Calls) for below in walk(node.calls, True)):
             # The format writes one call, as the end of the turn.
             return alt(*begun, last, seq(plain, calls, GAP))
-        if most is not None:
+        if counted:
+            rest = seq(ir.Rep(seq(GAP, calls), 0, None if most is None else most - 1), GAP)
+        elif most is not None:
             rest = free(calls, most - 1)
         return alt(*begun, last, seq(plain, calls, rest))
+
+    @property
+    def _text_left(self) -> int | None:
+        """How many tokens the text of the answer may take; None: any number."""
+        answer, within = self.request.answer_tokens, self.request.call_within
+        return answer if answer is None or within is None else min(answer, within)
 
     @property
     def _names(self) -> list[str]:
@@ -365,12 +386,30 @@ class TurnReader(ValueReader):
         known = len(found) == len(marks) and self.request.marker_ids.keys() >= set(found)
         return found if known and not any(stop in text for text in found for stop in stops) else ()
 
+    def _marked(self, around: tuple[str, ...], stops: tuple[str, ...], after: Ir) -> list[Ir]:
+        """Content with the tokens ``around`` it, and ``after``; or content that ends the turn. If text is counted,
+        white space before it is one piece, because a lexer that takes it for text does not go back."""
+        opener, closer = map(ir.TokenRef, around)
+        if not self.request.counted:
+            text = ir.Lang(stops=stops)
+            return [seq(opener, text), seq(opener, text, closer, after)]
+        space = opt(ir.Shared("space", ir.Rep(SPACES.node, 1, None), True))
+        text = ir.Lang(stops=tuple(dict.fromkeys((*stops, closer.text))), within=self._text_left)
+        return [seq(space, opener, text, opt(seq(closer, after)))]
+
     def _without_calls(self, node: n.Body, at: At) -> Ir:
         """Text in which no thought begins."""
         spans = [end for span in node.spans for end in first(span.open)]
-        plain = _text_until(*thoughts(self.request.tree), *spans, *self.request.stops)
+        plain = _text_until(
+            *thoughts(self.request.tree), *spans, *self.request.stops, within=self.request.answer_tokens
+        )
         if node.content is None:
             return plain
+        others = (*thoughts(self.request.tree), *self.request.stops)
+        around = self._around(node.content, at, others) if self.request.counted else ()
+        if around:
+            plain = replace(plain, stops=tuple(dict.fromkeys((*plain.stops, *around))))
+            return alt(plain, *self._marked(around, plain.stops, GAP))
         marked = self._spans(node, node.content, [], None, at)
         return alt(plain, marked) if node.content.optional else marked
 
@@ -387,6 +426,8 @@ class TurnReader(ValueReader):
         """A body in which every run of text has markers. The last run may lack its closer."""
         if node.unclosed:
             return self._sections(node, calls, most, at)
+        if self.request.counted:
+            return self._counted_spans(node, span, calls, most, at)
         spans = [self._span(node, span, at)]
         if node.reasoning is not None and at.thoughts:
             spans.insert(0, self._thought(self._span(node, node.reasoning, at)))
@@ -397,6 +438,26 @@ class TurnReader(ValueReader):
         if most == 1:
             return seq(text, GAP, alt(last, seq(alt(*calls), GAP)))
         return seq(text, ir.Rep(seq(GAP, alt(*calls), text), 0, most), GAP, last)
+
+    def _counted_spans(self, node: n.Body, span: Span, calls: list[Ir], most: int | None, at: At) -> Ir:
+        """As `_spans`, where an engine counts text: each run by itself, so one thought that is counted may come, at the
+        beginning, and one counted text, before the calls."""
+        begin: Ir = EMPTY
+        call = alt(*calls)
+        if node.reasoning is not None and at.thoughts:
+            thought = seq(GAP, self._thought(self._span(node, node.reasoning, at)))
+            begin = ir.Rep(thought, 0, None if self.request.thinking_tokens is None else 1)
+            if self.request.thinking_tokens is None:
+                call = seq(begin, GAP, call)
+        text = self._stretch(node, span, at, *self.request.stops)
+        assert span.close is not None
+        close = self.read(span.close, at)
+        if self.request.answer_tokens is None:
+            spans = ir.Rep(seq(GAP, seq(text, close)), 0, None)
+            many = ir.Rep(seq(GAP, call, spans), 0, most) if calls else EMPTY
+            return seq(begin, spans, many, GAP, opt(text))
+        called = ir.Rep(seq(GAP, call), 0, most) if calls else EMPTY
+        return seq(begin, alt(seq(GAP, text, opt(seq(close, called, GAP))), seq(called, GAP)))
 
     def _after(self, parts: list[Ir], begin: str) -> list[Ir]:
         """What follows ``begin`` in each of ``parts`` that begins so."""
@@ -415,36 +476,64 @@ class TurnReader(ValueReader):
             for stop in stops
         }
         called = {stop: self._after(calls, stop) for stop in stops}
+        counted = [
+            span
+            for span, limit in (
+                (node.reasoning, self.request.thinking_tokens),
+                (node.content, self.request.answer_tokens),
+            )
+            if span is not None and limit is not None
+        ]
+        """The sections that an engine counts, each by itself: so each comes once, and content before the calls."""
+        states: list[tuple[int | None, int]] = [(most, 0)]
+        """How many calls are left, and which counted sections may come no more (a bit for each)."""
 
-        def named(stop: str, left: int | None) -> str:
-            """The rule of what follows a section's marker, with so many calls from there on."""
-            return f"section {stop}" if left in (None, most) else f"section {stop} {left}"
-
-        def sections(left: int | None) -> Ir:
+        def sections(left: int | None, gone: int) -> Ir:
             """Any section, with so many calls from it on."""
+            if (left, gone) not in states:
+                states.append((left, gone))
             ids = self.request.marker_ids
-            begun = (stop for stop in stops if texts[stop] or (called[stop] and left != 0))
-            return alt(*(seq(*literals(stop, ids), ir.Ref(named(stop, left))) for stop in begun))
+            begun = (stop for stop in stops if [*allowed(texts[stop], gone)] or (called[stop] and left != 0))
+            return alt(*(seq(*literals(stop, ids), ir.Ref(named(stop, left, gone))) for stop in begun))
+
+        def named(stop: str, left: int | None, gone: int) -> str:
+            """The rule of what follows a section's marker, with so many calls from there on."""
+            name = f"section {stop}" if left in (None, most) else f"section {stop} {left}"
+            return f"{name} without {gone}" if gone else name
+
+        def allowed(found: list[tuple[Span, Ir]], gone: int) -> Iterator[tuple[Span, Ir, int]]:
+            """The texts that may come, each with what is gone after it."""
+            for span, begun in found:
+                bit = 1 << counted.index(span) if span in counted else 0
+                if not gone & bit:
+                    yield span, begun, gone | bit
 
         def text(span: Span, more: Ir) -> Ir:
             """The text of a span, and perhaps ``more`` after it."""
+            within = self._within_span(node, span)
             if span.close is None:
-                plain = ir.Lang(stops=(*stops, *self.request.stops))
-                return alt(seq(plain, more), plain)
-            return seq(_text_until(*first(span.close), *stops), self.read(span.close, at), GAP, opt(more))
+                plain = ir.Lang(stops=(*stops, *self.request.stops), within=within)
+                return plain if never(more) else alt(seq(plain, more), plain)
+            closed = _text_until(*first(span.close), *stops, within=within)
+            return seq(closed, self.read(span.close, at), GAP, EMPTY if never(more) else opt(more))
 
-        for left in (None,) if most is None else range(most, -(most > 1), -1):
+        said = sum(1 << index for index, span in enumerate(counted) if span is node.content)
+        """The content, which comes before the calls if it is counted."""
+        for left, gone in states:  # grows
             for stop in stops:
                 options = [
                     self._thought(option) if span is node.reasoning else option
-                    for span, begun in texts[stop]
-                    for option in [seq(begun, text(span, sections(left)))]
+                    for span, begun, then in allowed(texts[stop], gone)
+                    for option in [seq(begun, text(span, sections(left, then)))]
                 ]
                 if left != 0:
-                    more = GAP if most == 1 else seq(GAP, opt(sections(None if left is None else left - 1)))
-                    options += [seq(call, more) for call in called[stop]]
-                self.rules[named(stop, left)] = alt(*options)
-        return seq(GAP, opt(sections(most)))
+                    after: Ir = GAP
+                    if most != 1:
+                        more = sections(None if left is None else left - 1, gone | said)
+                        after = seq(GAP, EMPTY if never(more) else opt(more))
+                    options += [seq(call, after) for call in called[stop]]
+                self.rules[named(stop, left, gone)] = alt(*options)
+        return seq(GAP, opt(sections(most, 0)))
 
 
 _GAPS = ("", " ", "\n", "\n\n")
@@ -482,9 +571,9 @@ def _but(text: ir.Lang, *taken: Ir) -> ir.Lang:
     return replace(text, parts=(*text.parts, ir.Part(alt(*taken), False))) if taken else text
 
 
-def _text_until(*stops: str) -> ir.Lang:
-    """Text that holds none of these."""
-    return ir.Lang(stops=tuple(dict.fromkeys(stops)))
+def _text_until(*stops: str, within: int | None = None) -> ir.Lang:
+    """Text that holds none of these, of so many tokens."""
+    return ir.Lang(stops=tuple(dict.fromkeys(stops)), within=within)
 
 
 class _Taken(NamedTuple):
