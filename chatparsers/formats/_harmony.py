@@ -45,7 +45,7 @@ def harmony(p: Builder, blank: str = "", in_role: str = "", between: str = "") -
         place = p.choice(start + channel + p.negate(channels), begin)
         in_place = place + name + p.declared() + kind + p.optional(header)
         marked = p.reads(usual, marked, usual, dashed, in_place) + message + p.space() + p.args(tool)
-        bare = "commentary" + to + p.space() + p.choice("json", p.peek("{")) + p.space() + p.args(tool)
+        bare = "commentary to=" + name + p.space() + p.choice("json", p.peek("{")) + p.space() + p.args(tool)
         return p.reads(marked, marked, bare)
 
     closer = p.reads(end, end + filler)

@@ -275,6 +275,7 @@ class Known:
         Keeps that, if it is short, and returns it; None if the machine comes to no spot."""
         self.credits = min(self.credits, _MOST_CREDITS) - 1
         spot.restore(machine, position)
+        machine.ahead = items
         made = machine.feed(text, -1, True)
         read = len(text) - len(machine.text)
         begins = _begins(machine, read)
@@ -282,8 +283,10 @@ class Known:
         if not (begins and (machine.live or read < 0)):  # the value begins in a piece before, which was held
             here = self.spot(machine, begins)
         if begins and here is None:
+            machine.ahead = items + made
             made += machine.feed("")
             begins, here = False, self.spot(machine)
+        machine.ahead = []
         items += made
         if here is None:
             return None

@@ -126,6 +126,7 @@ def test_a_place_is_all_that_a_machine_is() -> None:
         "base",
         "content",
         "cut_off",
+        "ahead",  # what the machine is given while it learns a run
         "fences",
         "final",
         "program",

@@ -37,15 +37,16 @@ class MachineState:
     there is a choice point to which the machine may go back. ``text_region``: the region of running text. ``calling``:
     a call is open, with the names ``tool`` and ``arg``. ``nth``: how many arguments of the call came without names.
     ``left``: which declared arguments have not come, where a value asks. ``line_ended``: the text before the trail ends
-    a line, or is no running text. ``content``: that before the trail, in pieces that its owner adds to; ``fences``:
-    those in it, once something asked. ``furthest`` and ``wanted``: the furthest place where an instruction failed, and
-    what was expected there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``:
-    the place after the last section and the white space after it; -1 if no section comes before the running text.
+    a line, or is no running text. ``content``: that before the trail, in pieces that its owner adds to; ``ahead``: what
+    it has not added yet; ``fences``: those in it, once something asked. ``furthest`` and ``wanted``: the furthest place
+    where an instruction failed, and what was expected there. ``drafted``: calls in open reasoning that begin before
+    this place are a draft. ``section``: the place after the last section and the white space after it; -1 if no section
+    comes before the running text.
     """
 
     __slots__ = (
-        "arg", "base", "calling", "content", "cut_off", "drafted", "fences", "final", "flags", "floor", "furthest",
-        "ip", "left", "line_ended", "live", "nth", "program", "section", "stack", "text",
+        "ahead", "arg", "base", "calling", "content", "cut_off", "drafted", "fences", "final", "flags", "floor",
+        "furthest", "ip", "left", "line_ended", "live", "nth", "program", "section", "stack", "text",
         "text_region", "tool", "tools", "trail", "value", "wanted",
     )  # fmt: skip
 
@@ -61,6 +62,7 @@ class MachineState:
         self.floor = 0
         self.flags = 0
         self.trail: list[Item] = []
+        self.ahead: list[Item] = []
         self.value: Transcoder | None = None
         self.live = False
         self.line_ended = True
@@ -88,6 +90,7 @@ class MachineState:
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
         other.content, other.left, other.wanted = self.content, self.left, self.wanted.copy()
+        other.ahead = []
         other.fences = self.fences.copy() if self.fences is not None else None
         other.furthest, other.drafted, other.section = self.furthest, self.drafted, self.section
         return other
@@ -115,7 +118,7 @@ class MachineState:
         """The marks of the fence that is open after the trail, and whether one ended since the last ``note``."""
         if self.fences is None:
             self.fences = Fences()
-        more = "".join([raw for kind, raw, _ in self.trail if kind == m.CONTENT])
+        more = "".join([raw for kind, raw, _ in (*self.ahead, *self.trail) if kind == m.CONTENT])
         return self.fences.at(self.content, more, note)
 
     def _undecided(self) -> bool:

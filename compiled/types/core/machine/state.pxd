@@ -9,7 +9,7 @@ cdef class MachineState:
     cdef public int flags, text_region
     cdef public object tools
     cdef public Program program
-    cdef public list content, stack, trail, wanted
+    cdef public list ahead, content, stack, trail, wanted
     cdef public Transcoder value
     @cython.locals(other=MachineState)
     cpdef object copy(self)
