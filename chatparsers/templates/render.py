@@ -242,9 +242,10 @@ class Template:
         tail = trailer(*shown)
         between, after, before, asking = "", "", "", ""
         if NEEDLE in last:
-            asked = self.probed(history).removesuffix(tail)
-            before, after = last[: last.rindex(NEEDLE)], last[last.rindex(NEEDLE) + len(NEEDLE) :]
-            before = before[len(asked) :] if before.startswith(asked) else ""
+            shown_before, after = last[: last.rindex(NEEDLE)], last[last.rindex(NEEDLE) + len(NEEDLE) :]
+            with suppress(TemplateError):  # a template may refuse a question that has no answer
+                asked = self.probed(history).removesuffix(tail)
+                before = shown_before[len(asked) :] if shown_before.startswith(asked) else ""
             after = after[: len(after) - len(tail)] if after.endswith(tail) else after
         if NEEDLE in followed:
             between, _, asking = followed[followed.rindex(NEEDLE) + len(NEEDLE) :].partition(FOLLOW_UP)
