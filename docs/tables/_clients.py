@@ -5,7 +5,7 @@
     python docs/tables/_clients.py --held FILE…       # takes what clients held, and writes both
 
 The data are what each client held of each shape; the page is how that is judged. ``clients/server.py`` serves the
-shapes of ``clients/shapes.json`` and prints its port. ``python clients/clients.py PORT`` and ``node clients/clients.mjs
+shapes of ``clients/shapes.json`` and prints its port. ``python clients/holds.py PORT`` and ``node clients/holds.mjs
 PORT`` print what the clients that are installed held, a line each: these are the files of ``--held``. ``CLIENTS`` names
 the clients' packages and versions as JSON.
 """

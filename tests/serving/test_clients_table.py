@@ -206,19 +206,19 @@ def test_a_client_holds_what_its_column_says(client: str, package: str, shapes_p
     pytest.importorskip(package)
     if version(package) != DATA["clients"][client]:
         pytest.skip(f"{package} {version(package)}: the table was made with {DATA['clients'][client]}")
-    import clients
+    import holds
 
-    api, ask = clients.CLIENTS[client]
+    api, ask = holds.CLIENTS[client]
     for name in (name for name, shape in TABLE.SHAPES.items() if shape["api"] == api):
-        assert clients.held_of(ask, f"http://127.0.0.1:{shapes_port}/{name}") == DATA["held"][client][name], (
+        assert holds.held_of(ask, f"http://127.0.0.1:{shapes_port}/{name}") == DATA["held"][client][name], (
             name
         )
 
 
 def test_each_client_has_all_shapes_of_its_api() -> None:
-    import clients
+    import holds
 
     for client, held in DATA["held"].items():
         api = TABLE.SHAPES[next(iter(held))]["api"]
         assert list(held) == [name for name, shape in TABLE.SHAPES.items() if shape["api"] == api], client
-    assert DATA["held"].keys() > clients.CLIENTS.keys()
+    assert DATA["held"].keys() > holds.CLIENTS.keys()

@@ -1,4 +1,4 @@
-// `node clients.mjs PORT`: what a JavaScript client makes of each shape of shapes.json, a JSON line each.
+// `node holds.mjs PORT`: what a JavaScript client makes of each shape of shapes.json, a JSON line each.
 import fs from "node:fs";
 import Anthropic from "@anthropic-ai/sdk";
 import { createAnthropic } from "@ai-sdk/anthropic";

@@ -1,4 +1,4 @@
-"""``python clients.py PORT CLIENT``: what a Python client makes of each shape, a JSON line each."""
+"""``python holds.py PORT CLIENT``: what a Python client makes of each shape, a JSON line each."""
 
 from __future__ import annotations
 
