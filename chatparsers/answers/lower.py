@@ -22,6 +22,7 @@ from dataclasses import replace
 
 from ..core import flow as f
 from ..core.machine import instructions as m
+from ..core.machine.fences import LINES, MARKS
 from ..core.nodes.node import ALWAYS
 from ..core.tree import children, first, head, once, tokens
 from . import nodes as n
@@ -86,7 +87,7 @@ def strict(
     if body.start is not None:
         turn.begin.append(section(counted(body.start)))
     if turn.calls is not None:
-        turn.sections.append(n.Sequence((lead, _opened(f.Shared(turn.calls)))))
+        turn.sections.append(n.Sequence((lead, f.Shared(turn.calls))))
     exits = [*turn.exits, *turn.ends]
     if body.reasoning is not None:
         region = m.CONTENT if inline else m.REASONING
@@ -101,16 +102,11 @@ def strict(
     return turn
 
 
-def _opened(calls: Node) -> Node:
-    """``calls`` in running text. Before those that always have their opener another one may have been tried."""
-    held = any(isinstance(node, n.Tagged) and node.tag is n.Tag.CALL for node in once(calls))
-    return n.Sequence((f.Unset(m.WITHOUT_OPENER), calls)) if held and not [*counts_in(calls)] else calls
-
-
 def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     """The turn as rules."""
     body, texts = turn.body, turn.texts
-    every = (*texts, *turn.answer_begins)
+    fences = LINES if turn.forms else ()
+    every = (*texts, *turn.answer_begins, *fences)
     blank = f.Blank()
     thought = turn.thought
     rules: dict[str, list[Node]] = {}
@@ -118,12 +114,18 @@ def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     if thought is not None:
         around = [_opener(turn, thought)]
     rules["entry"] = [*around, n.Sequence((*turn.lead, f.Go("first")))]
-    rules["first"] = [*turn.begin, f.Go("top")]
+    opened: list[Node] = [n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Go("top")))]
+    if fences:
+        opened.insert(0, n.Sequence((f.Follows(MARKS), f.Go("fence"))))
+        rules["fence"] = [n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Emit(m.FENCE), f.Go("plain")))]
+    rules["first"] = [*turn.begin, *opened]
     rules["top"] = [n.Sequence((f.Over(), f.Go("over"))), n.Sequence((f.Absent(every), f.Go("plain")))]
+    if fences:
+        rules["top"].append(n.Sequence((f.Follows(fences), f.Go("fence"))))
     rules["top"] += [n.Sequence((f.Markup(end), f.Go("over"))) for end in turn.ends]
     if thought is not None and turn.declared and _unmistakable(tokens(thought.span.open), special):
         rules["top"] += around
-    sections = [*turn.sections, *(_opened(f.Markup(mark)) for mark in turn.marks)]
+    sections = [*turn.sections, *(f.Markup(mark) for mark in turn.marks)]
     if sections:
         rules["top"].append(section(n.Sequence((blank, _one(sections)))))
     rules["top"] += turn.strays
@@ -159,7 +161,7 @@ def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     rules["lost"] = [n.Sequence((f.Mark(m.BROKEN_END), f.Go("again")))]
     rules["again"] = [n.Sequence((f.Unset(m.OPENER_IS_TEXT), f.Gap(True), f.Go("resume")))]
     rules["closed"] = [n.Sequence((f.Gap(False), f.Go("resume")))]
-    rules["resume"] = [*turn.after, *(around if turn.declared else []), f.Go("top")]
+    rules["resume"] = [*turn.after, *(around if turn.declared else []), *opened]
     if thought is not None:
         rules["thinking"] = [_thinking(turn, thought)]
     rules["over"] = [f.Emit(m.AFTER)]

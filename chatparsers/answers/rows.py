@@ -174,8 +174,7 @@ def _unopened(self: Any, node: f.Unopened, at: Place) -> None:
 
 
 def _counts(self: Any, node: f.Counts, at: Place) -> None:
-    forms = [form for text in node.openers for form in self.code.alphabet.written(text)]
-    written = stop_finder(*forms) if forms else None
+    written = stop_finder(*(form for text in node.openers for form in self.code.alphabet.written(text)))
     spelt = stop_finder(*self.code.spellings(node.openers))
     unless = "the end of the answer" if node.answer else "" if "missing_opener" in self.mends else "an opener"
     self.emit(m.COUNTS, written, spelt, unless)

@@ -117,7 +117,7 @@ class Spot:
         self.runs: dict[str, Run] = {}
         self.leads: list[tuple[str, Run]] = []
         ins = machine.program.code[machine.ip]
-        running = ins[0] == m.TEXT and not machine.live
+        running = ins[0] == m.TEXT and ins[1] != m.CALL and not machine.live
         self.value: Instruction | None = ins if begins and not running else None
         self.make: Callable[[], Transcoder] | None = None
         self.running = (ins[1], ins[2]) if running and not text else None
@@ -133,7 +133,7 @@ class Spot:
         self.state = (
             machine.ip, machine.stack.copy(), machine.floor, machine.flags, machine.trail.copy(), machine.live,
             machine.text_region, machine.calling, machine.tool if open else "", machine.arg if open else "",
-            machine.nth if open else 0, machine.left if open else (), machine.line_ended,
+            machine.nth if open else 0, machine.left if open else (), machine.line_ended, machine.fence,
             *_places(machine), machine.wanted.copy(),
         )  # fmt: skip
         if running and text:
@@ -147,7 +147,7 @@ class Spot:
         (
             machine.ip, stack, machine.floor, machine.flags, trail, machine.live,
             machine.text_region, machine.calling, machine.tool, machine.arg,
-            machine.nth, machine.left, machine.line_ended,
+            machine.nth, machine.left, machine.line_ended, machine.fence,
             furthest, drafted, section, wanted,
         ) = self.state  # fmt: skip
         machine.stack, machine.trail = stack.copy(), trail.copy()
@@ -239,7 +239,7 @@ class Known:
         tool = machine.tools.get(machine.tool) if open and machine.tool else None
         key = (
             machine.ip, text, tuple(stack), floor, machine.flags, tuple(trail), machine.live,
-            machine.text_region, machine.calling, machine.line_ended,
+            machine.text_region, machine.calling, machine.line_ended, machine.fence,
             (machine.tool, id(tool), machine.arg, machine.nth, machine.left) if open else None,
             places, tuple(machine.wanted),
         )  # fmt: skip
@@ -275,7 +275,6 @@ class Known:
         Keeps that, if it is short, and returns it; None if the machine comes to no spot."""
         self.credits = min(self.credits, _MOST_CREDITS) - 1
         spot.restore(machine, position)
-        machine.ahead = items
         made = machine.feed(text, -1, True)
         read = len(text) - len(machine.text)
         begins = _begins(machine, read)
@@ -283,17 +282,12 @@ class Known:
         if not (begins and (machine.live or read < 0)):  # the value begins in a piece before, which was held
             here = self.spot(machine, begins)
         if begins and here is None:
-            machine.ahead = items + made
             made += machine.feed("")
             begins, here = False, self.spot(machine)
-        machine.ahead = []
         items += made
         if here is None:
             return None
         run = Run(spot, made, here, read if begins else len(text))
-        if machine.fences is not None and machine.fences.asked:  # it depends on the text before
-            machine.fences.asked = False
-            return run
         if any([item[0] in _DIFFER for item in made]):
             return run
         if not begins:
@@ -323,7 +317,9 @@ def _begins(machine: Machine, read: int) -> bool:
     """Whether the machine is where the value of an argument begins, or running text after the ``read`` characters."""
     ins = machine.program.code[machine.ip]
     if ins[0] == m.TEXT:
-        return read > 0 and not machine.live
+        return (
+            read > 0 and ins[1] != m.CALL and not machine.live
+        )  # what is left of a broken call is the machine's
     return ins[0] == m.VALUE and ins[1] == m.ARGUMENT and machine.value is None
 
 

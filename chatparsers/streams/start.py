@@ -10,8 +10,7 @@ from ..answers.compile import program
 from ..answers.features import Definition
 from ..answers.idioms import Options
 from ..core.machine.alphabet import Alphabet, AlphabetKey
-from ..core.machine.fences import Fences
-from ..core.machine.instructions import BROKEN_END, CALL_BEGIN, CALL_END, CONTENT, NOTE, Item
+from ..core.machine.instructions import BROKEN_END, CALL_BEGIN, CALL_END, NOTE, Item
 from ..core.machine.machine import Machine
 from ..schema.tools import Toolset
 
@@ -114,8 +113,6 @@ def _read(machine: Machine, prefix: str) -> Start:
             begin = len(items)
             whole = whole or item[0] == CALL_END
     read = sum(len(item[1]) for item in items[:begin])
-    if content := "".join(item[1] for item in items if item[0] == CONTENT):
-        machine.fences = Fences(content)
     later = [item for item in items[:begin] if item[0] == NOTE and item[2][1] >= len(prefix)]
     call, before = (*later, *items[begin:]), tuple(items[:begin]) if whole else ()
     return Start(machine, len(prefix), read, call, before)

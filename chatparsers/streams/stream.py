@@ -114,7 +114,6 @@ class Stream:
         seed = turn if seed is None else seed
         spelling = ids.spelling if ids is not None else None
         self._transcript = Transcript(tools, machine.program, seed, origin, read, spelling)
-        machine.content = self._transcript.content
         if before:
             earlier = Transcript(tools, machine.program, "", 0, 0, spelling)
             earlier.apply(before, [])
@@ -437,8 +436,6 @@ class Stream:
         begin = self._ids.keep(count)
         if begin >= 0:
             self._transcript.shorten(begin, self._fed - begin, self._kind)
-            if self._machine.fences is not None:
-                self._machine.fences.again()
             self._fed = begin
 
     def _keep_from(self, first: int) -> None:
@@ -484,7 +481,6 @@ class Stream:
         other._known, other._spot, other._at = self._known, self._spot, self._at
         other._ids = self._ids.copy() if self._ids is not None else None
         other._transcript = transcript = self._transcript.copy()
-        other._machine.content = transcript.content
         other._pieces = transcript.pieces
 
     def __repr__(self) -> str:

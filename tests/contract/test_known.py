@@ -124,10 +124,7 @@ def test_a_place_is_all_that_a_machine_is() -> None:
     """What a machine has joined the key of a place and what is put back there, or it is none of a place."""
     elsewhere = {
         "base",
-        "content",
         "cut_off",
-        "ahead",  # what the machine is given while it learns a run
-        "fences",
         "final",
         "program",
         "text",

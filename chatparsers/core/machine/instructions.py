@@ -90,7 +90,8 @@ COUNTS finder spelt unless
     Succeeds if an opener that ``finder`` looks for (see `StopFinder`) is here, after white space, which it holds. Else
     the call lacks it: a diagnostic tells it, it must name a tool of the request, stand at the start of a line and in no
     fence, ``unless`` be empty (what else is expected), and ``spelt`` find no opener after one was read as text.
-    ``finder``: None if it comes at the start of an answer, or after a call, alone.
+FENCE
+    Reads the marks of a Markdown fence as content, and notes whether one is open after them. Holds them and a name.
 UNOPENED finder label
     If a marker that ``finder`` looks for (see `StopFinder`) is here, notes that it opens nothing, and sets the flag
     `OPENER_IS_TEXT`. Holds the beginning of a marker. If the text ends within a call right after a section (`BETWEEN`),
@@ -142,7 +143,7 @@ TEXT, VALUE = range(2)
 CHOICE, FAIL, COMMIT, JUMP, CALLSUB, PLACE, RECOVER, CUT, MARK, RETURN = range(2, 12)
 UNSET, BACK, FAILTWICE, DECLARED, IF, LINE, NOTED, HOLD, DRAFT, ABANDON = range(12, 22)
 LIT, SPAN, UNLESS, WORDS, TOP, BETWEEN, CAPTURE, FOLLOWS = range(22, 30)
-CHARS, BLANK, AFTER, COUNTS, UNOPENED, NTH, END, SAME = range(30, 38)
+CHARS, BLANK, AFTER, COUNTS, FENCE, UNOPENED, NTH, END, SAME = range(30, 39)
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""
@@ -167,7 +168,7 @@ class Program:
     """A compiled format.
 
     ``code[0]`` is `FAIL`. The parser begins at ``start``. At ``fallback`` it reads the rest of the text as content.
-    ``lines``: the parser asks where in a line it is (`LINE`, `COUNTS`). ``late_ids``: it may read a call's id after
+    ``lines``: the parser asks where in a line it is (`LINE`, `FENCE`). ``late_ids``: it may read a call's id after
     the call's arguments. ``unwanted``: the request wants no calls. ``recipe`` is the function that makes the program,
     and its arguments: a pickle holds only these. A program without one is pickled by nobody.
     """
@@ -186,7 +187,7 @@ class Program:
         self.code = code
         self.start = start
         self.fallback = fallback
-        self.lines = any(ins[0] == LINE or (ins[0] == COUNTS and ins[1]) for ins in code)
+        self.lines = any(instruction[0] == LINE or instruction[0] == FENCE for instruction in code)
         self.late_ids = late_ids
         self.unwanted = unwanted
         self.recipe = recipe

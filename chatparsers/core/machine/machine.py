@@ -22,17 +22,68 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .code import WHITE
+from .fences import fence_at
+from .instructions import (
+    AFTER,
+    ARG_NAME,
+    ARGS_BEGIN,
+    ARGUMENT,
+    BACK,
+    BETWEEN,
+    BLANK,
+    BROKEN_END,
+    BROKEN_VALUE,
+    CALL,
+    CALL_BEGIN,
+    CALL_END,
+    CALLSUB,
+    CAPTURE,
+    CHARS,
+    CHOICE,
+    CHOICE_POINT,
+    COMMIT,
+    CONTENT,
+    COUNTS,
+    CUT,
+    DECLARED,
+    DRAFT,
+    END,
+    FAIL,
+    FAILTWICE,
+    FENCE,
+    FOLLOWS,
+    HELD,
+    HOLD,
+    IF,
+    JUMP,
+    LINE,
+    LIT,
+    MARK,
+    MARKUP,
+    MAX_HEADER,
+    NAME,
+    NOTE,
+    NOTED,
+    NTH,
+    OPENER_IS_TEXT,
+    PLACE,
+    RECOVER,
+    RECOVERY_POINT,
+    RETURN,
+    RETURN_ADDRESS,
+    SPAN,
+    TEXT,
+    TOP,
+    UNLESS,
+    UNOPENED,
+    UNSET,
+    WITHOUT_OPENER,
+    WORDS,
+    Item,
+)  # fmt: skip
 from .state import MachineState
 from .value import Search
 from .white import after_white, before_marker, white_space
-
-from .instructions import (  # isort: skip
-    AFTER, ARG_NAME, ARGS_BEGIN, ARGUMENT, BACK, BETWEEN, BLANK, BROKEN_END, BROKEN_VALUE, CALL, CALL_BEGIN,
-    CALL_END, CALLSUB, CAPTURE, CHARS, CHOICE, CHOICE_POINT, COMMIT, CONTENT, COUNTS, CUT, DECLARED, DRAFT, END,
-    FAIL, FAILTWICE, FOLLOWS, HELD, HOLD, IF, JUMP, LINE, LIT, MARK, MARKUP, MAX_HEADER, NAME, NOTE, NOTED, NTH,
-    OPENER_IS_TEXT, PLACE, RECOVER, RECOVERY_POINT, RETURN, RETURN_ADDRESS, SPAN, TEXT, TOP, UNLESS, UNOPENED,
-    UNSET, WITHOUT_OPENER, WORDS, Item,
-)  # fmt: skip
 
 
 class Machine(MachineState):
@@ -381,11 +432,8 @@ class Machine(MachineState):
                         continue
                     parts = self.named(parts)
                     unopened = self.flags & WITHOUT_OPENER and ins[1].item == NAME
-                    undeclared = unopened and self.tools.get(self.tool) is None
-                    if undeclared or (unopened and self._fences()[0]):
-                        self._wanted(
-                            end, "the arguments of the call" if undeclared else "the end of the fence"
-                        )
+                    if unopened and self.tools.get(self.tool) is None:
+                        self._wanted(end, "the arguments of the call")
                         ip = 0
                         continue
                     i = end
@@ -422,27 +470,33 @@ class Machine(MachineState):
                         i = n
                     break
                 elif op == COUNTS:
-                    end = after_white(text, i) if i < n and text[i] in WHITE else i
-                    if ins[1] is not None:
-                        found = ins[1].at(text, end)
-                        if found > 0:
-                            self.flags &= ~WITHOUT_OPENER
-                            ip += 1
-                            continue
-                        if found < 0 and not final:
-                            break
-                    if end == n and not final:
+                    end = after_white(text, i)
+                    found = ins[1].at(text, end)
+                    if not final and (end == n or found < 0):
                         break
                     ip += 1
-                    why = ins[3]
-                    if not ("\n" in text[i:end] or self._ends_line(trail)):
-                        why = "the start of a line"
-                    elif self.flags & OPENER_IS_TEXT and ins[2].at(text, end) > 0 and not self._fences()[1]:
+                    if found > 0:
+                        self.flags &= ~WITHOUT_OPENER
+                        continue
+                    why = "the end of the fence" if self.fence else ins[3]
+                    if not why and self.flags & OPENER_IS_TEXT and ins[2].at(text, end) > 0:
                         why = "another call before"
+                    if not (why or "\n" in text[i:end] or self._ends_line(trail)):
+                        why = "the start of a line"
                     self.flags |= WITHOUT_OPENER
                     if why:
                         self._wanted(i, why)
                         ip = 0
+                elif op == FENCE:
+                    end, fence = fence_at(text, i, final, self.fence)
+                    if end < 0:
+                        break
+                    if self.fence and not fence:
+                        self.flags &= ~OPENER_IS_TEXT
+                    self.fence = fence
+                    trail.append((CONTENT, text[i:end], None))
+                    i = end
+                    ip += 1
                 elif op == UNOPENED:
                     begin = max(i, self.section - self.base)
                     found = ins[1].at(text, begin)
@@ -457,7 +511,6 @@ class Machine(MachineState):
                             note = "truncated" if cut else "stray-marker"
                             trail.append((NOTE, "", (note, self.base + begin, self._expected(at))))
                             self.flags |= OPENER_IS_TEXT
-                            self._fences(True)
                         if over:
                             trail.append((MARKUP, text[i:], None))
                             i = n

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from . import instructions as m
-from .fences import Fences
 from .instructions import Item, Program
 from .stops import WHITE
 from .value import Transcoder
@@ -37,16 +36,15 @@ class MachineState:
     there is a choice point to which the machine may go back. ``text_region``: the region of running text. ``calling``:
     a call is open, with the names ``tool`` and ``arg``. ``nth``: how many arguments of the call came without names.
     ``left``: which declared arguments have not come, where a value asks. ``line_ended``: the text before the trail ends
-    a line, or is no running text. ``content``: that before the trail, in pieces that its owner adds to; ``ahead``: what
-    it has not added yet; ``fences``: those in it, once something asked. ``furthest`` and ``wanted``: the furthest place
-    where an instruction failed, and what was expected there. ``drafted``: calls in open reasoning that begin before
-    this place are a draft. ``section``: the place after the last section and the white space after it; -1 if no section
-    comes before the running text.
+    a line, or is no running text. ``fence``: the marks of the Markdown fence that is open in it. ``furthest`` and
+    ``wanted``: the furthest place where an instruction failed, and what was expected there. ``drafted``: calls in open
+    reasoning that begin before this place are a draft. ``section``: the place after the last section and the white
+    space after it; -1 if no section comes before the running text.
     """
 
     __slots__ = (
-        "ahead", "arg", "base", "calling", "content", "cut_off", "drafted", "fences", "final", "flags", "floor",
-        "furthest", "ip", "left", "line_ended", "live", "nth", "program", "section", "stack", "text",
+        "arg", "base", "calling", "cut_off", "drafted", "fence", "final", "flags", "floor", "furthest", "ip",
+        "left", "line_ended", "live", "nth", "program", "section", "stack", "text",
         "text_region", "tool", "tools", "trail", "value", "wanted",
     )  # fmt: skip
 
@@ -62,12 +60,10 @@ class MachineState:
         self.floor = 0
         self.flags = 0
         self.trail: list[Item] = []
-        self.ahead: list[Item] = []
         self.value: Transcoder | None = None
         self.live = False
         self.line_ended = True
-        self.content: list[str] = []
-        self.fences: Fences | None = None
+        self.fence = ""
         self.text_region = m.CONTENT
         self.calling = False
         self.tool = ""
@@ -89,9 +85,7 @@ class MachineState:
         other.trail, other.live, other.line_ended = self.trail[:], self.live, self.line_ended
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
-        other.content, other.left, other.wanted = self.content, self.left, self.wanted.copy()
-        other.ahead = []
-        other.fences = self.fences.copy() if self.fences is not None else None
+        other.fence, other.left, other.wanted = self.fence, self.left, self.wanted.copy()
         other.furthest, other.drafted, other.section = self.furthest, self.drafted, self.section
         return other
 
@@ -113,13 +107,6 @@ class MachineState:
             if raw and (kind != m.MARKUP or "\n" in raw or raw.strip(WHITE)):
                 return raw[-1] == "\n" or not m.CONTENT <= kind <= m.REASONING
         return self.line_ended
-
-    def _fences(self, note: bool = False) -> tuple[str, bool]:
-        """The marks of the fence that is open after the trail, and whether one ended since the last ``note``."""
-        if self.fences is None:
-            self.fences = Fences()
-        more = "".join([raw for kind, raw, _ in (*self.ahead, *self.trail) if kind == m.CONTENT])
-        return self.fences.at(self.content, more, note)
 
     def _undecided(self) -> bool:
         """Whether there is a live choice point, so that the text after it may yet be read in another way."""

@@ -2,14 +2,14 @@ cimport cython
 from .value cimport Transcoder
 from .instructions cimport Program
 cdef class MachineState:
-    cdef public object arg, fences, left, tool
-    cdef public str text
+    cdef public object arg, left, tool
+    cdef public str text, fence
     cdef public Py_ssize_t base, ip, floor, furthest, drafted, section, nth
     cdef public bint calling, cut_off, final, line_ended, live
     cdef public int flags, text_region
     cdef public object tools
     cdef public Program program
-    cdef public list ahead, content, stack, trail, wanted
+    cdef public list stack, trail, wanted
     cdef public Transcoder value
     @cython.locals(other=MachineState)
     cpdef object copy(self)
@@ -19,7 +19,6 @@ cdef class MachineState:
     cdef list _final(self, Py_ssize_t length)
     @cython.locals(raw=str, kind=int)
     cdef bint _ends_line(self, list items)
-    cdef tuple _fences(self, bint note=*)
     @cython.locals(stack=list, height=Py_ssize_t)
     cdef Py_ssize_t _oldest(self)
     @cython.locals(raw=str)
