@@ -308,6 +308,7 @@ SENT = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:template_kwargs")  # a server logs it, and answers
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=pytest.mark.nightly, id=one) if one in DEAR else one for one in SENT]
 )
