@@ -117,7 +117,7 @@ class Spot:
         self.runs: dict[str, Run] = {}
         self.leads: list[tuple[str, Run]] = []
         ins = machine.program.code[machine.ip]
-        running = ins[0] == m.TEXT and ins[1] != m.CALL and not machine.live
+        running = ins[0] == m.TEXT and not machine.live
         self.value: Instruction | None = ins if begins and not running else None
         self.make: Callable[[], Transcoder] | None = None
         self.running = (ins[1], ins[2]) if running and not text else None
@@ -317,9 +317,7 @@ def _begins(machine: Machine, read: int) -> bool:
     """Whether the machine is where the value of an argument begins, or running text after the ``read`` characters."""
     ins = machine.program.code[machine.ip]
     if ins[0] == m.TEXT:
-        return (
-            read > 0 and ins[1] != m.CALL and not machine.live
-        )  # what is left of a broken call is the machine's
+        return read > 0 and not machine.live
     return ins[0] == m.VALUE and ins[1] == m.ARGUMENT and machine.value is None
 
 
