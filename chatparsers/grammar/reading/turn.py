@@ -45,6 +45,9 @@ THOUGHT = "thought"
 class TurnReader(ValueReader):
     """Reads the nodes of the turn."""
 
+    _left_out: set[str]
+    """The tools that cannot be called (calls.py)."""
+
     @property
     def spelling(self) -> int:
         """Which of a token's names are in use."""
@@ -331,8 +334,8 @@ class TurnReader(ValueReader):
 
     @property
     def _names(self) -> list[str]:
-        """The names of the tools."""
-        return [tool.name for tool in self.tools]
+        """The names of the tools that can be called."""
+        return [tool.name for tool in self.tools if tool.name not in self._left_out]
 
     def _told_from_prose(
         self, node: n.Body, calls: Ir | None, triggers: tuple[str, ...]
