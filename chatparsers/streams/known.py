@@ -19,6 +19,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from ..core.machine import instructions as m
@@ -59,23 +61,29 @@ class Run:
     __slots__ = ("end", "here", "items", "length", "passes", "regions")
 
     def __init__(self, spot: Spot, items: list[Item], here: Spot, end: int) -> None:
-        self.items: list[Item] = []
+        self.items = _joined(items)
         self.here, self.end = here, end
         self.passes = (
             here.value is None and here.waiting is None and (here.tool is spot.tool or not here.name)
         )
         self.regions: list[tuple[int, int]] = []
         self.length = 0
-        for kind, raw, value in items:
-            last = self.items[-1] if self.items else None
-            if last is not None and last[0] == kind and (kind == m.MARKUP or kind == m.CALL):
-                self.items[-1] = kind, last[1] + raw, None
-            else:
-                self.items.append((kind, raw, value))
+        for kind, raw, _ in items:
             self.passes = self.passes and (kind == m.MARKUP or kind == m.CALL)
             if raw and (not self.regions or self.regions[-1][1] != kind):
                 self.regions.append((self.length, kind))
             self.length += len(raw)
+
+
+def _joined(items: list[Item]) -> list[Item]:
+    """The items, with each run of one kind of markup as one item."""
+    joined: list[Item] = []
+    for kind, run in groupby(items, key=itemgetter(0)):
+        if kind == m.MARKUP or kind == m.CALL:
+            joined.append((kind, "".join([raw for _, raw, _ in run]), None))
+        else:
+            joined += run
+    return joined
 
 
 def _in_call(machine: Machine) -> bool:

@@ -412,7 +412,7 @@ FAULTS = [
     ),
     Fault(
         "template-fails",
-        "ends",
+        "prompt",
         before("{%- if messages|length == 1 and not add_generation_prompt -%}" + _REFUSE + "{%- endif -%}"),
         ("",),
     ),
