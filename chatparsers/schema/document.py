@@ -349,6 +349,29 @@ class Document:
             found = self._types[id(schema)] = _names(bits >> _MEANT) or _names(bits) or ANYTHING
         return found
 
+    def other_type(self, schema: Schema, value: object, path: str) -> str:
+        """What was expected in place of the first value of another type than meant, in ``value`` at ``path``; "" if
+        there is none."""
+        todo: list[tuple[Schema, object, str]] = [(schema, value, path)]
+        known: dict[int, tuple[dict[str, Schema], set[str], Schema]] = {}
+        while todo:
+            schema, value, path = todo.pop()
+            types = self.types(schema)
+            if not is_of(value, types):
+                return f"{' or '.join(sorted(types))} at {path}, not {type_of(value)}"
+            inner: list[tuple[Schema, object, str]] = []
+            if isinstance(value, dict):
+                members, _, other = known.get(id(schema)) or known.setdefault(
+                    id(schema), self.members(schema)
+                )
+                inner = [(members.get(name, other), each, f"{path}.{name}") for name, each in value.items()]
+            elif isinstance(value, list):
+                inner = [
+                    (self.items(schema, index), each, f"{path}[{index}]") for index, each in enumerate(value)
+                ]
+            todo += reversed(inner)
+        return ""
+
     def _solve(self, schema: Schema) -> int:
         own: dict[int, int] = {}
         every: dict[int, list[list[Schema]]] = {}

@@ -36,6 +36,10 @@ class Argument:
         """The JSON types that its values may have."""
         return self.document.types(self.schema)
 
+    def other_type(self, value: object, path: str) -> str:
+        """What `Document.other_type` says of a value of the argument."""
+        return self.document.other_type(self.schema, value, path)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool:

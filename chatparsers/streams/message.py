@@ -26,6 +26,7 @@ DiagnosticCode: TypeAlias = Literal[
     "repeated-call",
     "tools-not-given",
     "looks-like-a-call",
+    "other-type",
     "repeated-text",
     "repeated-turn",
     "schema",

@@ -9,11 +9,13 @@ from ..streams.message import Diagnostic, Message
 from .looks_like import looks_like_a_call
 from .loops import loops, repeated_text, repeated_turn, repeated_turns
 from .not_given import tools_not_given
+from .other_type import other_type
 
 __all__ = [
     "looks_like_a_call",
     "loops",
     "observe",
+    "other_type",
     "repeated_text",
     "repeated_turn",
     "repeated_turns",
@@ -30,5 +32,6 @@ def observe(turn: Turn, message: Message, ids: Sequence[int] = (), *, loops: boo
     return [
         *tools_not_given(turn, message, ids),
         *looks_like_a_call(turn, message),
+        *other_type(turn, message, ids),
         *(repeated_text(message) if loops else ()),
     ]
