@@ -37,8 +37,13 @@ _escape_begun = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
 _members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{WS},)+').match
 _items = re.compile(rf"(?:{WS}{SCALAR}{WS},)+").match
 _colon = re.compile(rf'{WS}:{WS}("?)').match
-_next_key = re.compile(rf',{WS}"').match
-_PLAIN = r'"[^"\\\x00-\x1f]*"'
+_BARE = r'[^"\\\x00-\x1f]*'
+_PLAIN = f'"{_BARE}"'
+_next_key = re.compile(
+    rf'[{{,](?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{WS},)*{WS}"{_BARE}(?:"{WS}:{WS}("{_BARE}|))?'
+).match
+"""The way in an object to its last key that is there, through whole flat members; group 1, if that key is whole: the
+beginning of its value if that is a string, else empty."""
 _USUAL = rf"(?:{_PLAIN}|[1-9][0-9]*(?:\.[0-9]+)?|0(?:\.[0-9]+)?|true|false|null)"
 _flat = re.compile(rf'\{{(?:{_PLAIN}: ?{_USUAL}(?:, ?(?=")|(?=\}})))*\}}').match
 """A whole object of usual scalars, spaced as templates write it: most arguments of a call. What is not quite so is seen
@@ -59,6 +64,8 @@ _PART = 4096
 # string, where the next literal of a string begins, in a key and in a value without quotes.
 KEY, ITEM, VALUE, ITEM_OR_END, KEY_OR_END, COLON, NEXT, STRING_VALUE, STRING_KEY, NUMBER_OPEN = range(10)
 OWN_NUMBER, QUOTED, JOIN, BARE, TEXT = range(10, 15)
+_IN_MEMBER = {None: STRING_KEY, "": VALUE}
+"""The state by group 1 of `_next_key`; if it is not empty, `STRING_VALUE`."""
 _AFTER_COMMA = {"{": KEY, "c": KEY, "[": ITEM, "(": ITEM, "q": ITEM, "s": ITEM}
 _EXPECTED = {
     VALUE: "{value}",
@@ -259,13 +266,11 @@ class JsonScanner(Transcoder):
                     continue
             if state == NEXT:
                 kind = stack[-1]
-                if char == "," and kind == "{" and not own and n - i <= _BULK:
-                    match = _next_key(text, i)
-                    if match:
-                        i = match.end()
-                        state = STRING_KEY
-                        self.odd = _odd
-                        continue
+                if char == "," and kind == "{" and not own and (match := _next_key(text, i)):
+                    i = match.end()
+                    state = _IN_MEMBER.get(match[1], STRING_VALUE)
+                    self.odd = None if state == VALUE else _odd
+                    continue
                 if char == "," and kind != "p":
                     i += 1
                     state = _AFTER_COMMA[kind]
@@ -333,8 +338,13 @@ class JsonScanner(Transcoder):
                     state = STRING_VALUE
                     self.odd = _odd
                 elif char == "{" or char == "[":
-                    i += 1
                     stack.append(char)
+                    if char == "{" and not own and (match := _next_key(text, i)):
+                        i = match.end()
+                        state = _IN_MEMBER.get(match[1], STRING_VALUE)
+                        self.odd = None if state == VALUE else _odd
+                        continue
+                    i += 1
                     state = KEY_OR_END if char == "{" else ITEM_OR_END
                     if n - i > _BULK and own != GEMMA:
                         match = (_members if char == "{" else _items)(text, i)
