@@ -33,6 +33,7 @@ for _folder in (
     "hosts",
     "interop",
     "real",
+    "storage",
     "verify",
 ):
     sys.path.insert(0, str(_TESTS / _folder))  # what its tests share is imported as plain modules

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 import time
 import traceback
@@ -55,9 +54,8 @@ from .rollouts import Handler as RolloutHandler
 from .rollouts import Recording, rollouts_of
 from .same_ids import same_ids
 from .settings import Settings
-from .store import Store
 from .stored_paths import Asking, Handler, StoredPaths, answered
-from .storing import Following, StoreAnswer, Storing
+from .storing import Following, StoreAnswer, Storing, opened
 from .websocket import ResponsesSocket
 from .witness import client_of
 
@@ -438,13 +436,4 @@ def _storing(settings: Settings, metrics: Metrics) -> Storing | None:
     """What keeps responses. Raises `ValueError` if the store cannot be used."""
     if settings.store is None:
         return None
-    try:
-        store = Store(
-            settings.store,
-            entries=settings.store_entries,
-            size=settings.store_size,
-            age=settings.store_age,
-        )
-    except (OSError, sqlite3.Error) as error:
-        raise ValueError(f"store {settings.store}: {error}") from error
-    return Storing(store, metrics, settings.max_body)
+    return Storing(opened(settings, metrics), metrics, settings.max_body)

@@ -39,6 +39,10 @@ _COUNTERS = {
         ("client", "kind"),
     ),
     "store_failures": ("Responses that could not be kept.", ()),
+    "store_gone": (
+        "What the store lacks, by why: damaged, lost (writes), aged, room (for others); session: lines of a log.",
+        ("why",),
+    ),
     "log_failures": ("Lines of the request log that could not be written.", ()),
 }
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)

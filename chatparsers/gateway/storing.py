@@ -10,7 +10,9 @@ one that was killed leaves no response that runs for ever.
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,6 +31,7 @@ from .answer import Answer
 from .apis import ending
 from .metrics import Metrics
 from .respond import HEADERS, Responding
+from .settings import Settings
 from .store import ResponseIds, Store, StoredResponse, StoreFull
 from .work import until_left
 
@@ -36,6 +39,7 @@ _LOOK, _BEAT = 0.1, 5
 """How often frames are written and looked for, in seconds, and how many such looks are a beat."""
 _SELDOM = 0.5
 """How often is looked where nothing comes."""
+_QUIET = 60.0
 _COMMENT = ": waiting\n\n"
 
 
@@ -58,6 +62,35 @@ class Asked:
         return StoredResponse(
             response["id"], dict(response), self.items, self.parent, self.conversation, running
         )
+
+
+class News:
+    """Tells what the store lacks: in the metrics, and at most once a minute of each kind on standard error."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._said: dict[str, tuple[float, int]] = {}
+
+    def tell(self, why: str, said: str, number: int) -> None:
+        """``number``: how many rows, writes or entries."""
+        self._metrics.count("store_gone", number, why=why)
+        now = time.monotonic()
+        last, before = self._said.get(why, (float("-inf"), 0))
+        if now - last < _QUIET:
+            self._said[why] = last, before + number
+            return
+        self._said[why] = now, 0
+        print(f"chatparsers: warning: {one_line(said)} ({before + number:,} {why})", file=sys.stderr)
+
+
+def opened(settings: Settings, metrics: Metrics) -> Store:
+    """The store of a gateway. Raises `ValueError` if it cannot be used."""
+    assert settings.store is not None
+    bounds = {"entries": settings.store_entries, "size": settings.store_size}
+    try:
+        return Store(settings.store, **bounds, age=settings.store_age, tell=News(metrics).tell)
+    except (OSError, sqlite3.Error) as error:
+        raise ValueError(f"store {settings.store}: {error}") from error
 
 
 class Storing:
@@ -309,8 +342,12 @@ class Following:
             tasks.cancel_scope.cancel()
 
     def _look(self) -> tuple[bool, list[str]]:
-        kept = self._store.response(self._owner, self._id)  # first, or the last frames could be missed
-        frames = self._store.frames(self._id, self._after)
+        try:
+            kept = self._store.response(self._owner, self._id)  # first, or the last frames could be missed
+            frames = self._store.frames(self._id, self._after)
+        except ApiError as error:
+            said = {"type": "error", "code": error.code, "message": error.message, "param": None}
+            return False, [sse([{**said, "sequence_number": self._after + 1}], named=True)]
         self._after = frames[-1][0] if frames else self._after
         return kept is not None and kept.running, [frame for _, frame in frames]
 

@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from databases import database, server
 from scripted import Llama, Upstream, forced, soon
 from servers import tiny_model
 
@@ -38,15 +38,39 @@ TOOL = {
 CALL = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name":"get_weather", "arguments":{"city":  "Oslo"}}\n</tool_call>'
 
 
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[Callable[[], str]]:
+    """The URL of a server, which is started when it is first asked for."""
+    with ExitStack() as stack:
+        found: list[str] = []
+        yield lambda: found[0] if found else found.append(stack.enter_context(server())) or found[0]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, postgresql: Callable[[], str]) -> Iterator[Callable[[str], str]]:
+    """Where a store is that a test calls so: there, or for all names in one new database."""
+    if request.param == "sqlite":
+        yield lambda where: where
+    else:
+        with database(postgresql()) as url:
+            yield lambda where: url
+
+
 @pytest.fixture
-def opened() -> Iterator[Callable[..., Store]]:
+def opened(place: Callable[[str], str]) -> Iterator[Callable[..., Store]]:
     """Opens stores, and closes them when the test is over."""
     with ExitStack() as stack:
-        yield lambda *given, **named: stack.enter_context(closing(Store(*given, **named)))
+        yield lambda where, **named: stack.enter_context(closing(Store(place(where), **named)))
+
+
+in_a_file = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+"""A test of SQLite alone."""
 
 
 @pytest.fixture
-def gateway(upstream: Callable[..., Upstream], serve: Callable[..., Any]) -> Callable[..., Any]:
+def gateway(
+    upstream: Callable[..., Upstream], serve: Callable[..., Any], place: Callable[[str], str]
+) -> Callable[..., Any]:
     """``gateway(store, …)``: a gateway with a store. It has ``engine`` and ``script``."""
     model = tiny_model("qwen3")
     script = Llama(["It is cold."], model.tokenizer)
@@ -54,7 +78,8 @@ def gateway(upstream: Callable[..., Upstream], serve: Callable[..., Any]) -> Cal
     engine = upstream(script)
 
     def make(store: str | None = "memory", **settings: Any) -> Any:
-        server = serve(create_app(model.chat, LlamaServer(engine.url), Settings(store=store, **settings)))
+        where = None if store is None else place(store)
+        server = serve(create_app(model.chat, LlamaServer(engine.url), Settings(store=where, **settings)))
         server.engine, server.script = engine, script
         return server
 
@@ -213,6 +238,7 @@ def test_each_key_has_its_own(gateway: Callable[..., Any], tmp_path: Path) -> No
         assert mine.responses.retrieve(found.id)
 
 
+@in_a_file
 def test_without_a_store_nothing_is_promised(gateway: Callable[..., Any]) -> None:
     url = f"{gateway(None).url}/v1/responses"
     assert httpx2.post(url, json={"input": "Hi"}).json()["store"] is False
@@ -227,11 +253,12 @@ def test_without_a_store_nothing_is_promised(gateway: Callable[..., Any]) -> Non
     assert httpx2.get(f"{url}/resp_1").status_code == 404
 
 
+@in_a_file
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_cannot_be_kept_is_said(gateway: Callable[..., Any], stream: bool, tmp_path: Path) -> None:
     """A full disk ends no answer: the response says that it is not stored. One in the background is refused."""
     server = gateway(str(tmp_path))
-    db = server.app.state.storing.store._db
+    db = server.app.state.storing.store._base._db
     (pages,) = db.execute("PRAGMA page_count").fetchone()
     db.execute(f"PRAGMA max_page_count = {pages}")
     body = {"input": "Hi " * 9000, "stream": stream}
@@ -253,6 +280,7 @@ def test_what_cannot_be_kept_is_said(gateway: Callable[..., Any], stream: bool, 
     assert again["store"] and httpx2.get(f"{server.url}/v1/responses/{again['id']}").json() == again
 
 
+@in_a_file
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size on this system")
 def test_what_cannot_be_deleted_stays(gateway: Callable[..., Any], tmp_path: Path) -> None:
     """On a full disk it is said, and the store is as it was; once there is room, it goes."""
@@ -277,7 +305,7 @@ def test_what_cannot_be_deleted_stays(gateway: Callable[..., Any], tmp_path: Pat
         found = [(one.status_code, one.json()["error"]["code"]) for one in refused]
         assert found == [(507, "store_full")] * 3
         assert [client.get(path).json() for path in paths] == before
-        checked = server.app.state.storing.store._db.execute("PRAGMA integrity_check").fetchall()
+        checked = server.app.state.storing.store._base._db.execute("PRAGMA integrity_check").fetchall()
         assert checked == [("ok",)]
         for path in paths:
             assert client.delete(path).status_code == 200 and client.get(path).status_code == 404
@@ -416,6 +444,7 @@ def _writers(folder: Path) -> Iterator[subprocess.Popen[str]]:
         yield subprocess.Popen(given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+@in_a_file
 def test_it_outlives_a_kill(tmp_path: Path, opened: Callable[..., Store]) -> None:
     """Two processes write one file and are killed: all that they said to be kept is there, whole."""
     writers = list(_writers(tmp_path))
@@ -435,11 +464,12 @@ def test_it_outlives_a_kill(tmp_path: Path, opened: Callable[..., Store]) -> Non
     count = store._read("SELECT count(*), sum(size) FROM entries")
     assert store._read("SELECT entries, size FROM owners") == count
     store.begin("", StoredResponse("lost", {"id": "lost", "status": "in_progress"}, [], running=True))
-    store._db.execute("UPDATE entries SET running = ? WHERE id = 'lost'", (time.time() - 60,))
+    store._base._db.execute("UPDATE entries SET running = running - 60 WHERE id = 'lost'")
     found = store.response("", "lost")
     assert found is not None and not found.running and found.response["status"] == "failed"
 
 
+@in_a_file
 def test_two_begin_a_file_at_once(tmp_path: Path, opened: Callable[..., Store]) -> None:
     """SQLite refuses one of two who turn the log on, without waiting."""
     with closing(sqlite3.connect(tmp_path / FILE, check_same_thread=False)) as other:
@@ -450,6 +480,7 @@ def test_two_begin_a_file_at_once(tmp_path: Path, opened: Callable[..., Store]) 
         ends.join()
 
 
+@in_a_file
 def test_two_in_a_process_lose_nothing(tmp_path: Path, opened: Callable[..., Store]) -> None:
     """Another process that comes and goes takes the log with it, unless it sees that others have the file open."""
     one, _ = opened(str(tmp_path)), opened(str(tmp_path))
@@ -465,11 +496,12 @@ def test_two_in_a_process_lose_nothing(tmp_path: Path, opened: Callable[..., Sto
     assert found == ["False", "True"]
 
 
+@in_a_file
 def test_the_log_is_copied_while_nobody_writes(tmp_path: Path, opened: Callable[..., Store]) -> None:
     """Within a transaction: where others write meanwhile, SQLite before 3.51.3 may lose it (the WAL-reset bug)."""
     store = opened(str(tmp_path))
     seen: list[tuple[str, int]] = []  # what begins, and how large the file is before it
-    store._db.set_trace_callback(lambda said: seen.append((said, (tmp_path / FILE).stat().st_size)))
+    store._base._db.set_trace_callback(lambda said: seen.append((said, (tmp_path / FILE).stat().st_size)))
     logs = []
     for number in range(1000):
         store.keep("", kept(str(number), "x" * 9000))
@@ -491,8 +523,13 @@ def test_threads_and_processes_take_turns(tmp_path: Path, opened: Callable[..., 
     items = stores[0].items("conv", 10**6)
     pairs = [(items[at]["id"][3:], items[at + 1]["id"][4:]) for at in range(0, 120, 2)]
     assert len(items) == 120 and all(first == second for first, second in pairs)
+
+
+@in_a_file
+def test_a_file_is_its_users_alone(tmp_path: Path, opened: Callable[..., Store]) -> None:
+    opened(str(tmp_path))
     assert (tmp_path / FILE).stat().st_mode & 0o077 == 0
     with closing(sqlite3.connect(tmp_path / FILE)) as db:
         db.execute("PRAGMA foreign_keys = ON")
         with pytest.raises(sqlite3.Error):
-            db.execute("INSERT INTO items VALUES ('none', 0, 'x', 'x')")
+            db.execute("INSERT INTO items VALUES ('none', 0, 'x', 'x', '')")

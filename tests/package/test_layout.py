@@ -51,6 +51,7 @@ USES: list[tuple[set[str], set[str]]] = [
     ({"", "doctor"}, set()),
     ({"playground"}, {"jinja2"}),
     ({"data"}, {"numpy", "pyarrow", "railroad", "ray", "torch", "tqdm"}),
+    ({"storage"}, {"psycopg", "psycopg_pool"}),
     ({"sessions"}, set()),
     ({"cli", "__main__"}, {"jinja2", "shtab", "tokenizers"}),
     ({"adapters"}, {"numpy", "xgrammar"}),  # and each its host: see HOSTS
@@ -122,6 +123,8 @@ EXTRAS = {
     "httpx2",
     "jsonschema",
     "prometheus_client",
+    "psycopg",
+    "psycopg_pool",
     "pyarrow",
     "ray",
     "starlette",

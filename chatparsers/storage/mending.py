@@ -1,0 +1,134 @@
+"""A damaged file of SQLite is made anew of its rows that are what was written; the damaged one stays beside it.
+
+Strategy. A damaged page hides the rows on it, and ends every walk that comes to it. So the names of the entries are
+gathered by walks from both ends of the table and of each index, and each entry is then looked up by itself: only those
+on damaged pages fail. An entry is left out as a whole, with its items: none comes back shorter than it was.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from .rows import ENTRY, is_sound
+from .sqlite_file import begin
+
+_SHOWN = 5
+_COLUMNS = ", ".join(ENTRY)
+_NUMBERS = [ENTRY.index(name) for name in ("made", "used", "cancelled")]
+"""The columns that no digest is of."""
+_WALKS = [
+    f"SELECT id FROM entries {by} ORDER BY {column} {way}"
+    for by, column in (
+        ("NOT INDEXED", "id"),
+        ("INDEXED BY by_use", "used"),
+        ("INDEXED BY by_owner", "owner"),
+    )
+    for way in ("", "DESC")
+]
+
+
+def is_whole(path: str, *, earlier: bool) -> bool:
+    """Whether a file is as it was written, all of it. ``earlier``: it may be of an earlier version. Raises
+    `sqlite3.Error` for one that is none of ours."""
+    with closing(_opened(path)) as db:
+        try:
+            known = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+            whole = db.execute("PRAGMA integrity_check(1)").fetchall() == [("ok",)]
+            if whole and "about" in known:
+                ids = [id for (id,) in db.execute("SELECT id FROM entries")]
+                return all(_sound(db, id) is not None for id in ids)
+        except sqlite3.DatabaseError as error:
+            if "malformed" not in str(error):
+                raise
+            return False
+    if earlier and not whole and "entries" in known and "about" not in known:
+        raise sqlite3.DatabaseError(
+            "it is damaged, and of an earlier version: put a copy back, or take it away"
+        )
+    return whole
+
+
+def mended(path: str) -> Iterator[tuple[str, int]]:
+    """Makes a damaged file anew. What is to be said of it, and how many entries are left out."""
+    new, old = f"{path}.new", _aside(path)
+    with suppress(FileNotFoundError):
+        os.unlink(new)
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with closing(_opened(path)) as db, closing(sqlite3.connect(new, isolation_level=None)) as made:
+        begin(made)
+        lost, kept = [], 0
+        made.execute("BEGIN")
+        for id in _names(db):
+            found = _sound(db, id)
+            if found is None:
+                lost.append(id)
+                continue
+            row, items, frames = found
+            kept += 1
+            made.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES ({', '.join('?' * len(ENTRY))})", row)
+            made.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", [(id, *one) for one in items])
+            made.executemany("INSERT INTO frames VALUES (?, ?, ?, ?)", [(id, *one) for one in frames])
+        made.execute("UPDATE about SET clock = coalesce((SELECT max(used) FROM entries), 0)")
+        with suppress(sqlite3.Error):
+            made.execute("UPDATE about SET writes = ?, clock = max(clock, ?)", _about(db))
+        made.execute("COMMIT")
+        made.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for ending in ("-wal", "-shm", ""):
+        with suppress(FileNotFoundError):
+            os.replace(f"{path}{ending}", f"{old}{ending}")
+    os.replace(new, path)
+    shown = ", ".join(lost[:_SHOWN]) + (", …" if len(lost) > _SHOWN else "")
+    what = f"{len(lost):,} entries are left out ({shown})" if lost else "no known entry is left out"
+    yield f"{what}, {kept:,} are kept; it is now {old}", max(len(lost), 1)
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA writable_schema = ON")  # opens also a file that was cut
+    db.execute("PRAGMA wal_autocheckpoint = 0")
+    db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+    return db
+
+
+def _sound(db: sqlite3.Connection, id: str) -> tuple[Any, list[Any], list[Any]] | None:
+    """An entry with its items and frames; None if one of them is not what was written."""
+    try:
+        row = db.execute(f"SELECT {_COLUMNS} FROM entries WHERE id = ?", (id,)).fetchone()
+        items = db.execute(
+            "SELECT number, id, item, digest FROM items WHERE entry = ? ORDER BY number", (id,)
+        ).fetchall()
+        frames = db.execute(
+            "SELECT number, frame, digest FROM frames WHERE entry = ? ORDER BY number", (id,)
+        ).fetchall()
+    except (sqlite3.DatabaseError, UnicodeError):
+        return None
+    usual = row is not None and all(isinstance(row[place], (int, float)) for place in _NUMBERS)
+    return (row, items, frames) if usual and is_sound(row, items, frames) else None
+
+
+def _names(db: sqlite3.Connection) -> list[str]:
+    """The entries that were there, as far as anything names them."""
+    found: dict[str, None] = {}
+    for walk in _WALKS:
+        with suppress(sqlite3.DatabaseError):
+            for (id,) in db.execute(walk):
+                if isinstance(id, str):
+                    found[id] = None
+    return [*found]
+
+
+def _about(db: sqlite3.Connection) -> tuple[int, float]:
+    ((writes, clock),) = db.execute("SELECT writes, clock FROM about").fetchall()
+    return int(writes), float(clock)
+
+
+def _aside(path: str) -> str:
+    number = 1
+    while Path(f"{path}.damaged-{number}").exists():
+        number += 1
+    return f"{path}.damaged-{number}"
