@@ -27,6 +27,7 @@ DiagnosticCode: TypeAlias = Literal[
     "tools-not-given",
     "looks-like-a-call",
     "other-type",
+    "text-after-end",
     "repeated-text",
     "repeated-turn",
     "schema",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..answers.format import Turn
 from ..streams.message import Diagnostic, Message
+from .after_end import text_after_end
 from .looks_like import looks_like_a_call
 from .loops import loops, repeated_text, repeated_turn, repeated_turns
 from .not_given import tools_not_given
@@ -19,6 +20,7 @@ __all__ = [
     "repeated_text",
     "repeated_turn",
     "repeated_turns",
+    "text_after_end",
     "tools_not_given",
 ]
 
@@ -33,5 +35,6 @@ def observe(turn: Turn, message: Message, ids: Sequence[int] = (), *, loops: boo
         *tools_not_given(turn, message, ids),
         *looks_like_a_call(turn, message),
         *other_type(turn, message, ids),
+        *text_after_end(turn, message),
         *(repeated_text(message) if loops else ()),
     ]

@@ -21,7 +21,7 @@ from chatparsers.answers.without_opener import ending
 from chatparsers.core.tree import first, head, tokens, walk
 from chatparsers.errors import DefinitionError
 from chatparsers.testing.wild import broken, fragments
-from chatparsers.watch import tools_not_given
+from chatparsers.watch import observe, tools_not_given
 
 pytestmark = pytest.mark.one_in(1, quick=64)
 CALL = {
@@ -272,6 +272,25 @@ def test_no_text_is_lost_in_silence(format: Format, amount: Callable[[int, int, 
         assert over or (format.name in WORDS_IN_HEADERS and is_in_header(format, before)), text
 
 
+def test_words_that_no_part_of_the_message_has_are_told(format: Format) -> None:
+    """An empty section of calls in a sentence, and what is written after the end of the turn."""
+    turn = format.bind(tools=TOOLS)
+    openers, closers = markers(format)
+    for opener, between, closer in product(openers, ("", "\n", "[]"), closers):
+        text = f"I write {opener}{between}{closer} to call."
+        message = turn.parse(text)
+        if not message.tool_calls and opener not in message.content + message.reasoning:
+            assert "stray-marker" in [one.code for one in message.diagnostics], text
+    for stop in turn.stops:
+        text = f"It is cold.{stop}\n{stop}"
+        assert observe(turn, turn.parse(text)) == []
+        message = turn.parse(f"{text}And dark.")
+        if "And dark." not in message.content:
+            (found,) = observe(turn, message)
+            assert (found.code, found.found) == ("text-after-end", message.text[found.position :]), stop
+            assert message.complete
+
+
 @pytest.mark.parametrize("choices", [1, 2, 40])
 def test_an_empty_section_of_several_choices_is_markup(choices: int) -> None:
     """Of each choice, the calls are left out; not all ways to do so are followed, as there are 3 ** 40."""
@@ -289,4 +308,4 @@ def test_an_empty_section_of_several_choices_is_markup(choices: int) -> None:
         tools=TOOLS
     )
     message = turn.parse("So<calls>\n</calls>")
-    assert (message.content, message.diagnostics) == ("So", [])
+    assert (message.content, [one.code for one in message.diagnostics]) == ("So", ["stray-marker"])

@@ -11,6 +11,6 @@ from ..without_calls import without_calls
 def empty_section(turn: Turn) -> None:
     without = None if turn.body.calls is None else without_calls(turn.body.calls)
     if without is not None:
-        turn.strays.append(n.Sequence((f.Markup(without), f.Go("closed"))))
+        turn.strays.append(n.Sequence((f.Markup(n.Tagged(n.Tag.STRAY, without)), f.Go("closed"))))
         turn.markup.append(without)
         turn.looks_for(without)
