@@ -274,6 +274,9 @@ class _Gateway:
             raise
         if repeated is None or not repeated.begun:
             return found
+        if not repeated.named and isinstance(found, Responding) and found.streams:
+            repeated.end()
+            return found
         assert self.tasks is not None
         self.tasks.start_soon(repeated.run, found)
         return repeated.follow

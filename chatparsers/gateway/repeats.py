@@ -6,6 +6,9 @@ the same twice at a time only if it has lost the first answer. So the response t
 particular (`Repeated.run`). It keeps what it sends, and everybody who asks for it is sent all of it, from the
 beginning. If nobody listens for some seconds, it is stopped, as the response of any client that leaves.
 
+A client that names no session gets only what its own client has left, and only if that is not streamed: of a stream
+its SDK asks for no more once it has begun.
+
 Where sessions are recorded, two equal requests are two samples, unless the client calls one a repetition.
 """
 
@@ -54,16 +57,20 @@ class Repeats:
     def of(self, headers: Headers, *, recorded: bool) -> Repeated | None:
         """The response to a request that may come again, or may have come before; None if its client says neither.
         ``recorded``: whether sessions are."""
+        session = None if recorded else named_session(headers)
+        if session is not None:
+            return Repeated(self, again=True, session=session)
         given = headers.get(_HEADER)
-        if recorded:
-            return None if given is None else Repeated(self, again=given not in ("", "0"))
-        session = named_session(headers)
-        return None if session is None else Repeated(self, again=True, session=session)
+        return None if given is None else Repeated(self, again=given not in ("", "0"), named=recorded)
 
     def begin(self, one: Repeated, key: Hashable) -> None:
         """It runs from now on. Raises `Again` if it is asked for once more."""
         running = self._known.setdefault(key, [])
-        there = [other for other in running if not other.ending] if one.again else []
+        there = [
+            other
+            for other in running
+            if one.again and not other.ending and (one.named or not other.followed())
+        ]
         if there:
             raise Again(min(there, key=Repeated.followed))  # of equal ones, the one whose client left
         running.append(one)
@@ -77,11 +84,12 @@ class Repeats:
 
 class Repeated:
     """One response. `run` makes it, `follow` is the ASGI application of each client that asks for it. ``again``:
-    whether it is asked for once more if it runs already. ``session``: as the client names it. ``begun``: it is known by
-    its body, and may be asked for again."""
+    whether it is asked for once more if it runs already. ``session``: as the client names it. ``named``: whether it is
+    of a session. ``begun``: it is known by its body, and may be asked for again."""
 
-    def __init__(self, repeats: Repeats, *, again: bool, session: str = "") -> None:
+    def __init__(self, repeats: Repeats, *, again: bool, session: str = "", named: bool = True) -> None:
         self.again = again
+        self.named = named
         self.session = session
         self._repeats = repeats
         self._key: Hashable = None

@@ -98,7 +98,7 @@ class Responding:
         self._engine = engine
         self._jobs = [*jobs]
         self._answers = answers
-        self._stream = stream
+        self.streams = stream
         self._record = record
         self._settings = settings
         self._over = over
@@ -207,7 +207,7 @@ class Responding:
                 self._fail(wrong)
             error = self._error
             if error is not None:
-                if not (self._begun or (self._stream and self._some)):
+                if not (self._begun or (self.streams and self._some)):
                     self._record.failed(error)
                     response: Response = self._failed(error)
                     return response
@@ -219,11 +219,11 @@ class Responding:
                 if self._keep is not None:
                     frames = await self._keep(frames)
                 self._record.end(200)  # before the client sees that it is over
-                if not self._stream:
+                if not self.streams:
                     await self._whole(send, answers.text().encode())
                     self._sent_all = True
                     return None
-            if not self._stream or not (self._some or self._quiet or error):
+            if not self.streams or not (self._some or self._quiet or error):
                 continue
             if self._quiet and not frames:
                 frames = _COMMENT
@@ -291,7 +291,7 @@ class Responding:
         if self._sending:
             if silent > slow:
                 self._tasks.cancel()
-        elif self._stream and silent >= keep_alive / 2:
+        elif self.streams and silent >= keep_alive / 2:
             self._quiet = True
             self._filled.set()
 

@@ -72,6 +72,38 @@ def test_a_session_that_asks_twice_at_once_gets_one_answer(
     soon(lambda: server.app.state.repeats.running == 0)
 
 
+def test_an_sdk_that_names_no_session_gets_what_its_own_client_left(
+    made: tuple[Server, Upstream, Llama],
+) -> None:
+    """Not what another client waits for: two equal requests are two samples."""
+    server, engine, script = made
+    script.delay = 0.2
+    body = {"model": "m", "messages": [ASKED]}
+    found: list[str] = []
+
+    def ask(count: int, timeout: float = 30, **more: Any) -> str:
+        return httpx2.post(
+            server.url + "/v1/chat/completions",
+            json={**body, **more},
+            headers={"x-stainless-retry-count": str(count)},
+            timeout=timeout,
+        ).text
+
+    with pytest.raises(httpx2.TimeoutException):
+        ask(0, timeout=0.2)
+    threads = [threading.Thread(target=lambda: found.append(ask(1))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert asked(engine) == 2 and found[0] != found[1], "one is the client that left, the other a stranger"
+    with pytest.raises(httpx2.TimeoutException):
+        ask(0, timeout=0.2, stream=True)
+    assert server.app.state.repeats.running == 0, "of a stream nobody asks for more"
+    ask(1, stream=True)
+    assert asked(engine) == 4
+
+
 def test_the_id_of_a_recent_item_is_the_item(made: tuple[Server, Upstream, Llama]) -> None:
     """As @ai-sdk/openai sends it, which takes for granted that answers are kept."""
     server, engine, _ = made
