@@ -13,7 +13,7 @@ from .prepare import Prepared
 from .rollouts import Recording
 from .settings import Settings
 
-_LACKING = ("tool ", "part ", "grammar ", "encrypted ")
+_LACKING = ("tool ", "part ", "item ", "grammar ", "encrypted ")
 """What was left out without which an answer may be another: the answer says so."""
 
 

@@ -193,8 +193,8 @@ def _user(
             texts.append(image)
         else:
             found = document_text(block, at)
-            text = drops.part(kind, at, ("text", "tool_result")) if found is None else found
-            texts.append({"type": "text", "text": text})
+            known = ("text", "tool_result")
+            texts += drops.part(kind, at, known) if found is None else [{"type": "text", "text": found}]
     if texts and results:
         return [*results, {"role": role, "content": texts, BESIDE_RESULT: True}]
     return results or [{"role": role, "content": texts}]
@@ -252,7 +252,7 @@ def _assistant(blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) -> dic
         elif kind == "redacted_thinking":
             thoughts.append(drops.opened(string(block.get("data"), f"{at}.data")))
         else:
-            texts.append(drops.part(kind, at, _BLOCKS[:3]))
+            texts += [part["text"] for part in drops.part(kind, at, _BLOCKS[:3])]
     message: dict[str, Any] = {"role": "assistant", "content": "".join(texts)}
     if any(thoughts):
         message["reasoning_content"] = "".join(thoughts)

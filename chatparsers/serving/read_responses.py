@@ -195,13 +195,7 @@ def _item(
     elif kind == "item_reference":
         raise ApiError(_STATELESS, param=path, code="unsupported_parameter")
     else:
-        text = drops.part(kind, path, ("message", "reasoning", "function_call", "function_call_output"))
-        if str(kind).endswith("_call") or (messages and messages[-1].get("open")):
-            _assistant(messages)["content"] += (
-                text  # a tool that the other server ran in the middle of an answer
-            )
-        else:
-            messages.append({"role": "user", "content": text})
+        drops.item(kind, path, ("message", "reasoning", "function_call", "function_call_output"))
 
 
 def _thought(item: Mapping[str, Any], path: str, drops: Drops) -> str:

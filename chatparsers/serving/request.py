@@ -192,7 +192,10 @@ def text_parts(
                 parts.append(image)
                 continue
             found = document_text(part, at)
-            text = drops.part(kind, at, kinds) if found is None else found
+            if found is None:
+                parts += drops.part(kind, at, kinds)
+                continue
+            text = found
         parts.append({"type": "text", "text": text})
     return parts
 

@@ -69,17 +69,23 @@ class Drops:
         """The images, in the order of the messages."""
         return () if self.images is None else tuple(self.images.found)
 
-    def part(self, kind: object, path: str, known: tuple[str, ...]) -> str:
-        """The text in the place of a part or item that is no text. Raises `ApiError` if nothing may be dropped."""
-        if self.allowed and isinstance(kind, str):
-            self.kinds[f"part {kind[:64]}"] = None
-            return f"[{kind[:64]} left out: this model reads text alone]"
+    def part(self, kind: object, path: str, known: tuple[str, ...]) -> list[dict[str, Any]]:
+        """What is in the place of a part that is no text: a line for an image or a file, else nothing. Raises
+        `ApiError` if nothing may be dropped."""
         named = next((word for word in _FILES if word in str(kind)), None)
-        if named is not None:
+        if not self.allowed and named is not None:
             message = f"this server reads text alone, and found a part of type {kind!r}: leave it out"
             raise ApiError(message, param=path, code=f"{named}_not_supported")
-        expected = ", ".join(repr(name) for name in known)
-        raise ApiError(f"expected a part of type {expected}, found {kind!r}", param=f"{path}.type")
+        self.item(kind, path, known, "part")
+        text = f"[{kind!s:.64} left out: this model reads text alone]"
+        return [] if named is None else [{"type": "text", "text": text}]
+
+    def item(self, kind: object, path: str, known: tuple[str, ...], what: str = "item") -> None:
+        """Leaves an item out. Raises `ApiError` if nothing may be dropped."""
+        if not self.allowed or not isinstance(kind, str):
+            expected = ", ".join(repr(name) for name in known)
+            raise ApiError(f"expected {expected}, found {kind!r}", param=f"{path}.type")
+        self.kinds[f"{what} {kind[:64]}"] = None
 
     def tool(self, kind: object, path: str, which: str, *, spare: bool = False) -> None:
         """Leaves a tool out. Raises `ApiError` if nothing may be dropped, unless an answer can ``spare`` it."""

@@ -376,14 +376,14 @@ READ: dict[str, tuple[Bodies, dict[str, Any]]] = {
             "names": ["f"],
         },
     ),
-    "an item that is left out is the answer's": (
+    "a call of another server is no text": (
         [
             (
                 "responses",
                 {"tools": [SEARCH, {"type": "function", **F}], "input": [USER, {"type": "web_search_call"}]},
             )
         ],
-        {"dropped": ("tool web_search", "part web_search_call"), "roles": ["user", "assistant"]},
+        {"dropped": ("tool web_search", "item web_search_call"), "roles": ["user"]},
     ),
     # Anthropic's server would take results out of a long history; to keep all thoughts asks nothing.
     "an edit of the history that changes nothing": (
@@ -395,7 +395,7 @@ READ: dict[str, tuple[Bodies, dict[str, Any]]] = {
         {"dropped": ("context_management clear_tool_uses_20250919",), "ignored": ()},
     ),
 }
-DROPPING = {"each part that is left out has a line in its place", "an item that is left out is the answer's"}
+DROPPING = {"each part that is left out has a line in its place", "a call of another server is no text"}
 """What is read with ``drop_unsupported``."""
 
 
