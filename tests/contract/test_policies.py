@@ -48,21 +48,21 @@ class Row(NamedTuple):
 
 
 EMPTY_SECTIONS = [
-    Row("qwen3", "<tool_call></tool_call>", ""),
-    Row("hermes-2-pro", "a<tool_call>\n</tool_call>b", "ab"),
-    Row("qwen3-coder", "<tool_call>\n</tool_call>", ""),
-    Row("glm-4-5", "<tool_call></tool_call>", ""),
-    Row("seed-oss", "<seed:tool_call>\n</seed:tool_call>", ""),
-    Row("minimax-m2", "<minimax:tool_call>\n</minimax:tool_call>", ""),
-    Row("nemotron-v2", "<TOOLCALL>[]</TOOLCALL>", ""),
-    Row("mistral-nemo", "[TOOL_CALLS][]", ""),
-    Row("kimi-k2", "<|tool_calls_section_begin|><|tool_calls_section_end|>", ""),
-    Row("deepseek-v3", "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>", ""),
-    Row("deepseek-v3-1", "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>", ""),
-    Row("lfm2", "<|tool_call_start|>[]<|tool_call_end|>", ""),
-    Row("apertus", "<|tools_prefix|>[]<|tools_suffix|>", ""),
-    Row("granite", "<|tool_call|>[]", ""),
-    Row("command-r7b", "<|START_ACTION|>[]<|END_ACTION|>", ""),
+    Row("qwen3", "<tool_call></tool_call>", "", codes=("stray-marker",)),
+    Row("hermes-2-pro", "a<tool_call>\n</tool_call>b", "ab", codes=("stray-marker",)),
+    Row("qwen3-coder", "<tool_call>\n</tool_call>", "", codes=("stray-marker",)),
+    Row("glm-4-5", "<tool_call></tool_call>", "", codes=("stray-marker",)),
+    Row("seed-oss", "<seed:tool_call>\n</seed:tool_call>", "", codes=("stray-marker",)),
+    Row("minimax-m2", "<minimax:tool_call>\n</minimax:tool_call>", "", codes=("stray-marker",)),
+    Row("nemotron-v2", "<TOOLCALL>[]</TOOLCALL>", "", codes=("stray-marker",)),
+    Row("mistral-nemo", "[TOOL_CALLS][]", "", codes=("stray-marker",)),
+    Row("kimi-k2", "<|tool_calls_section_begin|><|tool_calls_section_end|>", "", codes=("stray-marker",)),
+    Row("deepseek-v3", "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>", "", codes=("stray-marker",)),
+    Row("deepseek-v3-1", "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>", "", codes=("stray-marker",)),
+    Row("lfm2", "<|tool_call_start|>[]<|tool_call_end|>", "", codes=("stray-marker",)),
+    Row("apertus", "<|tools_prefix|>[]<|tools_suffix|>", "", codes=("stray-marker",)),
+    Row("granite", "<|tool_call|>[]", "", codes=("stray-marker",)),
+    Row("command-r7b", "<|START_ACTION|>[]<|END_ACTION|>", "", codes=("stray-marker",)),
 ]
 PROSE = [
     Row("qwen3", t := "Use <tool_call> and </tool_call>.", t, codes=("stray-marker",)),
@@ -157,10 +157,11 @@ IN_PROSE = [
 ]
 FUMBLED = [
     Row("qwen3", "Use <tool_call>. <tool_call></tool_call> </tool_call>", "Use <tool_call>.  </tool_call>",
-        codes=("stray-marker",)),
+        codes=("stray-marker", "stray-marker")),
     Row("qwen3", JSON_CALL.replace('{"city": "Oslo"}', '""'), "", calls=1, codes=("mended",)),
     Row("lfm2", t := "[get_weather(city='Oslo')]", t),
-    Row("lfm2", "<|tool_call_start|><|tool_call_end|>[get_weather(city='Oslo')]", "[get_weather(city='Oslo')]"),
+    Row("lfm2", "<|tool_call_start|><|tool_call_end|>[get_weather(city='Oslo')]", "[get_weather(city='Oslo')]",
+        codes=("stray-marker",)),
     Row("qwen3-coder", TAGGED_CALL.replace("</tool_call>", TAGGED_CALL.partition("\n")[2]), "", calls=2,
         codes=("repeated-call",)),
 ]  # fmt: skip
