@@ -39,6 +39,7 @@ def to_spec(turn: Turn, **limits: Any) -> str:
         "prefix": turn.prefix,
         "max_calls": turn.max_calls,
         "call_within": turn.call_within,
+        "call_spaces": turn.call_spaces,
         "limits": limits,
     }
     return json.dumps({_KEY: {name: said for name, said in request.items() if said is not None}})
@@ -54,10 +55,11 @@ def guide_of(chat: Chat, spec: str, engine: Any = None) -> Guide:
     try:
         request = dict(json.loads(spec)[_KEY])
         limits = dict(request.pop("limits"))
+        spaces = tuple(map(tuple, request.pop("call_spaces")))
     except (ValueError, KeyError, TypeError):
         raise RequestError(
             f"grammar: expected the text that chatparsers.adapters.steered.to_spec makes, found {spec:.60}"
         ) from None
     if request["tool_choice"] not in ("auto", "required", "none"):
         request["tool_choice"] = {"type": "function", "function": {"name": request["tool_choice"]}}
-    return chat.bind(**request).guide(engine, **limits)
+    return chat.bind(**request)._replace(call_spaces=spaces).guide(engine, **limits)

@@ -296,8 +296,8 @@ class Turn(Shown):
     messages does not fit, such as a result that no call asked for, each with its place and no text of the messages.
     ``reasoning``: whether the template shows that the model writes reasoning; None: no template was asked.
     ``max_calls``: the most calls of the grammar. ``call_within``: the most tokens of text in it before the first call.
-    ``thoughts``: what became of the request's wish for thoughts or effort; None without one. ``calls_at_once``: whether
-    the template shows that a call which must come has no white space before it.
+    ``thoughts``: what became of the request's wish for thoughts or effort; None without one. ``call_spaces``: the white
+    space that the template writes at an answer's start before a call and before a thought, and between the two.
     """
 
     format: Format
@@ -315,7 +315,7 @@ class Turn(Shown):
     max_calls: int | None = None
     call_within: int | None = None
     thoughts: Thoughts | None = None
-    calls_at_once: bool = False
+    call_spaces: tuple[tuple[str, ...], ...] = ((), (), ())
     _quoted: Callable[[], Iterable[tuple[int, int]]] | Iterable[tuple[int, int]] | None = None
     """Where words of the prompt spell a special token, or what finds it; None if nobody knows its messages."""
 
@@ -394,7 +394,7 @@ class Turn(Shown):
 
         >>> turn = chat.prepare(messages, tools=tools, tool_choice="required")
         >>> print(str(turn.grammar(token_references=False)).splitlines()[0])
-        root ::= (gap? "<think>" text "\\n\\n"?)? gap? call ("\\n" call){0,15} "\\n"? gap?
+        root ::= ("<think>" text "\\n\\n")? call ("\\n" call){0,15} "\\n"? gap?
         >>> turn.grammar("lark").dialect
         'lark'
         """

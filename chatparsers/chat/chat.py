@@ -12,7 +12,7 @@ from ..answers.format import Format, ToolChoice, Turn
 from ..detection.detect import Detection, analysed, by_name, detect_in
 from ..detection.limits import needed
 from ..detection.names import known
-from ..detection.shown import CONTENT_ONLY, calls_at_once, knows_reasoning
+from ..detection.shown import CONTENT_ONLY, knows_reasoning
 from ..errors import ChatParsersError, RequestError, TemplateError, did_you_mean, warn_user
 from ..kept import cached
 from ..public import made_by, public
@@ -91,7 +91,6 @@ class Chat(Training, Asking, Shown):
         self._tools_as = tools_as
         self._warned: set[str] = set()
         self._reasoning: dict[tuple[str, str], bool | None] = {}
-        self._at_once: dict[str, bool] = {}
         """Whether a template shows that the model writes reasoning as a format has it, by their names."""
         self.found: dict[bytes, dict[Any, Any]] = {}
         """What was found of the template, by the options of the request."""
@@ -315,12 +314,6 @@ class Chat(Training, Asking, Shown):
             self._reasoning[key] = known
         found = self._reasoning[key]
         return None if self.stand_in is not None and not found else found
-
-    def _calls_at_once(self, template: Template) -> bool:
-        """Whether the model's own template writes a call without white space before it."""
-        if template.name not in self._at_once:
-            self._at_once[template.name] = self.stand_in is None and calls_at_once(template)
-        return self._at_once[template.name]
 
     def _proved(self, turn: Turn) -> None:
         """Warns of what the analysis of the template did not prove, if calls of these tools may meet it."""

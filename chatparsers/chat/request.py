@@ -22,6 +22,7 @@ from types import NoneType
 from typing import Any, Protocol, TypeVar, cast
 
 from ..answers.format import Format, Turn
+from ..detection.shown import call_spaces
 from ..errors import RequestError, TemplateError, did_you_mean
 from ..kept import cached
 from ..lazy import load_reference
@@ -34,6 +35,7 @@ from ..templates.jinja.environment import Asked as Literals
 from ..templates.jinja.limits import account
 from ..templates.jinja.traced import tracing, untraced
 from ..templates.probe.edges import opening
+from ..templates.probe.stand_ins import TOOLS
 from ..templates.probe.thinking import SWITCHES
 from ..templates.renderer import Renderer, Rewritten
 from ..templates.rewrite.continuation import check_final
@@ -109,9 +111,6 @@ class Model(Protocol):
     def renderer(self) -> Callable[..., Renderer]: ...
     @property
     def _reasons(self) -> Callable[[Format, Template], bool | None]: ...
-
-    @property
-    def _calls_at_once(self) -> Callable[[Template], bool]: ...
     @property
     def _proved(self) -> Callable[[Turn], None]: ...
     @property
@@ -423,8 +422,9 @@ class Request:
             max_calls=option("max_calls"),
             call_within=option("call_within"),
         )
-        if turn.options.mode == "required" and chat._calls_at_once(self._renderer.template):
-            turn = turn._replace(calls_at_once=True)
+        if turn.options.mode == "required" and not option("continue_final_message"):
+            spaces = self.fact(("spaces", prefix), lambda: call_spaces(self._probed, fmt, prefix))
+            turn = turn._replace(call_spaces=spaces)
         if warnings:
             turn = turn._replace(warnings=tuple(map(untraced, warnings)))
         if known and turn.options.mode != "none" and "tools" not in polyfills:
@@ -438,6 +438,13 @@ class Request:
                 "load(template=…))"
             )
         return turn
+
+    def _probed(self, messages: Sequence[Mapping[str, Any]], generate: bool) -> str:
+        """A conversation of stand-ins, with their tools, as the request's template and polyfills write it."""
+        given = self._renderer.rewrite(messages, TOOLS)
+        return self._renderer.template.probed(
+            given.messages, tools=given.tools, add_generation_prompt=generate, **self._variables
+        )
 
     @cached
     def wish(self) -> Wish | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +15,17 @@ from ..core.tree import first
 from ..errors import TemplateError
 from ..registry import get_format
 from ..templates import Template
-from ..templates.probe.stand_ins import ANSWER, NAME, THOUGHT, TOOLS, answer, call_of, ending_in, question
+from ..templates.probe.stand_ins import (
+    ANSWER,
+    NAME,
+    THOUGHT,
+    TOOLS,
+    answer,
+    call_of,
+    ending_in,
+    question,
+    results,
+)
 
 CONTENT_ONLY = "content-only"
 """The format of templates that know neither tools nor reasoning."""
@@ -128,15 +138,35 @@ def prompt_of(template: Template) -> str:
         return ""
 
 
-def calls_at_once(template: Template) -> bool:
-    """Whether the template writes a call right after its prompt, without white space; False if it does not tell."""
-    prompt = prompt_of(template)
-    try:
-        answered = template.probed([*HISTORY, answer("", calls=1)], tools=TOOLS)
-    except TemplateError:
-        return False
-    wire = answered[len(prompt) :]
-    return bool(prompt and wire) and answered.startswith(prompt) and not wire[0].isspace()
+def call_spaces(
+    render: Callable[[Sequence[Mapping[str, Any]], bool], str], format: Format, prefix: str
+) -> tuple[tuple[str, ...], ...]:
+    """The white space at the start of an answer before a call and before a thought, and between the two.
+
+    As ``render`` (messages with `TOOLS`, with a generation prompt or without) writes it in later prompts. None where it
+    does not tell; of the first two, one is as the other then. ``prefix``: what a prompt for an answer has of it.
+    """
+    spans = reasoning_spans(format.tree(Options(tools=True)))
+    closers = [text.strip() for span in spans if span.close is not None for text in first(span.close)]
+    begun = prefix.removeprefix(
+        next(filter(prefix.startswith, closers), "")
+    )  # a closer alone is before the answer
+    found: tuple[dict[str, None], ...] = ({}, {}, {})
+    for thought in ("", THOUGHT):
+        said = answer("", thought=thought, calls=1)
+        try:
+            prompt, later = render(HISTORY, True), render([*HISTORY, said, *results(1)], False)
+        except TemplateError:
+            continue
+        wire, _, called = (begun + later[len(prompt) :]).partition(NAME)
+        if not (called and later.startswith(prompt) and prompt.endswith(prefix) and thought in wire):
+            continue
+        ends = [wire.rfind(closer) + len(closer) for closer in closers if closer in wire]
+        for place, at in ((1 if ends or thought else 0, 0), *((2, end) for end in ends)):
+            rest = wire[at:]
+            found[place][rest[: len(rest) - len(rest.lstrip())]] = None
+    call, think, between = map(tuple, found)
+    return call or think, think or call, between
 
 
 def after_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe]:

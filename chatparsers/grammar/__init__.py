@@ -281,7 +281,7 @@ def _key(request: Request, turn: Any, options: Hashable) -> tuple[Hashable, ...]
     except ValueError:
         return None
     ids = tuple(request.marker_ids.items())
-    limits = (request.max_calls, request.call_within, request.calls_at_once)
+    limits = (request.max_calls, request.call_within, request.call_spaces)
     counted = (request.thinking_tokens, request.answer_tokens)
     asked = (
         request.options,

@@ -7,7 +7,6 @@ call until its tokens run out. And what a template itself writes, token by token
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,27 +145,3 @@ def test_the_templates_own_ids(
             return
     if not tried:
         pytest.skip("the template renders no message of calls alone")
-
-
-@pytest.mark.parametrize("name", ["hermes-2-pro", "llama-3-x", "mistral-nemo", "qwen3"])
-def test_no_white_space_before_a_forced_call(name: str) -> None:
-    """Where the template writes none before a call, the grammar has none: else the model would read the call that it
-    made otherwise in the next prompt."""
-    chat = chatparsers.load(Path(__file__).parents[1] / f"templates_own/{name}.jinja", format=name)
-    question = {"role": "user", "content": "q"}
-    turn = chat.prepare([question], tools=TOOLS, tool_choice="get_weather")
-    assert turn.calls_at_once
-    call = chat.format.render({"role": "assistant", "content": "", **ONE}, TOOLS)
-    for dialect in DIALECTS:
-        judge = compile_for(engines_of(dialect)[0], str(turn.grammar(dialect)), dialect)
-        assert judge.status(call) == FULL, (dialect, call)
-        for blank in BEFORE:
-            assert judge.status(blank + call).kind == "rejected", (dialect, blank)
-        assert judge.status(call + "\n") == FULL
-
-
-def test_a_template_that_writes_white_space_before_a_call() -> None:
-    path = Path(__file__).parents[1] / "templates_own/apriel-1-5.jinja"
-    chat = chatparsers.load(path, format="apriel-1-5")
-    turn = chat.prepare([{"role": "user", "content": "q"}], tools=TOOLS, tool_choice="get_weather")
-    assert not turn.calls_at_once

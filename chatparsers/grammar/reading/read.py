@@ -229,7 +229,7 @@ def _turn(reader: Reader, at: At) -> Ir:
     first, *rest = tree.items if isinstance(tree, n.Sequence) and tree.items else (tree,)
     begin = reader.read(first, at)
     if isinstance(begin, ir.Text) and begin.text.isspace() and nullable(first):
-        begin = opt(begin)
+        begin = opt(begin) if reader.request.call_spaces is None else EMPTY
     return seq(begin, *(reader.read(item, at) for item in rest))
 
 

@@ -71,10 +71,12 @@ class Request:
         return self.options.mode == "required"
 
     @property
-    def calls_at_once(self) -> bool:
-        """Whether no white space comes before the call that must come: then the model would read it otherwise in later
-        prompts, because the template writes none."""
-        return self.calls_only and not self.shaped and bool(self.turn.calls_at_once)
+    def call_spaces(self) -> tuple[tuple[str, ...], ...] | None:
+        """The white space before a call that must come, before a thought, and between the two, as the template writes
+        it in later prompts: with any other, the model would read its own call otherwise there. Empty where the template
+        does not tell; None if it tells nothing."""
+        spaces: tuple[tuple[str, ...], ...] = self.turn.call_spaces
+        return spaces if self.calls_only and not self.shaped and any(spaces) else None
 
     @property
     def grammar(self) -> Mapping[str, Any] | None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ...answers import nodes as n
 from ...answers.nodes import Node, Span
-from ...core.tree import first, head, through, tokens, walk
+from ...core.tree import first, head, once, through, tokens, walk
 from ...errors import DefinitionError, RequestError, SchemaError
 from .. import ir
 from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, literals, never, nullable, opt, seq
@@ -62,19 +62,18 @@ class TurnReader(ValueReader):
         stops = (*first(node.span.close), *self._drafts(), *self.request.stops)
         opener, closer = self.read(node.span.open, at), self.read(node.span.close, at)
         after = _space_after(closer)
-        opener = self._spaced(_core(opener), self._text_is_free and not self._content_begins_like(node.span))
-        closer = seq(_core(closer), self._after_closer(after))
-        thought = seq(_text_until(*stops, within=self.request.thinking_tokens), closer)
+        opener, closer, spaces = _core(opener), _core(closer), self.request.call_spaces
+        text = _text_until(*stops, within=self.request.thinking_tokens)
+        if spaces is not None:
+            thought = seq(text, closer, _spelt(spaces[2], after))
+            opener, unthought = seq(_spelt(spaces[1]), opener), _spelt(spaces[0])
+        else:
+            thought, unthought = seq(text, closer, opt(ir.Text(after)) if after else EMPTY), EMPTY
+            opener = self._spaced(opener, self._text_is_free and not self._content_begins_like(node.span))
         if node.always:
             return seq(opt(opener), thought)
-        return opt(self._thought(seq(opener, thought)))
-
-    def _after_closer(self, space: str) -> Ir:
-        """The white space after a thought's closer, which the format writes as ``space``. Before a call that must come,
-        all of it is here, because without a thought nothing is written before the call."""
-        if not self.request.calls_at_once:
-            return opt(ir.Text(space)) if space else EMPTY
-        return GAP if space in _GAPS else alt(GAP, ir.Text(space))
+        thought = self._thought(seq(opener, thought))
+        return opt(thought) if unthought is EMPTY else alt(thought, unthought)
 
     def _thought(self, node: Ir) -> Ir:
         """A thought that is not begun. Where none may begin any more, it is marked, to be left out at the end."""
@@ -130,11 +129,11 @@ class TurnReader(ValueReader):
         if self._text_is_free and (any(part is not None for part in free) or self.request.spent):
             return self._within(self._free_text(node, start, at))
         calls = [] if node.calls is None else [self.read(node.calls, at)]
-        before: Ir = EMPTY if self.request.calls_at_once else GAP
-        lead = before
+        lead: Ir = GAP if self.request.call_spaces is None else EMPTY
         if start is not None:
             if node.start is not None and not _after_space(node.start):
-                lead, calls = EMPTY, [seq(before, call) for call in calls]
+                calls = [seq(lead, call) for call in calls]
+                lead = EMPTY
             calls.insert(0, start)
         answer = self._answer(node, at)
         if answer is not None and not calls:
@@ -147,7 +146,7 @@ class TurnReader(ValueReader):
             return ir.Lang(within=self.request.answer_tokens)
         left = _left_by_calls(node)
         if left is not None and at.thoughts:
-            gap = GAP if lead is EMPTY else EMPTY
+            gap = GAP if lead is EMPTY and self.request.call_spaces is None else EMPTY
             called = seq(gap, self._stretch(node, left, at, *self.request.stops), alt(*calls))
             calls.append(self._thought(called))
         return self._reasoned(node, seq(lead, alt(*calls), GAP), at)
@@ -155,19 +154,31 @@ class TurnReader(ValueReader):
     def _reasoned(self, node: n.Body, rest: Ir, at: At) -> Ir:
         """``rest``, perhaps after reasoning of the body. Reasoning without a closer goes up to the marker with which
         ``rest`` begins; if it begins with none, nothing would end the reasoning, and there is none."""
-        span = node.reasoning
+        span, spaces = node.reasoning, self.request.call_spaces
+        before_thought: Ir = GAP
+        before_call: Ir = EMPTY
+        if spaces is not None:
+            begun = at.thoughts and any(isinstance(node, n.Think) for node in once(self.request.tree))
+            before_thought, before_call = (EMPTY, EMPTY) if begun else (_spelt(spaces[1]), _spelt(spaces[0]))
         if span is None or not at.thoughts:
-            return rest
+            return seq(before_call, rest)
         if span.close is not None:
-            thought = self._thought(seq(GAP, self._span(node, span, at)))
+            text, close = self._stretch(node, span, at, *self.request.stops), self.read(span.close, at)
+            if spaces is not None:
+                close = seq(_core(close), _spelt(spaces[2], _space_after(close)))
+            thought = self._thought(seq(before_thought, text, close))
             most = None if self.request.thinking_tokens is None else 1  # an engine counts each by itself
-            if self.request.calls_at_once:
-                return seq(opt(seq(ir.Rep(thought, 1, most), GAP)), rest)
-            return seq(ir.Rep(thought, 0, most), rest)
+            if before_call is EMPTY:
+                return seq(ir.Rep(thought, 0, most), rest)
+            return seq(alt(ir.Rep(thought, 1, most), before_call), rest)
         ids, stops = self.request.marker_ids, _exits(node)
         ways = [seq(*literals(stop, ids), left) for stop in stops for left in self._after([rest], stop)]
         thought = seq(self._stretch(node, span, at, *self.request.stops), alt(*ways))
-        return seq(GAP, alt(self._thought(thought), rest)) if ways else rest
+        if not ways:
+            return seq(before_call, rest)
+        if spaces is None:
+            return seq(before_thought, alt(self._thought(thought), rest))
+        return alt(seq(before_thought, self._thought(thought)), seq(before_call, rest))
 
     def _span(self, node: n.Body, span: Span, at: At) -> Ir:
         """A run of text with its markers. The text holds nothing that would end it for the parser."""
@@ -541,6 +552,11 @@ class TurnReader(ValueReader):
 
 _GAPS = ("", " ", "\n", "\n\n")
 """The texts of `GAP`."""
+
+
+def _spelt(known: Collection[str], written: str = "") -> Ir:
+    """White space as the template spells it; where that is not known, any up to two newlines, or as the format does."""
+    return ir.texts(known) if known else GAP if written in _GAPS else alt(GAP, ir.Text(written))
 
 
 def start_of(body: n.Body) -> Node | None:
