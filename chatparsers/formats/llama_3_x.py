@@ -19,10 +19,10 @@ from chatparsers.formats._shapes import python_list
 def build(p: Builder) -> Node:
     def builtin(tool: Tool) -> Node:
         def argument(arg: Argument) -> Node:
-            return p.arg_name(arg) + "=" + p.value(arg, Python())
+            return p.arg_name(arg) << "=" << p.value(arg, Python())
 
         comma = p.space() + "," + p.space(" ")
-        return p.name(tool, chars=r"[\w]") + ".call(" + p.each_arg(tool, argument, comma, Python()) + ")"
+        return p.name(tool, chars=r"[\w]") + ".call(" << p.each_arg(tool, argument, comma, Python()) << ")"
 
     call = p.json_call(name="name", args="parameters")
     between = p.space() + ";" + p.space(" ")

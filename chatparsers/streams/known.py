@@ -168,6 +168,10 @@ class Spot:
         machine.drafted = -1 if drafted is None else base + drafted
         machine.section = -1 if section is None else base + section
 
+    def ends_line(self, text: str) -> bool:
+        """What `Machine.line_ended` is after ``text`` of markup or of a call, which has no line break at its end."""
+        return self.region == m.CALL or bool(self.state[12] or text.strip(" \t\r"))
+
     def begin(self, machine: Machine) -> Transcoder:
         """Makes the reader of the value that begins here."""
         if self.make is None:

@@ -681,8 +681,10 @@ class Stream:
                 match = stops.find(text, i)
                 end = n if match is None else match.start()
                 if i < end:
-                    items.append((region, text[i:end], None))
-                    line = not machine.program.lines or text[end - 1] == "\n"
+                    read = text[i:end]
+                    items.append((region, read, None))
+                    line = read[-1] == "\n" or not machine.program.lines
+                    line = line or (region not in _WORDS and spot.ends_line(read))
                     spot, i = known.moved(spot, machine, line), end
                     if i == n:
                         break
@@ -864,6 +866,7 @@ def _only_over(value: Transcoder) -> bool:
     return value.done and not value.error and not value.notes and value.marked < 0
 
 
+_WORDS = m.CONTENT, m.REASONING
 _EVERY = 32
 """How many ids are between two copies of a stream that nobody has gone back in."""
 _RECENT = 256

@@ -102,7 +102,7 @@ BETWEEN finder stops widths section longest
     marker that ``finder`` looks for, with which the text ends. Holds both. ``widths``: how much white space such
     markers begin with, the most first; ``longest``: how long they may be.
 BLANK finder widths
-    Reads the white space that is here, without that of a marker, as markup. The operands are as in `BETWEEN`.
+    Reads the white space that is here, without that of a marker, as markup. Holds both. Operands as in `BETWEEN`.
 UNSET flag
     Clears a flag.
 IF flag label

@@ -393,8 +393,7 @@ class Machine(MachineState):
                         self.section = self.base + i if ins[4] else -1
                         ip += 1
                         continue
-                    end = after_white(text, i)
-                    blank, begun = before_marker(ins[1], ins[3], text, i, end)
+                    end, blank, begun = before_marker(ins[1], ins[3], text, i)
                     stop = end
                     found = ins[2].at(text, end)
                     if not found and blank < end:
@@ -459,10 +458,12 @@ class Machine(MachineState):
                         ip += 1
                 elif op == BLANK:
                     if i < n and text[i] in WHITE:
-                        end, _ = before_marker(ins[1], ins[2], text, i, after_white(text, i))
-                        if i < end:
-                            trail.append((MARKUP, text[i:end], None))
-                            i = end
+                        end, blank, begun = before_marker(ins[1], ins[2], text, i)
+                        if not final and (begun or end == n <= i + MAX_HEADER):
+                            break
+                        if i < blank:
+                            trail.append((MARKUP, text[i:blank], None))
+                            i = blank
                     ip += 1
                 elif op == AFTER:
                     if i < n:

@@ -16,13 +16,12 @@ def after_white(text: str, i: int) -> int:
     return match.end() if match else i
 
 
-def before_marker(
-    finder: StopFinder, widths: tuple[int, ...], text: str, i: int, end: int
-) -> tuple[int, bool]:
-    """Where the white space of a marker begins that is at ``end``, after the white space from ``i`` on: markers may
-    begin with as much as ``widths`` say. And whether the window holds only the beginning of the marker."""
+def before_marker(finder: StopFinder, widths: tuple[int, ...], text: str, i: int) -> tuple[int, int, bool]:
+    """Where the white space from ``i`` on ends, and where that of the marker after it begins: markers may begin with as
+    much as ``widths`` say. And whether the window holds only the beginning of the marker."""
+    end = after_white(text, i)
     begun = finder.at(text, end) < 0
     for width in widths:
         if i <= end - width and (found := finder.at(text, end - width)):
-            return end - width, begun or found < 0
-    return end, begun
+            return end, end - width, begun or found < 0
+    return end, end, begun
