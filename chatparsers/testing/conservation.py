@@ -187,11 +187,12 @@ def _check_calls(message: Message, turn: Turn) -> None:
     spelling = _spelling(turn.format)
     exact = message.complete and turn.options.mode != "none"
     ends = {0} if exact else set(range(len(regions) + 1))
-    # A string that the call's marker ended has no closing quote, and what holds it no closing bracket.
+    # A string that the call's marker ended has no closing quote, and what holds it no closing bracket. A value without
+    # quotes may end so, too.
     mended = {
         note.call
         for note in message.diagnostics
-        if (note.code, note.expected) == ("mended", "the end of a string")
+        if note.code == "mended" and note.expected in ("the end of a string", "a value in quotes")
     }
     for call in message.tool_calls:
         begins, ends = ends, set()
@@ -293,19 +294,20 @@ def _groups(text: str, spelling: _ValueSpelling) -> dict[str, str]:
 
 _WORD = re.compile(r"[\w.:-]+")
 _NAMESPACE = r"[\w-][\w.:/-]*?[.:/]"
+_ANY_NAMESPACE = r"\S*?[\w-][.:/]"  # that of a broken header, too
 
 
 def _named(text: str, name: str, spelling: _ValueSpelling) -> Iterator[int]:
     """How much of ``text`` may be the name, or the name after a namespace."""
     yield from _beginnings(text, name, spelling)
-    found = re.match(_NAMESPACE + re.escape(name), text)
+    found = re.match(_ANY_NAMESPACE + re.escape(name), text)
     if found is not None:
         yield found.end()
 
 
 def _means(text: str, name: str) -> bool:
     """Whether ``text`` is the name, or the name after a namespace."""
-    return text == name or re.fullmatch(_NAMESPACE + re.escape(name), text) is not None
+    return text == name or re.fullmatch(_ANY_NAMESPACE + re.escape(name), text) is not None
 
 
 def _spells(text: str, value: str, spelling: _ValueSpelling) -> bool:
