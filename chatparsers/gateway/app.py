@@ -28,6 +28,7 @@ from ..chat.chat import Chat
 from ..errors import ChatParsersError
 from ..plain import one_line
 from ..serving import ApiError, Request
+from ..sessions.sessions import Asker
 from .about import About
 from .answer import Answers
 from .apis import CHAT, COMPACT, COUNT, COUNT_INPUT, MESSAGES, RESPONSES, Api, api_of
@@ -55,7 +56,7 @@ from .rollouts import Recording, rollouts_of
 from .same_ids import same_ids
 from .settings import Settings
 from .stored_paths import Asking, Handler, StoredPaths, answered
-from .storing import Following, StoreAnswer, Storing, opened
+from .storing import Following, News, StoreAnswer, Storing, opened
 from .websocket import ResponsesSocket
 from .witness import client_of
 
@@ -168,7 +169,7 @@ class _Gateway:
         self.guard = Guard(settings)
         self.about = About(chat, engine, settings, self.guard, self.metrics)
         self.storing = _storing(settings, self.metrics)
-        self.rollouts = rollouts_of(chat, settings, self.guard)
+        self.rollouts = rollouts_of(chat, settings, self.guard, News(self.metrics).tell)
         self.repeats = Repeats(AWAITED if self.rollouts is not None else UNRECORDED)
         self.recent = RecentItems()
         self._preparing = Preparing(chat, engine, settings, self.storing, self.rollouts, self.recent)
@@ -290,7 +291,7 @@ class _Gateway:
         recording: Recording | None = None
         try:
             owner = self.guard.check_key(http.headers)
-            entry = None if self.rollouts is None else await self.rollouts.entry(http)
+            entry = None if self.rollouts is None else await self.rollouts.entry(http, Asker(owner))
 
             def admit(body: bytearray) -> None:
                 if repeated is not None:
@@ -397,9 +398,9 @@ class _Gateway:
         """The response to a request for what was recorded. A session's own key does not open it."""
         record = Record("rollouts", http.headers, self.metrics, self.log)
         try:
-            self.guard.check_key(http.headers, lent=False)
+            owner = self.guard.check_key(http.headers, lent=False)
             body = await self._preparing.body(http) if http.method == "POST" else None
-            found = await run_sync(handler, http, body)
+            found = await run_sync(handler, http, body, Asker(owner))
         except Exception as error:
             return self._failed(CHAT, error, record)
         record.end(200)

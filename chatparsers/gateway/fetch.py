@@ -69,7 +69,10 @@ class Fetching:
         return tuple(found)
 
     async def _bytes(self, url: str, path: str, left: int) -> bytes:
-        given = httpx2.URL(url)
+        try:
+            given = httpx2.URL(url)
+        except httpx2.InvalidURL:
+            raise _failed(path, "it has characters that no URL has") from None
         if host_of(url) not in self._limits.hosts:
             raise _failed(path, "its host is none of those that are fetched from")
         port = given.port or (443 if given.scheme == "https" else 80)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -167,16 +168,27 @@ class HttpEngine(Engine):
             if found:
                 yield found
 
+        silent_since = time.monotonic()
         try:
             async with self._opened(body, headers, path) as response:
                 if response.status_code != 200:
                     await self._refused(response)
                 assert isinstance(response.stream, httpx2.AsyncByteStream)
                 async for data in response.stream:  # nothing need be decoded: no compression is asked for
+                    empty = True
                     for found in batches(data):
-                        yield joined(found)
+                        batch = joined(found)
+                        empty = empty and not (batch.text or batch.ids or batch.end)
+                        yield batch
                         if share.taken(len(found)):
                             await self._turns.wait()
+                    if not empty:
+                        silent_since = 0.0
+                    elif not silent_since:
+                        silent_since = time.monotonic()
+                    elif time.monotonic() - silent_since > self._stall:
+                        said = f"the engine sent nothing but empty events for {self._stall:g} seconds"
+                        raise EngineError(said, status=504, code="engine_timeout")
                 for found in batches(b"\n"):
                     yield joined(found)
         except httpx2.HTTPError as error:

@@ -27,10 +27,11 @@ from ..chat.chat import Chat
 from ..plain import one_line
 from ..serving import ApiError, Request
 from ..serving.fields import whole_request
+from ..sessions.log import Tell
 from ..sessions.paths import Message
 from ..sessions.samples import TWINS, rows_of, summary, to_arrow, to_lines
 from ..sessions.session import NextAnswer, Sampled
-from ..sessions.sessions import AnswerDetails, Entry, Sessions, digest
+from ..sessions.sessions import AnswerDetails, Asker, Entry, Sessions, digest
 from .answer import Answer, Answers
 from .apis import Api
 from .engine import Batch, Engine, EngineError
@@ -44,7 +45,7 @@ _SCOPE = "chatparsers.session"
 _SHARED = "shared"
 """The session of those who have no key."""
 
-Handler = Callable[[HttpRequest, Any], Any]
+Handler = Callable[[HttpRequest, Any, Asker], Any]
 Taking = Callable[[Sequence[int], Batch], None]
 
 
@@ -77,17 +78,22 @@ class Rollouts:
 
     # who asks
 
-    async def entry(self, http: HttpRequest) -> Entry:
+    async def entry(self, http: HttpRequest, asker: Asker) -> Entry:
         """The session of a request, which begins if there is none.
 
-        Raises `ApiError` if there are too many, or if its key is of another session."""
+        Raises `ApiError` if there are too many, or if its key is of another session, or the session another key's."""
         key = given_key(http.headers)
         named, own = _named(http), self.sessions.of_key(key)
         if own is not None and named not in (None, own):
             raise ApiError(f"this key is of another session than {str(named)[:99]!r}", status=403)
         id = own or named or (f"key-{digest(key)[:16]}" if key else _SHARED)
         found = self.sessions.known(id)
-        return found if found is not None else await run_sync(self.sessions.named, id)
+        found = found if found is not None else await run_sync(self.sessions.named, id, asker.owner)
+        if own is None and not asker.may(found.head):
+            raise ApiError(
+                f"the session {id[:99]!r} is another key's", status=403, code="session_of_another_key"
+            )
+        return found
 
     def ask(self, entry: Entry, request: Request, *, lenient_calls: bool) -> NextAnswer:
         """What a request asks the engine."""
@@ -114,69 +120,75 @@ class Rollouts:
         ]
         return [Route(path, endpoint(handler), methods=[method]) for method, path, handler in found]
 
-    def _begin(self, http: HttpRequest, body: Any) -> Response:
+    def _begin(self, http: HttpRequest, body: Any, asker: Asker) -> Response:
         given = whole_request(body) if body is not None else {}
         sampling = given.get("sampling")
         if sampling is not None and not isinstance(sampling, Mapping):
             raise ApiError("expected an object of the sampler's fields", param="sampling")
         named = {name: _text(given, name) for name in ("id", "group", "history")}
-        entry, key = self.sessions.begin(**cast("Any", named), sampling=dict(sampling or {}))
+        entry, key = self.sessions.begin(
+            **cast("Any", named), sampling=dict(sampling or {}), owner=asker.owner
+        )
         base = f"{http.base_url}sessions/{entry.id}"
         return JSONResponse(
             {"id": entry.id, "base_url": f"{base}/v1", "anthropic_base_url": base, "api_key": key}
         )
 
-    def _all(self, http: HttpRequest, body: Any) -> Response:
-        heads = self.sessions.heads()
+    def _all(self, http: HttpRequest, body: Any, asker: Asker) -> Response:
+        heads = self.sessions.heads(asker)
         return JSONResponse({"data": [{"id": head.id, "group": head.group} for head in heads]})
 
-    def _one(self, http: HttpRequest, body: Any) -> Response:
-        entry = self.sessions.get(http.path_params["id"])
+    def _one(self, http: HttpRequest, body: Any, asker: Asker) -> Response:
+        entry = self.sessions.get(http.path_params["id"], asker)
         found, about = self.sessions.export(entry)
         told = {
             "group": about.group,
             "closed": entry.closed,
             "reward": about.reward,
             "rewards": dict(about.rewards),
+            "damaged": entry.damaged,
         }
         return JSONResponse({"id": entry.id, **told, **summary([found])})
 
-    def _samples(self, http: HttpRequest, body: Any) -> Response:
+    def _samples(self, http: HttpRequest, body: Any, asker: Asker) -> Response:
         """The rows of a session, or of all of a group: JSON lines, or an Arrow stream."""
         query = http.query_params
         twins, kind = query.get("twins", "context"), query.get("format", "jsonl")
         if twins not in TWINS or kind not in ("jsonl", "arrow"):
             raise ApiError(f"expected twins={'|'.join(TWINS)} and format=jsonl|arrow", param="twins")
         if "id" in http.path_params:
-            entries = [self.sessions.get(http.path_params["id"])]
+            entries = [self.sessions.get(http.path_params["id"], asker)]
         else:
             group = query.get("group")
-            heads = [head for head in self.sessions.heads() if head.group == group or "group" not in query]
+            heads = [
+                head for head in self.sessions.heads(asker) if head.group == group or "group" not in query
+            ]
             entries = [self.sessions.get(head.id) for head in heads]
         found = [self.sessions.export(entry, cast("Any", twins)) for entry in entries]
         rows = [row for export, about in found for row in rows_of(export, about)]
         told = {name: json.dumps(value) for name, value in summary([one for one, _ in found]).items()}
+        told["damaged"] = str(sum(entry.damaged for entry in entries))
         headers = {f"x-{name.replace('_', '-')}": value for name, value in told.items()}
         if kind == "arrow":
             return Response(to_arrow(rows), media_type="application/vnd.apache.arrow.stream", headers=headers)
         return Response(to_lines(rows), media_type="application/x-ndjson", headers=headers)
 
-    def _reward(self, http: HttpRequest, body: Any) -> Response:
+    def _reward(self, http: HttpRequest, body: Any, asker: Asker) -> Response:
         given = whole_request(body)
         value, number = given.get("value"), given.get("answer")
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ApiError("expected a number", param="value")
         if number is not None and type(number) is not int:
             raise ApiError("expected the number of an answer", param="answer")
-        self.sessions.reward(self.sessions.get(http.path_params["id"]), value, number)
+        self.sessions.reward(self.sessions.get(http.path_params["id"], asker), value, number)
         return JSONResponse({"value": value, "answer": number})
 
-    def _close(self, http: HttpRequest, body: Any) -> Response:
-        entry = self.sessions.get(http.path_params["id"])
+    def _close(self, http: HttpRequest, body: Any, asker: Asker) -> Response:
+        entry = self.sessions.get(http.path_params["id"], asker)
         self.sessions.end(entry)
         return JSONResponse({"id": entry.id, "closed": True})
 
-    def _weights(self, http: HttpRequest, body: Any) -> Response:
+    def _weights(self, http: HttpRequest, body: Any, asker: Asker) -> Response:
         version = whole_request(body).get("version")
         if type(version) is not int or version < 0:
             raise ApiError("expected a whole number", param="version")
@@ -304,14 +316,14 @@ def _logprobs(batch: Batch, count: int) -> list[float]:
     return [value for _, value in placed]
 
 
-def rollouts_of(chat: Chat, settings: Settings, guard: Guard) -> Rollouts | None:
-    """What records the sessions of a gateway, if any; their keys are keys of the gateway. Raises `ValueError` if the
-    folder cannot be used."""
+def rollouts_of(chat: Chat, settings: Settings, guard: Guard, tell: Tell) -> Rollouts | None:
+    """What records the sessions of a gateway, if any; their keys are keys of the gateway. ``tell``: as of `Logs`.
+    Raises `ValueError` if the folder cannot be used."""
     folder = settings.rollouts
     if folder is None:
         return None
     try:
-        sessions = Sessions(chat, folder, settings.rules)
+        sessions = Sessions(chat, folder, settings.rules, tell=tell)
     except BlockingIOError:
         raise ValueError(f"rollouts {folder}: another gateway records there: name another folder") from None
     except OSError as error:

@@ -2,7 +2,8 @@
 
 A line is written before the client reads the last byte of its answer. So what a client has whole is in the file, also
 after ``kill -9``: the system keeps what a process has written. (A power cut may take the last seconds.) A line that was
-cut off in the middle is cut away before the next one is added.
+cut off in the middle is cut away before the next one is added. Each line ends with its digest: one that is not what was
+written is left out, and told with its file.
 
 A full disk is said before anything is sampled: `Logs.ready` keeps some megabytes aside, which the lines of the answers
 that are running get if the disk is full meanwhile.
@@ -12,28 +13,42 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
 from ..serving import ApiError
 
+Tell: TypeAlias = Callable[[str, str, int], None]
+"""Takes what is left out (``session``), the words for it, and how many lines it is."""
+_DIGEST = b',"digest":"'
+_LENGTH = len(_DIGEST) + 16 + len('"}\n')
 _LONGEST_ID = 200
 _ASIDE = 16 * 1024 * 1024
 """How many bytes are kept aside for the answers that are running when the disk is full."""
 _BALLAST = ".aside"
 _ENDING = ".jsonl"
+_SHOWN = 5
 
 
 class Logs:
     """A folder of logs, each with the name of its session. ``most``: how many bytes all of them may have. One process
-    writes into it: raises `BlockingIOError` if another does."""
+    writes into it: raises `BlockingIOError` if another does. ``tell``: takes what is left out."""
 
-    def __init__(self, folder: str | os.PathLike[str], most: int = 2**40, *, write: bool = True) -> None:
-        self.folder = Path(folder)
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        most: int = 2**40,
+        *,
+        write: bool = True,
+        tell: Tell = lambda why, said, number: print(f"chatparsers: warning: {said}", file=sys.stderr),
+    ) -> None:
+        self.folder, self.tell = Path(folder), tell
         self._most = most
         self._lock = threading.Lock()
         self._held: int | None = None
@@ -74,7 +89,8 @@ class Logs:
 
     def write(self, id: str, line: Mapping[str, Any]) -> None:
         """Adds a line. Raises OSError if that fails."""
-        raw = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        raw = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")[:-1]
+        raw += _ending_of(raw)
         with self._lock:
             try:
                 self._append(self._path(id), raw)
@@ -84,11 +100,23 @@ class Logs:
             self.size += len(raw)
 
     def read(self, id: str) -> Iterator[dict[str, Any]]:
-        """The lines of a session. A last line that is not whole is left out."""
+        """The lines of a session. A last line that is not whole is left out; for one that is not what was written
+        comes ``{"t": "damaged"}``."""
+        damaged: list[int] = []
         with self._path(id).open("rb") as file:
-            for raw in file:
-                if raw.endswith(b"\n"):
-                    yield json.loads(raw)
+            sealed = False
+            for number, raw in enumerate(file, 1):
+                if not raw.endswith(b"\n"):
+                    break
+                found = _line(raw, sealed)
+                if number == 1:  # a log that an earlier version began has lines without a digest
+                    sealed = found is None or "digest" in found
+                if found is None:
+                    damaged.append(number)
+                yield {"t": "damaged"} if found is None else found
+        if damaged:
+            numbers = ", ".join(map(str, damaged[:_SHOWN])) + (", …" if len(damaged) > _SHOWN else "")
+            self.tell("session", f"{self._path(id)} is damaged, and left out: line {numbers}", len(damaged))
 
     def _append(self, path: Path, raw: bytes) -> None:
         """All of it or nothing."""
@@ -129,6 +157,23 @@ def check_id(id: str) -> str:
             param="id",
         )
     return id
+
+
+def _ending_of(raw: bytes) -> bytes:
+    """What a line ends with."""
+    return _DIGEST + blake2b(raw, digest_size=8).hexdigest().encode() + b'"}\n'
+
+
+def _line(raw: bytes, sealed: bool) -> dict[str, Any] | None:
+    """A line; None if it is not what was written. ``sealed``: it must have a digest."""
+    said, ending = raw[:-_LENGTH], raw[-_LENGTH:]
+    if (sealed or ending.startswith(_DIGEST)) and ending != _ending_of(said):
+        return None
+    try:
+        line = json.loads(raw)
+    except ValueError:
+        return None
+    return line if isinstance(line, dict) and isinstance(line.get("t"), str) else None
 
 
 def _locked(path: Path) -> int:

@@ -9,19 +9,20 @@ from typing import Any
 
 from .log import Logs
 
-_NUMBERS = ("answers", "lines", "sampled", "failed", "undelivered")
+_NUMBERS = ("answers", "lines", "sampled", "failed", "undelivered", "damaged")
 
 
 @dataclass(slots=True)
 class Counts:
     """``reasons``: of all answers, why their requests went on as they did. ``forgiven``: of how many, what was spelt
-    otherwise than it was told. ``sampled``: how many ids."""
+    otherwise than it was told. ``sampled``: how many ids. ``damaged``: how many lines are left out."""
 
     answers: int = 0
     lines: int = 0
     sampled: int = 0
     failed: int = 0
     undelivered: int = 0
+    damaged: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     forgiven: Counter[str] = field(default_factory=Counter)
 
@@ -110,6 +111,8 @@ def _read(told: SessionReport, line: Mapping[str, Any]) -> None:
             counts.failed += 1
         case "undelivered":
             counts.undelivered += 1
+        case "damaged":
+            counts.damaged += 1
         case "closed":
             told.closed = True
         case "reward" if line["answer"] is None:

@@ -47,7 +47,8 @@ class Rules:
 @dataclass(slots=True)
 class Head:
     """What is said of a session when it begins. ``sampling``: fields of the sampler that its requests get, whatever
-    they ask. ``key``: the digest of its own key."""
+    they ask. ``key``: the digest of its own key. ``owner``: whose it is; None: an earlier version began it, which
+    knew no owners."""
 
     id: str
     now: str
@@ -55,11 +56,28 @@ class Head:
     group: str | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
     key: str | None = None
+    owner: str | None = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks for sessions. ``owner``: as of `Head`. ``admin``: all sessions are its own."""
+
+    owner: str = ""
+    admin: bool = False
+
+    def may(self, head: Head) -> bool:
+        """Whether a session is its own."""
+        return self.admin or head.owner in (None, self.owner)
+
+
+ADMIN = Asker(admin=True)
 
 
 @dataclass(slots=True)
 class Entry:
-    """A session in its folder. ``session``: None while it is not in memory."""
+    """A session in its folder. ``session``: None while it is not in memory. ``damaged``: how many lines of its log are
+    left out."""
 
     head: Head
     lock: Any = field(default_factory=threading.RLock)
@@ -67,6 +85,7 @@ class Entry:
     options: dict[str, Options] = field(default_factory=dict)
     rewards: dict[int | None, float] = field(default_factory=dict)
     closed: bool = False
+    damaged: int = 0
     used: float = field(default_factory=time.monotonic)
     running: int = 0
 
@@ -90,12 +109,14 @@ class AnswerDetails:
 
 
 class Sessions:
-    """The sessions in ``folder``. ``write`` False: they are only read, while another process may write them. Raises
-    `BlockingIOError` if another process writes them."""
+    """The sessions in ``folder``. ``write`` False: they are only read, while another process may write them. ``how``:
+    more options of `Logs`. Raises `BlockingIOError` if another process writes them."""
 
-    def __init__(self, chat: Chat, folder: str, rules: Rules | None = None, *, write: bool = True) -> None:
+    def __init__(
+        self, chat: Chat, folder: str, rules: Rules | None = None, *, write: bool = True, **how: Any
+    ) -> None:
         self.rules = rules or Rules()
-        self.logs = Logs(folder, self.rules.size, write=write)
+        self.logs = Logs(folder, self.rules.size, write=write, **how)
         self.version = -1
         """Of the weights, as `Sessions.weights` was told."""
         self._chat = chat
@@ -104,6 +125,8 @@ class Sessions:
         self._looked = time.monotonic()
         self._entries: dict[str, Entry] = {}
         self._by_key: dict[str, str] = {}
+        self._lost: set[str] = set()
+        """The sessions whose logs do not say what they are."""
         for id in self.logs.ids():
             self._read_head(id)
 
@@ -128,6 +151,7 @@ class Sessions:
         if given["history"] not in HISTORIES:
             raise ApiError(f"expected one of {', '.join(HISTORIES)}", param="history")
         head = Head(id, datetime.now().isoformat(), key=None if key is None else digest(key), **given)
+        self._check(id)
         with self._lock:
             if id in self._entries:
                 raise ApiError(f"there is a session {id!r}: its requests go on", status=409, param="id")
@@ -140,20 +164,21 @@ class Sessions:
             entry.session = self._new(head)
         return entry, key
 
-    def named(self, id: str) -> Entry:
+    def named(self, id: str, owner: str = "") -> Entry:
         """The session of that name, which begins if there is none."""
         with self._lock:
             found = self._entries.get(id)
-            return found if found is not None else self.begin(id, keyed=False)[0]
+            return found if found is not None else self.begin(id, keyed=False, owner=owner)[0]
 
     def known(self, id: str) -> Entry | None:
         """The session of that name; None if there is none. It waits for nothing."""
         return self._entries.get(id)
 
-    def get(self, id: str) -> Entry:
-        """The session of that name. Raises `ApiError` if there is none."""
+    def get(self, id: str, asker: Asker = ADMIN) -> Entry:
+        """The session of that name. Raises `ApiError` if there is none that belongs to who asks."""
+        self._check(id)
         found = self._entries.get(id)
-        if found is None:
+        if found is None or not asker.may(found.head):
             raise ApiError(f"there is no session {id[:99]!r}", status=404)
         return found
 
@@ -161,9 +186,14 @@ class Sessions:
         """The session whose own key it is."""
         return self._by_key.get(digest(key)) if key else None
 
-    def heads(self) -> list[Head]:
-        """Of all sessions."""
-        return [entry.head for entry in [*self._entries.values()]]
+    def heads(self, asker: Asker = ADMIN) -> list[Head]:
+        """Of all sessions that belong to who asks."""
+        return [entry.head for entry in [*self._entries.values()] if asker.may(entry.head)]
+
+    def _check(self, id: str) -> None:
+        if id in self._lost:
+            said = f"the log of the session {id[:99]!r} is damaged: the server's messages name it"
+            raise ApiError(said, status=410, code="damaged")
 
     # requests
 
@@ -253,7 +283,9 @@ class Sessions:
         own, group = entry.rewards.get(None), entry.head.group
         if own is None or group is None:
             return None
-        others = [one for one in [*self._entries.values()] if one.head.group == group]
+        owner = entry.head.owner
+        every = [*self._entries.values()]
+        others = [one for one in every if one.head.group == group and one.head.owner == owner]
         values = [value for one in others if (value := self._reward_of(one)) is not None]
         return (own - fmean(values)) / (pstdev(values) + 1e-6) if len(values) > 1 else None
 
@@ -278,8 +310,14 @@ class Sessions:
 
     def _read_head(self, id: str) -> None:
         line = next(self.logs.read(id), None)
-        if line is not None and line["t"] == "session":
-            self._put(Head(**{name: line[name] for name in Head.__slots__}))
+        if line is None:
+            return
+        try:
+            self._put(Head(**{name: line[name] for name in Head.__slots__ if name != "owner"}))
+            self._entries[id].head.owner = line.get("owner")
+        except KeyError:
+            self._lost.add(id)
+            self.logs.tell("session", f"{self.logs.folder}: the log of {id!r} is damaged, and left out", 1)
 
     def _put(self, head: Head) -> Entry:
         entry = self._entries[head.id] = Entry(head)
@@ -297,12 +335,18 @@ class Sessions:
     def _load(self, entry: Entry) -> None:
         """Makes the session again, as its log says."""
         session = self._new(entry.head)
+        entry.damaged = 0
         lines = [*self.logs.read(entry.id)]
         left = {line["answer"] for line in lines if line["t"] == "undelivered"}
         for line in lines:
             match line["t"]:
                 case "options":
                     entry.options[line["hash"]] = line["options"]
+                case "answer" if line["options"] not in entry.options or any(
+                    one is not None and one not in session.answers for one in (line["parent"], *line["held"])
+                ):  # what it goes on from is left out
+                    entry.damaged += 1
+                    session.skipped(line["answer"])
                 case "answer":
                     answer = session.again(line, entry.options[line["options"]])
                     answer.delivered = answer.delivered and answer.number not in left
@@ -312,6 +356,9 @@ class Sessions:
                     entry.closed = True
                 case "failed":
                     session.skipped(line["answer"])
+                case "damaged":  # it may be an answer, whose number is not given again
+                    entry.damaged += 1
+                    session.numbered()
         entry.session = session
 
     def _forget_idle(self) -> None:

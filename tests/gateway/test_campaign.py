@@ -538,6 +538,14 @@ async def stalls(wire: Wire) -> None:
     await asyncio.sleep(30)
 
 
+async def keeps_saying_nothing(wire: Wire) -> None:
+    await wire.head()
+    await wire.send(HELD)
+    for _ in range(300):
+        await wire.send(say(content="", tokens=[]) + b": waiting\n\n")
+        await asyncio.sleep(0.1)
+
+
 async def endless(wire: Wire) -> None:
     await wire.head()
     while True:
@@ -580,6 +588,7 @@ ACTS = {
     "an id that is none": Case(say(content="Hello.", tokens=[10**20 - 1]) + END, text="Hello.\ufffd"),
     "a connection that breaks": Case(dies, "connection to the engine broke", HALF),
     "no end": Case(HELD, "in the middle of the answer", HALF),
+    "empty events for ever": Case(keeps_saying_nothing, "nothing but empty events", HALF, 504, dear=True),
     "half an event": Case(stalls, "the engine was silent for", HALF, 504, dear=True),
     "no JSON": Case(HELD + b"data: {not json\n\n", "no JSON object: b'{not json'", HALF),
     "an error": Case(

@@ -316,6 +316,8 @@ FETCHED: dict[str, tuple[str, str]] = {
     "https://img.example/moved": ("redirects are not followed", ""),
     "https://img.example/none": ("404", ""),
     "https://img.example/endless": ("bytes", ""),
+    "https://img.example/\x01red.png": ("no URL has", ""),
+    "https://img.example/\x7f": ("no URL has", ""),
     "https://other.example/red.png": ("none of those", ""),
     "https://img.example:444/red.png": ("none of those", ""),
     "https://img.example@127.0.0.1/red.png": ("none of those", ""),
