@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from databases import database, server
 from scripted import Script, Upstream
 from servers import Server, model_files
 
@@ -57,3 +59,21 @@ def serve() -> Iterator[Callable[..., Server]]:
 def model(tmp_path: Path) -> dict[str, str]:
     """The files of the tiny model, as flags."""
     return model_files(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Callable[[], str]]:
+    """The URL of a server, which is started when it is first asked for."""
+    with ExitStack() as stack:
+        found: list[str] = []
+        yield lambda: found[0] if found else found.append(stack.enter_context(server())) or found[0]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, postgresql: Callable[[], str]) -> Iterator[Callable[[str], str]]:
+    """Where a store is that a test calls so: there, or for all names in one new database."""
+    if request.param == "sqlite":
+        yield lambda where: where
+    else:
+        with database(postgresql()) as url:
+            yield lambda where: url

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from databases import database, server
 from scripted import Llama, Upstream, forced, soon
 from servers import tiny_model
 
@@ -36,24 +35,6 @@ TOOL = {
 }
 # Other white space and escapes than the template writes.
 CALL = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name":"get_weather", "arguments":{"city":  "Oslo"}}\n</tool_call>'
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[Callable[[], str]]:
-    """The URL of a server, which is started when it is first asked for."""
-    with ExitStack() as stack:
-        found: list[str] = []
-        yield lambda: found[0] if found else found.append(stack.enter_context(server())) or found[0]
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, postgresql: Callable[[], str]) -> Iterator[Callable[[str], str]]:
-    """Where a store is that a test calls so: there, or for all names in one new database."""
-    if request.param == "sqlite":
-        yield lambda where: where
-    else:
-        with database(postgresql()) as url:
-            yield lambda where: url
 
 
 @pytest.fixture
