@@ -63,7 +63,12 @@ CREATE TABLE IF NOT EXISTS about (
 
 def sealed(*values: Any) -> str:
     """The digest of values: texts, bytes, whole numbers and None."""
-    return blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    found = blake2b(digest_size=8)
+    for value in values:
+        raw = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+        found.update(f"{type(value).__name__} {len(raw)} ".encode())
+        found.update(raw)
+    return found.hexdigest()
 
 
 def is_sound(row: Sequence[Any], items: Sequence[Sequence[Any]], frames: Sequence[Sequence[Any]]) -> bool:
