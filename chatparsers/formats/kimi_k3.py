@@ -8,10 +8,12 @@ Quirks:
 - The type attribute is a JSON type. A string is verbatim, any other value is JSON. The attribute beats the tool's schema.
 - In names, `"` is `&quot;` and `&` is `&amp;`. Values are verbatim.
 - The application may write the arguments as one block `json`, and the model learned to read it.
-- Seen in the wild: a thought that is not closed before the response begins, no type attribute.
+- Seen in the wild: a thought that is not closed before the response begins, no type attribute, `<|sep|>` and the token
+  after it left out (`<|open|>toolscall tool="bash"`, `<|close|>toolsmessage`).
 """
 
 from dataclasses import replace
+from functools import partial
 
 from chatparsers.answers import Argument, Builder, Format, Node, Raw, Tool
 
@@ -42,18 +44,23 @@ def build(p: Builder) -> Node:
             name + p.reads(typed, typed, integer, untyped) + p.reads(end, end, p.peek(begin | close + "call"))
         )
 
-    def call(tool: Tool) -> Node:
+    def call(tool: Tool, begin: Node | str = open) -> Node:
         index = p.reads(
             ' index="' + p.chars("1-9", 1, 1) + p.optional(p.chars("0-9", 1, 2)) + '"', p.chars("^<", 0)
         )
         arguments = p.each_arg(tool, argument)
         json = open + 'json type="object"' + sep + p.args(tool) << close + "json" + sep
-        header = open + 'call tool="' + p.name(tool, NAME, ESCAPES) + '"' + index + sep
+        header = begin + 'call tool="' + p.name(tool, NAME, ESCAPES) + '"' + index + sep
         return header + p.reads(arguments, json, arguments) + close + "call" + sep
 
     begin, over = open + "response" + sep, close + "response" + sep
     closed = close + "tools" + sep
-    tools = open + "tools" + sep << p.calls(p.each_tool(call), p.space()) << closed
+    last = p.reads(closed, closed, close + "toolsmessage" + sep)
+    whole = open + "tools" + sep << p.calls(p.each_tool(call), p.space()) << last
+    lost = (
+        open + "tools" + p.each_tool(partial(call, begin="")) + p.many(p.space() + p.each_tool(call)) << last
+    )
+    tools = p.reads(whole, whole, lost)
     thought = close + "think" + sep
     ended = p.reads(thought, thought, p.peek(begin | close + "call"))
     reasoning = p.think(open + "think" + sep, ended)
