@@ -110,8 +110,8 @@ class Spot:
     longest first. ``value``: the instruction of the value that begins here; once one began, ``make`` makes its reader
     and ``after`` is the spot after it. ``running``: the region of the running text that goes on here, and what finds
     its end; ``moved``: the spot after some of it, by whether that ends a line; ``open``: this spot without the ``text``
-    that it holds. ``waiting``: as `Machine.waiting`, and ``region``. ``tool``: what the request declares of the open
-    call's tool. ``stands``: what `state_of` says here.
+    that it holds, if the machine knows no place in that. ``waiting``: as `Machine.waiting`, and ``region``. ``tool``:
+    what the request declares of the open call's tool. ``stands``: what `state_of` says here.
     """
 
     __slots__ = (
@@ -142,9 +142,9 @@ class Spot:
             machine.ip, machine.stack.copy(), machine.floor, machine.flags, machine.trail.copy(), machine.live,
             machine.text_region, machine.calling, machine.tool if open else "", machine.arg if open else "",
             machine.nth if open else 0, machine.left if open else (), machine.line_ended, machine.fence,
-            *_places(machine), machine.wanted.copy(),
+            *(places := _places(machine)), machine.wanted.copy(),
         )  # fmt: skip
-        if running and text:
+        if running and text and not any([place is not None and place > 0 for place in places]):
             later = Machine(machine.program, machine.tools)
             self.restore(later, len(text))
             later.text = ""
