@@ -7,8 +7,8 @@ from argparse import Namespace
 from ..lazy import load_reference
 from .files import Refused
 
-_SERVE = "chatparsers.gateway.serve:run"
-_PACKAGES = ("anyio", "httpx2", "prometheus_client", "starlette", "uvicorn")
+_SERVE = "chatparsers.operate.serve:run"
+_PACKAGES = ("anyio", "httpx2", "prometheus_client", "starlette", "tomli", "tomli_w", "uvicorn")
 
 
 def run(arguments: Namespace) -> int:

@@ -9,24 +9,20 @@ from typing import Any
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 
-from ..chat.chat import Chat
 from ..serving import ApiError
 from ..serving.fields import LONGEST_NAME
 from .apis import CHAT
-from .engine import Engine
 from .guard import Guard
 from .metrics import Metrics
+from .models import Model, Models
 from .settings import Settings
 
 
 class About:
     """What a gateway says of itself."""
 
-    def __init__(
-        self, chat: Chat, engine: Engine, settings: Settings, guard: Guard, metrics: Metrics
-    ) -> None:
-        self.chat = chat
-        self.engine = engine
+    def __init__(self, served: Models, settings: Settings, guard: Guard, metrics: Metrics) -> None:
+        self.served = served
         self.settings = settings
         self.guard = guard
         self.metrics = metrics
@@ -39,38 +35,51 @@ class About:
             self.guard.check_key(http.headers)
         except ApiError:
             return found
-        settings = self.settings
-        return found | {
-            "model": settings.model,
-            "format": self.chat.format.name,
-            "context": self.engine.context,
-            "most_tokens": settings.max_tokens,
+        settings, model = self.settings, self.served.first
+        found |= {
+            "model": model.name,
+            "format": model.chat.format.name,
+            "context": model.engine.context,
+            "most_tokens": model.settings.max_tokens,
             "requests": f"{self.metrics.active} of {settings.concurrency}",
             "keeps": settings.store is not None,
         }
+        return found | {"models": [one.name for one in self.served.all]} if self.served.several else found
 
     def models(self, http: HttpRequest) -> Response:
-        """The model: alone under any name, or as a list."""
+        """The models that the key may ask: one by its name (of one alone, any name), or as a list."""
         try:
-            self.guard.check_key(http.headers)
+            caller = self.guard.check_key(http.headers)
+            name = http.path_params.get("name")
+            if name is None:
+                shown = [self._shown(key, one) for key, one in self.served.open_to(caller).items()]
+            else:
+                if len(name) > LONGEST_NAME:
+                    raise ApiError("this server has no model of such a long name", status=404)
+                shown = [self._shown(name, self.served.of(name, caller))]
         except ApiError as error:
             return CHAT.failed(error)
-        name = http.path_params.get("name")
-        if name is not None and len(name) > LONGEST_NAME:
-            return CHAT.failed(ApiError("this server has no model of such a long name", status=404))
-        model = {
-            "id": name or self.settings.model,  # a request may name it as it likes
+        if name is not None:
+            return JSONResponse(shown[0])
+        ends = {
+            "first_id": shown[0]["id"] if shown else None,
+            "last_id": shown[-1]["id"] if shown else None,
+            "has_more": False,
+        }
+        return JSONResponse({"object": "list", "data": shown, **ends})
+
+    def _shown(self, name: str, model: Model) -> dict[str, Any]:
+        return {
+            "id": name,
             "object": "model",
             "type": "model",
-            "display_name": self.settings.model,
+            "display_name": model.name,
             "created": self._created,
             "owned_by": "chatparsers",
             "created_at": _date(self._created),  # in Anthropic's API
             "lifecycle": "active",
-            "max_input_tokens": self.engine.context,
+            "max_input_tokens": model.engine.context,
         }
-        ends = {"first_id": model["id"], "last_id": model["id"], "has_more": False}
-        return JSONResponse(model if name is not None else {"object": "list", "data": [model], **ends})
 
 
 def _date(seconds: int) -> str:

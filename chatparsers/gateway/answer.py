@@ -174,6 +174,11 @@ class Answer:
         return frames + self._frames(chunks)
 
     @property
+    def taken(self) -> tuple[int, int]:
+        """How many tokens its prompt has, as far as that is known, and how many of the answer it has read."""
+        return self._prompt or 0, self._fed
+
+    @property
     def stopped(self) -> bool:
         return bool(self.loop) or (self._stops is not None and self._stops.found is not None)
 

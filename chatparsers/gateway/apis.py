@@ -52,7 +52,7 @@ class Api:
 
     def failed(self, error: ApiError) -> Response:
         """The response for an error before the first byte."""
-        headers = {"retry-after": "1"} if error.status in (429, 503) else None
+        headers = {"retry-after": str(error.retry_after)} if error.status in (429, 503) else None
         return JSONResponse(self.error(error), error.status, headers)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -33,14 +33,16 @@ from .about import About
 from .answer import Answers
 from .apis import CHAT, COMPACT, COUNT, COUNT_INPUT, MESSAGES, RESPONSES, Api, api_of
 from .checked import middleware
-from .engine import Engine
+from .engine import Engine, EngineError
 from .fair_pool import Left
 from .guard import Guard
 from .http_engine import HttpEngine
 from .jobs import answers_of, jobs_of
+from .keys import Key
 from .left_out import LeftOut
 from .loops import Silent
 from .metrics import Metrics
+from .models import Model, Models
 from .ollama_api import OllamaApi
 from .pages import described, description, files, page, wants_page
 from .passing import Passing
@@ -62,6 +64,8 @@ from .witness import client_of
 
 THOUGHTS = b"x-chatparsers-thoughts"
 """The header that says what became of a wish for thoughts or effort."""
+_AGAIN, _LATER = 5.0, 1.0
+"""After how many seconds an engine that did not answer is asked again, and it is seen whether one is used no more."""
 _SEEN = 1.0
 """How many seconds what was seen of the engine counts."""
 _POSTED = {
@@ -81,7 +85,17 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     start if the engine cannot be used. ``app.state.metrics`` has the counters. ``app.state.stop()`` ends all answers
     that are being given, each with its API's error, and returns how many these are.
     """
-    gateway = _Gateway(chat, engine, settings or Settings())
+    settings = settings or Settings()
+    return create_team_app([Model(chat, engine, settings)], settings)
+
+
+def create_team_app(models: Sequence[Model], settings: Settings, keys: Sequence[Key] = ()) -> Starlette:
+    """The gateway of one model or several, and of keys with names.
+
+    Of several models, one whose engine does not answer yet is asked again until it does; the others are served. What
+    is done by ``await app.state.change(models, keys)``: these are served from then on, and what runs goes on.
+    """
+    gateway = _Gateway(models, settings, keys)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -90,17 +104,17 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
             async with anyio.create_task_group() as gateway.tasks:
                 tasks = gateway.tasks
                 tasks.start_soon(watch, gateway.running, gateway.settings)
+                tasks.start_soon(gateway.keep_starting)
                 yield
                 tasks.cancel_scope.cancel()
         finally:
-            await engine.close()
             await gateway.close()
 
-    async def models(request: HttpRequest) -> Response:
+    async def listed(request: HttpRequest) -> Response:
         return gateway.about.models(request)
 
     async def health(request: HttpRequest) -> Response:
-        return JSONResponse({"status": "ok"})
+        return JSONResponse({"status": "ok"})  # also while an engine is away: a restart would mend nothing
 
     async def ready(request: HttpRequest) -> Response:
         return await gateway.ready()
@@ -121,7 +135,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         message = f"{request.method} {request.url.path}: this server has no such path or method"
         return gateway.refused(request.url.path, request.headers, ApiError(message, status=status))
 
-    if gateway.settings.passed and not isinstance(engine, HttpEngine):
+    if gateway.settings.passed and not isinstance(gateway.models.first.engine, HttpEngine):
         raise ValueError("passed: expected an engine over HTTP, whose other paths can be asked")
     routes = [
         Route("/", root),
@@ -130,8 +144,8 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
             Route(path, partial(gateway.count_tokens, api), methods=["POST"])
             for path, api in _COUNTED.items()
         ),
-        Route("/v1/models", models),
-        Route("/v1/models/{name:path}", models),
+        Route("/v1/models", listed),
+        Route("/v1/models/{name:path}", listed),
         *([] if gateway.storing is None else gateway.paths().routes(partial(partial, gateway.kept))),
         *([] if gateway.rollouts is None else gateway.rollouts.routes(partial(partial, gateway.trained))),
         *gateway.ollama.routes(),
@@ -140,8 +154,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         Route("/metrics", metrics),
         *(Route(path, gateway.pass_on, methods=["POST"]) for path in gateway.settings.passed),
     ]
-    keyed = gateway.settings.api_key is not None or gateway.settings.key_file is not None
-    paths = described(description(__version__, routes[1:], keyed))
+    paths = described(description(__version__, routes[1:], bool(gateway.guard.keys)))
     app = Starlette(
         routes=[*routes, *paths, *files(), WebSocketRoute("/v1/responses", connected)],
         middleware=middleware(gateway.settings, gateway.guard, gateway.refused),
@@ -149,8 +162,10 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         exception_handlers={404: missing, 405: missing},
     )
     app.state.metrics = gateway.metrics
+    app.state.end = gateway.end
     app.state.stop = gateway.stop
-    app.state.engine = engine
+    app.state.change = gateway.change
+    app.state.close_engines = gateway.close_engines
     app.state.storing = gateway.storing
     app.state.rollouts = gateway.rollouts
     app.state.repeats = gateway.repeats
@@ -158,28 +173,27 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
 
 
 class _Gateway:
-    def __init__(self, chat: Chat, engine: Engine, settings: Settings) -> None:
-        self.chat = chat
-        self.engine = engine
+    def __init__(self, models: Sequence[Model], settings: Settings, keys: Sequence[Key]) -> None:
+        self.models = Models(models)
         self.settings = settings
         self.metrics = Metrics(settings.model)
         self.log: Log | None = None
-        self._ready = (float("-inf"), False)
+        self._ready: tuple[float, dict[str, bool]] = (float("-inf"), {})
         self._asking = anyio.Lock()
-        self.guard = Guard(settings)
-        self.about = About(chat, engine, settings, self.guard, self.metrics)
+        self.ending = False
+        """Whether the server ends, and takes no more requests."""
+        self.guard = Guard(settings, keys)
+        self.about = About(self.models, settings, self.guard, self.metrics)
         self.storing = _storing(settings, self.metrics)
-        self.rollouts = rollouts_of(chat, settings, self.guard, News(self.metrics).tell)
+        self.rollouts = rollouts_of(self.models.first.chat, settings, self.guard, News(self.metrics).tell)
         self.repeats = Repeats(AWAITED if self.rollouts is not None else UNRECORDED)
         self.recent = RecentItems()
-        self._preparing = Preparing(chat, engine, settings, self.storing, self.rollouts, self.recent)
+        self._preparing = Preparing(self.models, settings, self.storing, self.rollouts, self.recent)
         self.tasks: TaskGroup | None = None
         """Where responses run in the background, while the server runs."""
         self._left_out = LeftOut(self.metrics)
         self.ollama = OllamaApi(
-            chat,
-            engine,
-            settings,
+            self.models,
             respond=partial(self.respond, CHAT),
             check=self.guard.check_key,
             body=self._preparing.body,
@@ -196,6 +210,10 @@ class _Gateway:
         self.running: set[Responding] = set()
         self.passing: set[Passing] = set()
 
+    def end(self) -> None:
+        """The server ends: `ready` says so from now on."""
+        self.ending = True
+
     def stop(self) -> int:
         """Ends all answers."""
         running: list[Responding | Passing] = [*self.running, *self.passing]
@@ -211,16 +229,62 @@ class _Gateway:
     async def start(self) -> None:
         if self.settings.log is not None:
             self.log = Log(self.settings.log, self.metrics)
-        await self._preparing.warm()
-        warnings = await self.engine.start(self.chat)
-        warnings += await same_ids(self.chat, self.engine, trusted=self.settings.trust_ids)
+        for model in self.models.all:
+            try:
+                await self._start(model)
+            except EngineError as error:
+                if not self.models.several:
+                    raise
+                _warn(f"the model {model.name} is not served yet: {error}")
+
+    async def _start(self, model: Model) -> None:
+        """Finds out what the engine of a model can do. Raises `EngineError` if it cannot be used."""
+        await self._preparing.warm(model)
+        warnings = await model.engine.start(model.chat)
+        warnings += await same_ids(model.chat, model.engine, trusted=model.settings.trust_ids)
         if self.rollouts is not None:
-            warnings += self.rollouts.check(self.engine)
+            warnings += self.rollouts.check(model.engine)
+        model.started = True
         for warning in warnings:
-            print(f"chatparsers: warning: {one_line(warning)}", file=sys.stderr)
+            _warn(f"{model.name}: {warning}" if self.models.several else warning)
+
+    async def keep_starting(self) -> None:
+        """Starts the models whose engines did not answer before."""
+        while True:
+            await anyio.sleep(_AGAIN)
+            for model in self.models.all:
+                if not model.started:
+                    with suppress(EngineError):
+                        await self._start(model)
+
+    async def change(self, models: Sequence[Model], keys: Sequence[Key]) -> None:
+        """These models and keys are served from now on. Engines that are used no more are closed once no request
+        runs on them."""
+        before = {one.engine for one in self.models.all}
+        for model in models:
+            if not model.started:
+                with suppress(EngineError):
+                    await self._start(model)
+        self.models.change(models)
+        self.guard.change(keys)
+        gone = before - {one.engine for one in models}
+        if gone and self.tasks is not None:
+            self.tasks.start_soon(self._close_later, gone, frozenset(self.running))
+
+    async def _close_later(self, engines: set[Engine], running: frozenset[Responding]) -> None:
+        while not running.isdisjoint(self.running):
+            await anyio.sleep(_LATER)
+        for engine in engines:
+            await engine.close()
+
+    async def close_engines(self) -> None:
+        """Ends the connections to the engines."""
+        for model in self.models.all:
+            await model.engine.close()
 
     async def close(self) -> None:
         """Frees what it holds."""
+        await self.close_engines()
         await self._preparing.close()
         if self.storing is not None:
             self.storing.store.close()
@@ -230,14 +294,19 @@ class _Gateway:
             self.log.close()
 
     async def ready(self) -> Response:
-        """Whether the engine answers, as it was seen at most a second ago."""
+        """Whether requests can be answered: the engine of a model answers, as it was seen at most a second ago, and the
+        server does not end."""
         async with self._asking:  # an engine that is slow to say so is asked once by all
-            seen, ready = self._ready
+            seen, there = self._ready
             if time.monotonic() - seen > _SEEN:
-                ready = await self.engine.ready()
-                self._ready = time.monotonic(), ready
+                there = {one.name: one.started and await one.engine.ready() for one in self.models.all}
+                self._ready = time.monotonic(), there
+        if self.ending:
+            return JSONResponse({"status": "the server ends"}, 503)
+        ready = any(there.values())
+        more = {"models": there} if self.models.several else {}
         return JSONResponse(
-            {"status": "ready" if ready else "the engine does not answer"}, 200 if ready else 503
+            {"status": "ready" if ready else "the engine does not answer", **more}, 200 if ready else 503
         )
 
     async def pass_on(self, http: HttpRequest) -> Response | Passing:
@@ -245,15 +314,17 @@ class _Gateway:
         record = Record("passed", http.headers, self.metrics, self.log)
         places = Places(self.metrics, self.settings)
         try:
-            self.guard.check_key(http.headers)
-            assert isinstance(self.engine, HttpEngine)
+            record.caller = places.caller = self.guard.check_key(http.headers)
+            places.caller.admit()
             raw = await self._preparing.raw(http, places.take)
         except BaseException as error:
             places.leave()
             if not isinstance(error, Exception):
                 raise
             return self._failed(CHAT, error, record)
-        return Passing(self.engine, raw, record, running=self.passing, over=places.leave)
+        engine = self.models.first.engine
+        assert isinstance(engine, HttpEngine)
+        return Passing(engine, raw, record, running=self.passing, over=places.leave)
 
     def refused(self, path: str, headers: Headers, error: ApiError) -> Response:
         """The response to a request that reaches no API."""
@@ -290,8 +361,11 @@ class _Gateway:
         record = Record(api.name, http.headers, self.metrics, self.log)
         recording: Recording | None = None
         try:
-            owner = self.guard.check_key(http.headers)
-            entry = None if self.rollouts is None else await self.rollouts.entry(http, Asker(owner))
+            caller = record.caller = places.caller = self.guard.check_key(http.headers)
+            owner = caller.owner
+            caller.admit()
+            asker = Asker(owner, caller.key.admin)
+            entry = None if self.rollouts is None else await self.rollouts.entry(http, asker)
 
             def admit(body: bytearray) -> None:
                 if repeated is not None:
@@ -299,14 +373,18 @@ class _Gateway:
                     repeated.begin((owner, session, api.name), body)
                 places.take()
 
-            prepared = await self._preparing.prepare(api, http, admit, owner, entry, watched=repeated is None)
-            request = prepared.request
+            prepared = await self._preparing.prepare(
+                api, http, admit, caller, entry, watched=repeated is None
+            )
+            request, model = prepared.request, prepared.model
+            record.model, record.session = model.name, prepared.session
+            engine = record.engine = model.engine.chosen(prepared.session)
             self._left_out.dropped(request.dropped)
             self._left_out.ignored(unknown_fields(request), record)
             places.take(request.choices - 1)
             if self.rollouts is not None and entry is not None and prepared.step is not None:
-                recording = Recording(self.rollouts, entry, prepared.step, api, request, self.engine)
-            answers = answers_of(api, prepared, self.engine, self.settings, recording)
+                recording = Recording(self.rollouts, entry, prepared.step, api, request, model.engine)
+            answers = answers_of(api, prepared, recording)
             keep = self._keep(prepared, answers)
             if keep is not None and keep.background:
                 await keep.begin()
@@ -343,7 +421,7 @@ class _Gateway:
             headers.append((THOUGHTS, quote(str(used), safe=" ;=").encode()))
         background = keep is not None and keep.background
         responding = Responding(
-            Silent() if prepared.loops is not None and prepared.loops.stuck else self.engine,
+            Silent() if prepared.loops is not None and prepared.loops.stuck else engine,
             jobs_of(prepared, record.passed_on, recording),
             answers,
             stream=request.stream or background,
@@ -386,9 +464,9 @@ class _Gateway:
         """The response to a request for what is kept."""
         record = Record("kept", http.headers, self.metrics, self.log)
         try:
-            owner = self.guard.check_key(http.headers)
+            caller = record.caller = self.guard.check_key(http.headers)
             body = await self._preparing.body(http) if http.method == "POST" else None
-            found = await answered(handler, Asking(owner, http, body))
+            found = await answered(handler, Asking(caller.owner, http, body))
         except Exception as error:
             return self._failed(RESPONSES, error, record)
         record.end(200)
@@ -398,9 +476,9 @@ class _Gateway:
         """The response to a request for what was recorded. A session's own key does not open it."""
         record = Record("rollouts", http.headers, self.metrics, self.log)
         try:
-            owner = self.guard.check_key(http.headers, lent=False)
+            caller = record.caller = self.guard.check_key(http.headers, lent=False)
             body = await self._preparing.body(http) if http.method == "POST" else None
-            found = await run_sync(handler, http, body, Asker(owner))
+            found = await run_sync(handler, http, body, Asker(caller.owner, caller.key.admin))
         except Exception as error:
             return self._failed(CHAT, error, record)
         record.end(200)
@@ -416,8 +494,9 @@ class _Gateway:
     async def count_tokens(self, api: Api, http: HttpRequest) -> Response:
         record = Record(api.name, http.headers, self.metrics, self.log)
         try:
-            owner = self.guard.check_key(http.headers)
-            count = await self._preparing.count(api, http, owner)
+            caller = record.caller = self.guard.check_key(http.headers)
+            caller.admit()
+            count = await self._preparing.count(api, http, caller)
         except Exception as error:
             return self._failed(api, error, record)
         record.end(200)
@@ -434,6 +513,10 @@ class _Gateway:
         found = ApiError.of(error)
         record.failed(found)
         return api.failed(found)
+
+
+def _warn(text: str) -> None:
+    print(f"chatparsers: warning: {one_line(text)}", file=sys.stderr)
 
 
 def _storing(settings: Settings, metrics: Metrics) -> Storing | None:

@@ -141,6 +141,15 @@ class Engine(ABC):
     ids = False
     """Whether it gives ids, and the stream is fed with them. `start` finds out."""
 
+    @property
+    def name(self) -> str:
+        """What it is called in the log: where it listens; "" in this process."""
+        return ""
+
+    def chosen(self, session: str) -> Engine:
+        """The engine that answers a request of a session: of several of one model, the one that has its prompts."""
+        return self
+
     @abstractmethod
     async def start(self, chat: Chat) -> list[str]:
         """Finds out what the engine can do for this chat. Returns warnings for whoever runs the gateway.

@@ -6,17 +6,20 @@ model reads what it wrote, and the engine finds the whole conversation in its ca
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..answers.format import Turn
 from ..chat.chat import Chat
 from ..errors import ChatParsersError
 from ..serving import Request
-from .digest import digest
 from .store import ResponseIds
 
 
-def going_on(chat: Chat, request: Request, held: ResponseIds, *, lenient_calls: bool) -> list[int] | None:
-    """The ids of the prompt, which begin with those that are held; None if the template, the tools or the messages are
-    others than then."""
+def going_on(
+    chat: Chat, request: Request, held: ResponseIds, digest: Callable[[str], str], *, lenient_calls: bool
+) -> list[int] | None:
+    """The ids of the prompt, which begin with those that are held; None if the template, the tools, the messages or the
+    ``digest`` of the prompt are others than then."""
     messages = request.messages
     if not request.kept or messages[request.kept - 1].get("role") != "assistant":
         return None
@@ -34,7 +37,9 @@ def going_on(chat: Chat, request: Request, held: ResponseIds, *, lenient_calls: 
     return conversation.ids if conversation.ids[: len(whole)] == whole else None
 
 
-def resumed(chat: Chat, request: Request, held: ResponseIds, *, lenient_calls: bool) -> Turn | None:
+def resumed(
+    chat: Chat, request: Request, held: ResponseIds, digest: Callable[[str], str], *, lenient_calls: bool
+) -> Turn | None:
     """The turn that goes on with the last answer, which was cut off, by the ids that are held of it; None if the
     template, the tools or the messages are others than then."""
     history = request.messages[:-1]

@@ -9,31 +9,28 @@ must be an address, ``localhost`` or one of `Settings.hosts`: a page cannot rebi
 from __future__ import annotations
 
 import hashlib
-import hmac
-import os
-import re
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import Any
 
 from starlette.datastructures import Headers
 
 from ..serving import ApiError
+from .keys import ANYBODY, Caller, Key, Keys, digest_of
 from .settings import Settings
 
-_LOOK = 1.0
-_LARGEST = 1_000_000
-_no_text = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]").search
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Guard:
-    """Checks the head of each request."""
+    """Checks the head of each request. ``keys``: those with names, besides the settings' own."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._own = [] if settings.api_key is None else [settings.api_key.encode()]
-        self._file = None if settings.key_file is None else KeyFile(settings.key_file)
+    def __init__(self, settings: Settings, keys: Sequence[Key] = ()) -> None:
+        own = [] if settings.api_key is None else [Key(secrets=frozenset([digest_of(settings.api_key)]))]
+        if settings.key_file is not None:
+            own.append(Key(file=settings.key_file))
+        self._own = own
+        self.keys = Keys([*own, *keys])
         self._hosts = None if settings.hosts is None else frozenset(map(str.lower, settings.hosts))
         self._cors = frozenset(settings.cors)
         self.lends: Callable[[str], bool] | None = None
@@ -64,28 +61,30 @@ class Guard:
             if "content-length" in headers and "transfer-encoding" in headers:
                 raise ApiError("expected content-length or transfer-encoding, found both")
 
-    def check_key(self, headers: Headers, *, lent: bool = True) -> str:
-        """Whose the request is: a digest of its key, "" where none is asked for. Raises `ApiError` if a key is asked
-        for and not given. ``lent``: whether the key of a session is one."""
+    def change(self, keys: Sequence[Key]) -> None:
+        """These are the keys with names from now on."""
+        self.keys.change([*self._own, *keys])
+
+    def check_key(self, headers: Headers, *, lent: bool = True) -> Caller:
+        """Who sent the request. Raises `ApiError` if a key is asked for and not given. ``lent``: whether the key of a
+        session is one."""
         lends = self.lends if lent else None
         if lends is not None and (given := given_key(headers)) and lends(given):
-            return hashlib.sha256(given.encode("latin-1", "replace")).hexdigest()
-        if self._file is None and not self._own:
-            return ""
-        keys = [*self._own, *(self._file.keys() if self._file is not None else ())]
-        both = [headers.get("x-api-key", ""), _token(headers)]
-        # Each key is compared, so that none shows by its time.
-        found = [key for key in keys for one in both if hmac.compare_digest(one.encode("latin-1"), key)]
-        if not found:
+            return Caller(hashlib.sha256(given.encode("latin-1", "replace")).hexdigest())
+        if not self.keys:
+            return ANYBODY
+        found = [self.keys.of(one) for one in (headers.get("x-api-key", ""), _token(headers)) if one]
+        caller = next(filter(None, found), None)
+        if caller is None:
             raise ApiError("the API key is missing or wrong", status=401, code="invalid_api_key")
-        return hashlib.sha256(found[0]).hexdigest()
+        return caller
 
     def _known(self, host: str) -> bool:
         name = _name(host)
         if name == "localhost" or _address(name):
             return True
         if self._hosts is None:
-            return bool(self._own) or self._file is not None
+            return bool(self.keys)
         return name in self._hosts or "*" in self._hosts
 
     def _allows(self, origin: str, scheme: str, host: str) -> bool:
@@ -100,36 +99,6 @@ def given_key(headers: Headers) -> str:
 def _token(headers: Headers) -> str:
     scheme, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
-
-
-class KeyFile:
-    """Keys in a file, one in a line; lines that begin with ``#`` are remarks. A change counts within a second, so a key
-    can be added or taken away without a stop. A file that cannot be read, has no key or is no text lets nobody in."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._looked = float("-inf")
-        self._stamp: tuple[int, int] | None = None
-        self._keys: list[bytes] = []
-
-    def keys(self) -> list[bytes]:
-        """The keys that count now."""
-        now = time.monotonic()
-        if now - self._looked < _LOOK:
-            return self._keys
-        self._looked = now
-        try:
-            state = os.stat(self._path)
-            stamp = state.st_mtime_ns, state.st_ino
-            if stamp != self._stamp:
-                with open(self._path, "rb") as file:
-                    raw = file.read(_LARGEST).removeprefix(b"\xef\xbb\xbf")
-                lines = [] if _no_text(raw) else [line.strip() for line in raw.splitlines()]
-                self._keys = [line for line in lines if line and not line.startswith(b"#")]
-                self._stamp = stamp
-        except OSError:
-            self._keys, self._stamp = [], None
-        return self._keys
 
 
 def _name(host: str) -> str:

@@ -80,6 +80,10 @@ class HttpEngine(Engine):
         self._turns = Turns()
         self._address = httpx2.URL(f"{self.url}{self.path}")  # which would be put together for each request
 
+    @property
+    def name(self) -> str:
+        return _shown(self.url)
+
     async def close(self) -> None:
         await self._connections.close()
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 from ..serving import AnthropicMessages
 from .answer import Answer, Answers
 from .apis import Api
-from .engine import Engine, Job
+from .engine import Job
 from .prepare import Prepared
 from .rollouts import Recording
-from .settings import Settings
 
 _LACKING = ("tool ", "part ", "item ", "grammar ", "encrypted ")
 """What was left out without which an answer may be another: the answer says so."""
@@ -44,9 +43,7 @@ def _choice(job: Job, index: int) -> Job:
     return replace(job, sampling={**job.sampling, "seed": (seed + index) % 2**63})
 
 
-def answers_of(
-    api: Api, prepared: Prepared, engine: Engine, settings: Settings, recording: Recording | None = None
-) -> Answers:
+def answers_of(api: Api, prepared: Prepared, recording: Recording | None = None) -> Answers:
     """The answers to a request, with their writers. ``recording``: writes them down."""
     request, prompt = prepared.request, prepared.prompt
     ids = prompt if isinstance(prompt, list) else None
@@ -56,7 +53,7 @@ def answers_of(
         id = made[0].writer.id if made else None
         # The calls of each choice have ids of their own. The prompt is not held for as long as the answer lasts.
         turn = prepared.turn._replace(prompt="", id_seed=f"{prepared.turn.id_seed}/{index}")
-        writer = api.writer(request.model or settings.model, turn, request, index, id)
+        writer = api.writer(request.model or prepared.model.name, turn, request, index, id)
         writer.begun_call = request.begun_call(turn)
         if request.dropped or turn.warnings:
             lacks = [f"left out: {kind}" for kind in request.dropped if kind.startswith(_LACKING)]
@@ -71,7 +68,7 @@ def answers_of(
             turn,
             writer,
             request,
-            by_ids=engine.ids,
+            by_ids=prepared.model.engine.ids,
             framed=framed,
             holds=prepared.held is not None,
             prompt=None if ids is None or prepared.pictures else len(ids),

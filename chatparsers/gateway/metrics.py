@@ -38,6 +38,14 @@ _COUNTERS = {
         "Tokens of prompts by client: shared with the prompt before, again (lost of it), new.",
         ("client", "kind"),
     ),
+    "key_requests": (
+        "Requests by the name of their key, by model and status.",
+        ("key", "model", "status"),
+    ),
+    "key_tokens": (
+        "Tokens by the name of their key, by model: of prompts, cached of these, and of answers.",
+        ("key", "model", "kind"),
+    ),
     "store_failures": ("Responses that could not be kept.", ()),
     "store_gone": (
         "What the store lacks, by why: damaged, lost (writes), aged, room (for others); session: lines of a log.",
@@ -57,6 +65,8 @@ _HISTOGRAMS = {
     "duration_seconds": ("Of whole requests.", _SECONDS),
     "prompt_tokens": ("Tokens of a prompt.", (64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)),
 }
+_MOST_NAMES = 1_000
+"""How many names of keys and models are told apart: a file that is read again may bring others each time."""
 _DATE = re.compile(r"_20\d{6}$")
 _DROPPED = {
     "context_management": ("clear_thinking", "clear_tool_uses", "compact"),
@@ -93,11 +103,12 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """What a gateway has counted since it started. ``model``: the label of every histogram."""
+    """What a gateway has counted since it started. ``model``: the label of a histogram if no other is known."""
 
     def __init__(self, model: str = "") -> None:
         self.registry = CollectorRegistry()
         self._model = model
+        self._names: set[str] = set()
         self._series: dict[tuple[str, ...], Any] = {}
         """What was counted or observed before, as its client takes long to find it."""
         self._active = Gauge(
@@ -136,11 +147,20 @@ class Metrics:
             self._series[key] = counter.labels(**labels) if labels else counter
         self._series[key].inc(number)
 
-    def observe(self, name: str, value: float, api: str) -> None:
+    def name(self, given: str) -> str:
+        """The label of a key or a model: its name, "other" once there were very many."""
+        if given not in self._names:
+            if len(self._names) >= _MOST_NAMES:
+                return "other"
+            self._names.add(given)
+        return given
+
+    def observe(self, name: str, value: float, api: str, model: str = "") -> None:
         """Adds to a histogram: seconds, or tokens of a prompt."""
-        key = (name, api)
+        model = self.name(model or self._model)
+        key = (name, api, model)
         if key not in self._series:
-            self._series[key] = self._histograms[name].labels(api=api, model=self._model)
+            self._series[key] = self._histograms[name].labels(api=api, model=model)
         self._series[key].observe(value)
 
     def value(self, name: str, **labels: str) -> int:

@@ -19,13 +19,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..chat.chat import Chat
 from ..serving import ApiError
 from ..serving.fields import mapping, sequence, string
 from ..templates import to_json
-from .engine import Engine
 from .inner import Events, inner
-from .settings import Settings
+from .keys import Caller
+from .models import Model, Models
 from .work import until_left
 
 VERSION = "0.12.6"
@@ -63,17 +62,13 @@ class OllamaApi:
 
     def __init__(
         self,
-        chat: Chat,
-        engine: Engine,
-        settings: Settings,
+        models: Models,
         *,
         respond: Respond,
-        check: Callable[[Any], object],
+        check: Callable[[Any], Caller],
         body: Callable[[HttpRequest], Awaitable[Any]],
     ) -> None:
-        self._chat = chat
-        self._engine = engine
-        self._name = settings.model
+        self._models = models
         self._respond = respond
         self._check = check
         self._body = body
@@ -106,29 +101,35 @@ class OllamaApi:
     async def _version(self, http: HttpRequest) -> Response:
         return JSONResponse({"version": VERSION})
 
+    def _open(self, http: HttpRequest) -> dict[str, Model]:
+        """The models that a client may ask, by their names."""
+        return self._models.open_to(self._check(http.headers))
+
     async def _tags(self, http: HttpRequest) -> Response:
-        return JSONResponse({"models": [self._model()]})
+        return JSONResponse({"models": [self._model(*one) for one in self._open(http).items()]})
 
     async def _running(self, http: HttpRequest) -> Response:
-        more = {
-            "expires_at": "2318-01-01T00:00:00Z",
-            "size_vram": 0,
-            "context_length": self._engine.context or 0,
-        }
-        return JSONResponse({"models": [{**self._model(), **more}]})
+        loaded = {"expires_at": "2318-01-01T00:00:00Z", "size_vram": 0}
+        shown = [
+            {**self._model(name, one), **loaded, "context_length": one.engine.context or 0}
+            for name, one in self._open(http).items()
+        ]
+        return JSONResponse({"models": shown})
 
     async def _show(self, http: HttpRequest) -> Response:
-        await self._body(http)
-        family, features = self._family, self._chat.format.features
+        body = await self._body(http)
+        named = (body.get("model") or body.get("name")) if isinstance(body, Mapping) else None
+        model = self._models.of(named, self._check(http.headers))
+        engine, family, features = model.engine, model.chat.format.name, model.chat.format.features
         capabilities = {
             "completion": True,
             "tools": features.tools,
             "thinking": features.reasoning,
-            "vision": self._engine.images,
+            "vision": engine.images,
         }
-        info: dict[str, Any] = {"general.architecture": family, "general.basename": self._name}
-        if self._engine.context is not None:
-            info[f"{family}.context_length"] = self._engine.context
+        info: dict[str, Any] = {"general.architecture": family, "general.basename": model.name}
+        if engine.context is not None:
+            info[f"{family}.context_length"] = engine.context
         shown = {
             "modelfile": "",
             "parameters": "",
@@ -137,38 +138,22 @@ class OllamaApi:
             "model_info": info,
         }
         known = [name for name, has in capabilities.items() if has]
-        return JSONResponse({**shown, "details": self._details(), "capabilities": known})
+        return JSONResponse({**shown, "details": _details(family), "capabilities": known})
 
     async def _none(self, http: HttpRequest) -> Response:
-        said = f"{http.url.path}: this server has one model, loads and changes none, and embeds nothing"
+        said = f"{http.url.path}: this server loads and changes no model, and embeds nothing"
         raise ApiError(said, status=501)
 
-    @property
-    def _family(self) -> str:
-        return self._chat.format.name
-
-    def _details(self) -> dict[str, Any]:
-        families = {"family": self._family, "families": [self._family]}
-        return {
-            "parent_model": "",
-            "format": "gguf",
-            **families,
-            "parameter_size": "",
-            "quantization_level": "",
-        }
-
-    def _model(self) -> dict[str, Any]:
-        named = {"name": self._name, "model": self._name, "modified_at": self._began, "size": 0}
-        return {
-            **named,
-            "digest": hashlib.sha256(self._name.encode()).hexdigest(),
-            "details": self._details(),
-        }
+    def _model(self, name: str, model: Model) -> dict[str, Any]:
+        named = {"name": name, "model": name, "modified_at": self._began, "size": 0}
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        return {**named, "digest": digest, "details": _details(model.chat.format.name)}
 
     async def _answer(self, http: HttpRequest) -> ASGIApp:
         body = mapping(await self._body(http), "the body")
         generates = http.url.path.endswith("/generate")
-        model = string(body.get("model") or self._name, "model")
+        first = None if self._models.several else self._models.first.name
+        model = string(body.get("model") or first, "model")
         written = _Written(model, generates=generates, streams=body.get("stream") is not False)
         if not body.get("prompt" if generates else "messages"):  # it is to be loaded, or unloaded
             reason = "unload" if body.get("keep_alive") in (0, "0", "0s") else "load"
@@ -180,6 +165,17 @@ class OllamaApi:
             await app(request.scope, request.receive, written.to(send))
 
         return answer
+
+
+def _details(family: str) -> dict[str, Any]:
+    return {
+        "parent_model": "",
+        "format": "gguf",
+        "family": family,
+        "families": [family],
+        "parameter_size": "",
+        "quantization_level": "",
+    }
 
 
 def completion(body: Mapping[str, Any], *, generates: bool) -> dict[str, Any]:

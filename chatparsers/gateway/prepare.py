@@ -16,7 +16,6 @@ from starlette.datastructures import Headers
 from starlette.requests import Request as HttpRequest
 
 from ..answers.format import Turn
-from ..chat.chat import Chat
 from ..chat.request import Request as ChatRequest
 from ..grammar import Grammar
 from ..serving import ApiError, Image, ImageLimits, Request
@@ -29,17 +28,15 @@ from .apis import COMPACT, COUNT_INPUT, RESPONSES, Api
 from .body import read_body
 from .defaults import with_all_thoughts, with_defaults
 from .digest import digest
-from .encode import Encoder
-from .engine import Engine
 from .fair_pool import FairPool
 from .fetch import Fetching
-from .going_on import going_on, resumed
+from .keys import ANYBODY, Caller
 from .loops import Loops, loops_of
-from .pictures import Picture, as_text, pictures
+from .models import Model, Models
+from .pictures import Picture
 from .recent import RecentItems
 from .refused import check, limited, uncounted, without_thoughts
 from .rollouts import Rollouts
-from .same_ids import known_ids
 from .seals import seals_of
 from .settings import Settings
 from .store import ResponseIds
@@ -53,6 +50,7 @@ class Prepared:
     """A request, and what the engine is asked. ``prompt``: ids, or text if the engine or the chat has no ids.
     ``max_tokens``: what the answer may have; None: the engine decides."""
 
+    model: Model
     request: Request
     turn: Turn
     prompt: str | list[int]
@@ -72,6 +70,8 @@ class Prepared:
     """What the Messages API says of the cache, if the request asks."""
     loops: Loops | None = None
     """What is done about loops; None: nothing."""
+    session: str = ""
+    """What its session is called in the log: a digest, or the name under which it is recorded."""
     replaced: int = 0
     """How many texts and numbers of the body could not stay as they were (`read_body`)."""
 
@@ -88,30 +88,27 @@ class Preparing:
 
     def __init__(
         self,
-        chat: Chat,
-        engine: Engine,
+        models: Models,
         settings: Settings,
         storing: Storing | None = None,
         rollouts: Rollouts | None = None,
         recent: RecentItems | None = None,
     ) -> None:
-        self._chat = chat
+        self._models = models
         self._rollouts = rollouts
         self._storing = storing
         self._recent = recent or RecentItems()
-        self._engine = engine
         self._settings = settings
         self._witness = Witness(settings.cache_watch) if settings.cache_watch else None
         self._pool = FairPool(settings.max_cpu)
         self._limits = ImageLimits(settings.max_images, settings.max_body, hosts=settings.fetch_images)
         self._fetching = Fetching(self._limits, settings.max_body) if settings.fetch_images else None
         self._seals = seals_of(settings.seal_key_file)
-        self._encoder: Encoder | None = None
         self._arriving = 0
 
-    async def warm(self) -> None:
-        """Does what a first request would do."""
-        await self._pool.run(self._chat.warm)
+    async def warm(self, model: Model) -> None:
+        """Does what a first request for a model would do."""
+        await self._pool.run(model.chat.warm)
 
     async def close(self) -> None:
         """Ends its threads and connections."""
@@ -124,13 +121,13 @@ class Preparing:
         api: Api,
         http: HttpRequest,
         admit: Callable[[bytearray], None],
-        owner: str = "",
+        caller: Caller = ANYBODY,
         entry: Entry | None = None,
         *,
         watched: bool = True,
     ) -> Prepared:
-        """The request in the body. ``admit``: called with the whole body; it may raise. ``owner``: who asks. ``entry``:
-        the session that it is of. ``watched``: whether it is given up when the client leaves.
+        """The request in the body. ``admit``: called with the whole body; it may raise. ``caller``: who asks.
+        ``entry``: the session that it is of. ``watched``: whether it is given up when the client leaves.
 
         Raises `ApiError`, `Left`, or ``ClientDisconnect``.
         """
@@ -139,33 +136,34 @@ class Preparing:
             await self._body(http, account, raw)
             admit(raw)
             left = partial(until_left, http.receive) if watched else None
-            found = await self._pool.run(self._work(api, account, raw, owner, entry, http.headers), left)
+            found = await self._pool.run(self._work(api, account, raw, caller, entry, http.headers), left)
             if isinstance(found, _Unfetched):
                 assert self._fetching is not None
                 images = await self._fetching.fetched(found.images)
-                work = self._work(api, account, raw, owner, entry, http.headers, images)
+                work = self._work(api, account, raw, caller, entry, http.headers, images)
                 found = await self._pool.run(work, left)
             assert isinstance(found, Prepared)
             return found
         finally:
             self._forget(account, raw)
 
-    async def count(self, api: Api, http: HttpRequest, owner: str) -> int:
+    async def count(self, api: Api, http: HttpRequest, caller: Caller) -> int:
         """How many tokens the prompt of a request has."""
         account, raw = Account(self._settings), bytearray()
 
         def work() -> int:
-            if self._chat.tokenizer is None:
+            model, body = self._asked(account, raw, caller)
+            if model.chat.tokenizer is None:
                 raise ApiError("this server has no tokenizer, so it cannot count tokens", status=501)
-            request, _ = self._request(api, account, raw, owner)
+            request, _ = self._request(api, account, model, body, caller.owner)
             if request.images:
                 said = "how many tokens an image takes, only the engine knows: leave images out to count the rest"
                 raise ApiError(said, status=501, param=request.images[0].path)
-            return len(self._encoded(request, self._turn(request, account)))
+            return len(model.prompting.encoded(request, model.prompting.turn(request, account)))
 
         try:
             await self._body(http, account, raw)
-            return await self._pool.run(work, partial(until_left, http.receive), owner)
+            return await self._pool.run(work, partial(until_left, http.receive), caller.owner)
         finally:
             self._forget(account, raw)
 
@@ -221,7 +219,7 @@ class Preparing:
         api: Api,
         account: Account,
         raw: bytearray,
-        owner: str,
+        caller: Caller,
         entry: Entry | None,
         headers: Headers,
         images: tuple[Image, ...] | None = None,
@@ -229,22 +227,24 @@ class Preparing:
         """``images``: of the request, once they are fetched."""
 
         def work() -> Prepared | _Unfetched:
-            request, asked = self._request(api, account, raw, owner)
+            model, body = self._asked(account, raw, caller)
+            engine, settings, prompting = model.engine, model.settings, model.prompting
+            request, asked = self._request(api, account, model, body, caller.owner)
             if images is not None:
                 request = replace(request, images=images)
             elif any(image.url is not None for image in request.images):
                 return _Unfetched(request.images)
-            check(request, self._engine, by_ids=self._by_ids, strict=self._settings.strict_fields)
+            check(request, engine, by_ids=prompting.by_ids, strict=settings.strict_fields)
             request = limited(
                 request,
-                self._engine,
-                grammar=self._settings.grammar,
+                engine,
+                grammar=settings.grammar,
                 recorded=entry is not None,
-                drops=self._settings.drop_unsupported,
+                drops=settings.drop_unsupported,
             )
-            step = self._step(entry, request)
-            last = self._held(request, asked) if step is None else None
-            rest = None if last is None else self._resumed(request, last)
+            step = self._step(model, entry, request)
+            last = self._held(model, request, asked) if step is None else None
+            rest = None if last is None else prompting.resumed(request, last)
             prompt: str | list[int]
             placed: Sequence[Picture] = ()
             if step is not None:
@@ -252,28 +252,31 @@ class Preparing:
             elif rest is not None and last is not None:
                 turn, prompt = rest, [*last.given, *last.sampled]
             else:
-                turn = self._turn(request, account)
-                prompt, placed = self._prompt(request, turn, last)
+                turn = prompting.turn(request, account)
+                prompt, placed = prompting.prompt(request, turn, last)
             request = without_thoughts(
-                request, turn, self._engine, recorded=entry is not None, drops=self._settings.drop_unsupported
+                request, turn, engine, recorded=entry is not None, drops=settings.drop_unsupported
             )
-            most = request.max_tokens if request.max_tokens is not None else self._settings.max_tokens
-            count = self._count(request, turn, prompt)
+            most = request.max_tokens if request.max_tokens is not None else settings.max_tokens
+            count = prompting.count(request, turn, prompt)
             if count is not None:
-                left = account.room(count, most, self._engine.context, api.prompt)
+                left = account.room(count, most, engine.context, api.prompt)
                 most = most if placed else left  # how many tokens images take, only the engine knows
             held = None
-            keeps = asked is not None and asked.store and self._engine.ids and not placed and step is None
+            keeps = asked is not None and asked.store and engine.ids and not placed and step is None
             if keeps and isinstance(prompt, list):
-                held = last if rest is not None else ResponseIds(digest(turn.prompt), array("I", prompt), ())
-            kept, seen, missed = self._see(headers, request, prompt, owner)
-            counted = not uncounted(request, self._engine, entry is not None)
+                known = prompting.digest(turn.prompt)
+                held = last if rest is not None else ResponseIds(known, array("I", prompt), ())
+            session = session_of(headers, request, f"{caller.owner} {model.name}")
+            kept, seen, missed = self._see(session, request, prompt)
+            counted = not uncounted(request, engine, entry is not None)
             return Prepared(
+                model,
                 request,
                 turn,
                 prompt,
                 most,
-                self._grammar(turn),
+                prompting.grammar(turn),
                 asked,
                 placed,
                 held,
@@ -281,14 +284,15 @@ class Preparing:
                 kept,
                 seen,
                 missed,
-                loops_of(self._settings.loops, request.messages, counted=counted, recorded=entry is not None),
+                loops_of(settings.loops, request.messages, counted=counted, recorded=entry is not None),
+                digest(session)[:16] if entry is None else entry.id,
                 account.replaced,
             )
 
         return work
 
     def _see(
-        self, headers: Headers, request: Request, prompt: str | list[int], owner: str
+        self, session: str, request: Request, prompt: str | list[int]
     ) -> tuple[Prompt | None, Seen | None, dict[str, Any] | None]:
         """What the witness keeps of a prompt, what it saw in it, and what it says if it is asked."""
         if self._witness is None or isinstance(prompt, str):
@@ -297,30 +301,42 @@ class Preparing:
         asked = request.body.get("diagnostics")
         before = asked.get("previous_message_id") if isinstance(asked, Mapping) else None
         missed = self._witness.since(before, kept) if isinstance(before, str) else None
-        return kept, self._witness.see(session_of(headers, request, owner), kept), missed
+        return kept, self._witness.see(session, kept), missed
 
-    def _step(self, entry: Entry | None, request: Request) -> NextAnswer | None:
+    def _step(self, model: Model, entry: Entry | None, request: Request) -> NextAnswer | None:
         if entry is None or self._rollouts is None:
             return None
-        if not self._by_ids:
+        if not model.prompting.by_ids:
             raise ApiError("rollouts need an engine that takes ids, and its tokenizer here", status=502)
         if request.images:
             raise ApiError("rollouts record ids, and an image has none here: leave images out")
-        return self._rollouts.ask(entry, request, lenient_calls=self._settings.lenient_calls)
+        return self._rollouts.ask(entry, request, lenient_calls=model.settings.lenient_calls)
+
+    def _held(self, model: Model, request: Request, asked: Asked | None) -> ResponseIds | None:
+        """The ids of the answer that the history ends with, if they are held and the engine gets ids."""
+        if asked is None or self._storing is None or request.images or not model.prompting.by_ids:
+            return None
+        return self._storing.held(asked)
+
+    def _asked(self, account: Account, raw: bytearray, caller: Caller) -> tuple[Model, Any]:
+        """The JSON of a body, and the model that it asks."""
+        body = read_body(bytes(raw), account)
+        named = body.get("model") if isinstance(body, dict) else None
+        return self._models.of(named, caller), body
 
     def _request(
-        self, api: Api, account: Account, raw: bytearray, owner: str
+        self, api: Api, account: Account, model: Model, body: Any, owner: str
     ) -> tuple[Request, Asked | None]:
-        body, drops, asked = read_body(bytes(raw), account), self._settings.drop_unsupported, None
-        images = self._limits if self._takes_images() else None
+        drops, asked = model.settings.drop_unsupported, None
+        images = self._limits if model.prompting.takes_images else None
         how: dict[str, Any] = {"drop_unsupported": drops, "images": images, "seals": self._seals}
         if self._storing is not None and api in (RESPONSES, COUNT_INPUT, COMPACT):
             request, asked = self._storing.read(owner, body, **how)
         else:
             refers = api in (RESPONSES, COUNT_INPUT, COMPACT)
             request = api.read(self._recent.resolved(owner, body) if refers else body, **how)
-        request = with_all_thoughts(request, self._chat.template())
-        messages = ChatRequest(self._chat, {}).read(request.messages)
+        request = with_all_thoughts(request, model.chat.template())
+        messages = ChatRequest(model.chat, {}).read(request.messages)
         if messages is not request.messages:
             request = replace(request, messages=[dict(message) for message in messages])
         if api is COMPACT:
@@ -329,72 +345,7 @@ class Preparing:
             else:
                 items = kept_items(request.body["input"])
             request, asked = summarizing(request, items), None
-        request = with_defaults(request, self._settings)
+        request = with_defaults(request, model.settings)
         account.schemas(request)
         account.messages(request.messages)
         return request, asked
-
-    def _takes_images(self) -> bool:
-        """Whether the engine takes images, and the template has a place for them."""
-        if not self._engine.images:
-            return False
-        template = self._chat.template()
-        return template.shows_part("image_url") or template.shows_part("image")
-
-    def _turn(self, request: Request, account: Account) -> Turn:
-        turn = self._chat.prepare(**request.prepare, lenient_calls=self._settings.lenient_calls)
-        account.prompt(len(turn.prompt))
-        return turn
-
-    @property
-    def _by_ids(self) -> bool:
-        """Whether the engine gets the ids of prompts."""
-        return (
-            self._engine.takes_ids
-            and self._chat.tokenizer is not None
-            and (self._settings.trust_ids or known_ids(self._chat))
-        )
-
-    def _held(self, request: Request, asked: Asked | None) -> ResponseIds | None:
-        """The ids of the answer that the history ends with, if they are held and the engine gets ids."""
-        if asked is None or self._storing is None or request.images or not self._by_ids:
-            return None
-        return self._storing.held(asked)
-
-    def _resumed(self, request: Request, held: ResponseIds) -> Turn | None:
-        if not request.continue_final_message:
-            return None
-        return resumed(self._chat, request, held, lenient_calls=self._settings.lenient_calls)
-
-    def _prompt(
-        self, request: Request, turn: Turn, held: ResponseIds | None
-    ) -> tuple[str | list[int], Sequence[Picture]]:
-        """The prompt as the engine gets it, and the images in it. ``held``: the ids of the answer before."""
-        placed = pictures(self._chat, request) if request.images else ()
-        if self._by_ids and (not placed or self._engine.images_by_ids):
-            going = None if held is None else self._going_on(request, held)
-            return self._encoded(request, turn) if going is None else going, placed
-        if placed:
-            return as_text(turn.prompt, placed, self._chat.quoted(**request.prepare))
-        # A server writes the first token before a text itself.
-        return turn.prompt.removeprefix(self._chat.files.bos_token or ""), ()
-
-    def _going_on(self, request: Request, held: ResponseIds) -> list[int] | None:
-        return going_on(self._chat, request, held, lenient_calls=self._settings.lenient_calls)
-
-    def _count(self, request: Request, turn: Turn, prompt: str | list[int]) -> int | None:
-        """How many tokens a prompt has, if they have to be compared with the engine's context."""
-        if isinstance(prompt, list):
-            return len(prompt)
-        if self._engine.context is None or self._chat.tokenizer is None:
-            return None
-        return len(self._encoded(request, turn))
-
-    def _encoded(self, request: Request, turn: Turn) -> list[int]:
-        """The ids of the prompt. Words that spell a special token are text: a client's, a tool's, an old answer's."""
-        if self._encoder is None:
-            self._encoder = Encoder(turn.tokenizer)
-        return self._encoder.encode(turn.prompt, self._chat.quoted(**request.prepare))
-
-    def _grammar(self, turn: Turn) -> Grammar | None:
-        return self._engine.grammar(turn) if self._settings.grammar else None

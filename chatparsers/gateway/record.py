@@ -9,11 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, TextIO
+from logging.handlers import WatchedFileHandler
+from typing import Any
 from uuid import uuid4
 
 from ..serving import ApiError, Usage
 from ..streams.message import Diagnostic, Message
+from .engine import Engine
+from .keys import ANYBODY
 from .metrics import Metrics
 from .witness import Seen
 
@@ -30,27 +33,29 @@ def request_id(given: str | None) -> str:
 
 
 class Log:
-    """Writes JSON lines to a file, or to standard output (``-``). If that fails (a full disk), it
-    says so once, counts, and the requests go on."""
+    """Writes JSON lines to a file, or to standard output (``-``). A file that was renamed is left, and its name begins
+    anew. If a line cannot be written (a full disk), it says so once, counts, and the requests go on."""
 
     def __init__(self, path: str, metrics: Metrics) -> None:
-        self._file: TextIO = sys.stdout
-        if path != "-":
-            self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115  # it is open as long as the gateway
+        self._file = None if path == "-" else WatchedFileHandler(path, encoding="utf-8")
         self._metrics = metrics
         self._failed = False
 
     def close(self) -> None:
         """Closes the file."""
-        if self._file is not sys.stdout:
+        if self._file is not None:
             with suppress(OSError):
                 self._file.close()
 
     def write(self, fields: dict[str, Any]) -> None:
         """Writes one line."""
         try:
-            self._file.write(json.dumps(fields, ensure_ascii=False) + "\n")
-            self._file.flush()
+            file = sys.stdout
+            if self._file is not None:
+                self._file.reopenIfNeeded()
+                file = self._file.stream
+            file.write(json.dumps(fields, ensure_ascii=False) + "\n")
+            file.flush()
         except (OSError, ValueError) as error:
             self._metrics.count("log_failures")
             if not self._failed:
@@ -67,6 +72,11 @@ class Record:
         trace = headers.get("traceparent", "")
         self.trace = trace if _TRACE.fullmatch(trace) else None
         self.fields: dict[str, Any] = {}
+        self.caller = ANYBODY
+        """Who sent it, once that is known; and the name of the model, the session, and the engine."""
+        self.model = ""
+        self.session = ""
+        self.engine: Engine | None = None
         self._metrics = metrics
         self._log = log
         self._start = time.monotonic()
@@ -95,13 +105,8 @@ class Record:
         """An answer is whole, or as whole as it gets. ``notes``: what observers tell of it."""
         if self._answers:  # the prompt of several answers counts once
             usage = Usage(0, usage.completion, usage.reasoning)
-        before = self._usage
         self._answers += 1
-        self._usage = Usage(
-            before.prompt + usage.prompt,
-            before.completion + usage.completion,
-            before.reasoning + usage.reasoning,
-        )
+        self._count(usage)
         metrics = self._metrics
         for call in message.tool_calls:
             metrics.count("calls", format=format, complete=str(call.complete).lower())
@@ -111,7 +116,6 @@ class Record:
         for kind in ("prompt", "completion", "reasoning"):
             if number := getattr(usage, kind):
                 metrics.count("tokens", number, kind=kind)
-                self.fields[f"{kind}_tokens"] = getattr(self._usage, kind)
         self.fields["format"] = format
         self.fields["calls"] = self.fields.get("calls", 0) + len(message.tool_calls)
         if self._answers > 1:
@@ -119,6 +123,23 @@ class Record:
         codes = Counter(diagnostic.code for diagnostic in told)
         if codes:
             self.fields["diagnostics"] = dict(codes + Counter(self.fields.get("diagnostics", {})))
+
+    def took(self, prompt: int, completion: int) -> None:
+        """An answer was cut off after so many tokens of it."""
+        self._count(Usage(0 if self._usage.prompt else prompt, completion))
+
+    def _count(self, usage: Usage) -> None:
+        """Its answers have taken so many tokens more."""
+        before = self._usage
+        self._usage = Usage(
+            before.prompt + usage.prompt,
+            before.completion + usage.completion,
+            before.reasoning + usage.reasoning,
+            max(before.cached, usage.cached),
+        )
+        for kind in ("prompt", "completion", "reasoning", "cached"):
+            if number := getattr(self._usage, kind):
+                self.fields[f"{kind}_tokens"] = number
 
     def saw(self, seen: Seen, client: str) -> None:
         """What was seen of the prompt, and whose it is."""
@@ -142,23 +163,42 @@ class Record:
         now = time.monotonic()
         metrics, api = self._metrics, self.api
         metrics.count("requests", api=api, status=str(status))
-        metrics.observe("duration_seconds", now - self._start, api)
+        self._charge(status)
+        metrics.observe("duration_seconds", now - self._start, api, self.model)
         if self._asked is not None:
-            metrics.observe("queue_seconds", self._asked - self._start, api)
+            metrics.observe("queue_seconds", self._asked - self._start, api, self.model)
         if self._usage.prompt:
-            metrics.observe("prompt_tokens", self._usage.prompt, api)
+            metrics.observe("prompt_tokens", self._usage.prompt, api, self.model)
         if self._first is not None:
-            metrics.observe("first_token_seconds", self._first - (self._asked or self._start), api)
+            metrics.observe(
+                "first_token_seconds", self._first - (self._asked or self._start), api, self.model
+            )
             if self._usage.completion > 1:  # of several answers, those of one
                 each = max(self._usage.completion / max(self._answers, 1) - 1, 1)
-                metrics.observe("token_seconds", (now - self._first) / each, api)
+                metrics.observe("token_seconds", (now - self._first) / each, api, self.model)
         if self._log is not None:
             self._log.write(self._line(status, now))
 
+    def _charge(self, status: int) -> None:
+        """Counts it for its key, with its tokens."""
+        usage, metrics = self._usage, self._metrics
+        self.caller.tokens(usage.prompt + usage.completion)
+        key, model = metrics.name(self.caller.key.name), metrics.name(self.model)
+        metrics.count("key_requests", key=key, model=model, status=str(status))
+        for kind in ("prompt", "cached", "completion"):
+            if number := getattr(usage, kind):
+                metrics.count("key_tokens", number, key=key, model=model, kind=kind)
+
     def _line(self, status: int, now: float) -> dict[str, Any]:
         line = {"time": round(time.time(), 3), "id": self.id, "api": self.api, "status": status}
-        if self.trace is not None:
-            line["trace"] = self.trace
+        named = {
+            "trace": self.trace,
+            "key": self.caller.key.name,
+            "model": self.model,
+            "session": self.session,
+            "engine": "" if self.engine is None else self.engine.name,
+        }
+        line |= {name: said for name, said in named.items() if said}
         line["ms"] = round((now - self._start) * 1e3)
         if self._first is not None:
             line["first_ms"] = round((self._first - self._start) * 1e3)

@@ -137,6 +137,9 @@ class Responding:
                 tasks.cancel_scope.cancel()
         finally:
             self._over()
+            for answer in self._answers.all:
+                if not answer.finished:
+                    self._record.took(*answer.taken)
             self._record.end(LEFT)
             try:
                 if self._recording is not None:

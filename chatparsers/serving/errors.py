@@ -30,7 +30,8 @@ class ApiError(ChatParsersError):
     """A request that cannot be answered.
 
     ``status`` is the HTTP status: 4xx if the request is wrong, 5xx if the server failed. ``param`` is the path of the
-    wrong field, such as ``messages[2].content``. ``code`` is a short name for programs, or None.
+    wrong field, such as ``messages[2].content``. ``code`` is a short name for programs, or None. ``retry_after``: after
+    how many seconds it is worth to ask again, of one that passes (429, 503).
 
     >>> from chatparsers.serving import ApiError
     >>> error = ApiError.of(chatparsers.RequestError("tools[0]: no name"))
@@ -39,12 +40,19 @@ class ApiError(ChatParsersError):
     """
 
     def __init__(
-        self, message: str, *, status: int = 400, param: str | None = None, code: str | None = None
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        param: str | None = None,
+        code: str | None = None,
+        retry_after: int = 1,
     ) -> None:
         self.message = _short(message)
         self.status = status
         self.param = param if param is None else _short(param)
         self.code = code
+        self.retry_after = retry_after
         super().__init__(self.message if param is None else f"{self.param}: {self.message}")
 
     @classmethod

@@ -1,6 +1,6 @@
-"""Builds the image of docs/operate.md, runs it before a scripted engine, and checks the page's unit; run by hand.
+"""Builds the image of deploy/, runs it before a scripted engine, and checks the unit there; run by hand.
 
-    python tests/gateway/container.py                                  # with podman, from the page's own base image
+    python tests/gateway/container.py                                  # with podman, from its own base image
     python tests/gateway/container.py --base IMAGE --wheels FOLDER     # from another one, with wheels not yet published
 
 In the container: the command of the health check succeeds, a request with a key of the file is answered, one without
@@ -28,19 +28,15 @@ from servers import tiny_model
 
 from chatparsers.templates.builtins import builtin_source
 
-PAGE = (HERE.parents[1] / "docs" / "operate.md").read_text(encoding="utf-8")
+DEPLOY = HERE.parents[1] / "deploy"
 ASK = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 5}
 NAME = "chatparsers-gateway"
 
 
-def block(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.S)
-    assert found is not None
-    return found[1]
-
-
 def healthcheck() -> list[str]:
-    found: list[str] = json.loads(block("dockerfile").split("HEALTHCHECK CMD ")[1].split("\n")[0])
+    found: list[str] = json.loads(
+        (DEPLOY / "Dockerfile").read_text().split("HEALTHCHECK CMD ")[1].split("\n")[0]
+    )
     return found
 
 
@@ -54,15 +50,14 @@ def run(*command: str | Path, **options: Any) -> str:
 
 
 def unit() -> None:
-    with tempfile.TemporaryDirectory() as place:
-        file = Path(place) / "chatparsers.service"
-        file.write_text(block("ini"))
-        found = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True)
+    found = subprocess.run(
+        ["systemd-analyze", "verify", DEPLOY / "chatparsers.service"], capture_output=True, text=True
+    )
     print("systemd-analyze verify:", found.returncode, found.stderr.strip() or "nothing to say")
 
 
 def image(base: str | None, wheels: Path | None) -> None:
-    text = block("dockerfile")
+    text = (DEPLOY / "Dockerfile").read_text()
     if base is not None:
         text = re.sub(r"^FROM .*", f"FROM {base}", text)
     given = []
@@ -83,7 +78,7 @@ def image(base: str | None, wheels: Path | None) -> None:
             place,
         )
     size = json.loads(run("podman", "image", "inspect", NAME))[0]["Size"]
-    print(f"built: {size / 1e6:.0f} MB, base {base or 'of the page'}")
+    print(f"built: {size / 1e6:.0f} MB, base {base or 'its own'}")
 
 
 def container(options: list[str]) -> None:
@@ -99,7 +94,19 @@ def container(options: list[str]) -> None:
         (folder / "model" / "tokenizer_config.json").write_text("{}")
         mounts = ["-v", f"{folder}/keys:/run/secrets/keys:ro", "-v", f"{folder}/model:/model:ro"]
         command = ["--upstream", engine.url, "--upstream-kind", "llama-server", "--model", "/model"]
-        id = run("podman", "run", "-d", "--network=host", *options, *mounts, NAME, *command).split()[-1]
+        command += ["--host", "0.0.0.0", "--api-key-file", "/run/secrets/keys"]
+        id = run(
+            "podman",
+            "run",
+            "-d",
+            "--network=host",
+            *options,
+            "--read-only",
+            "--tmpfs=/tmp",
+            *mounts,
+            NAME,
+            *command,
+        ).split()[-1]
         try:
             check = ["podman", "exec", id, *healthcheck()]
             until = time.monotonic() + 120

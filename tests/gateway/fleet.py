@@ -1,4 +1,4 @@
-"""Runs several gateways as docs/operate.md has them, before a scripted engine; run by hand.
+"""Runs several gateways as docs/tables/fleets.md has them, before a scripted engine; run by hand.
 
     python tests/gateway/fleet.py litellm    # LiteLLM's proxy before two gateways, one of which is killed then
     python tests/gateway/fleet.py ray        # Ray Serve with two replicas
@@ -33,7 +33,7 @@ sys.path.insert(0, str(HERE))
 from scripted import Llama, Upstream
 from servers import tiny_model
 
-PAGE = (HERE.parents[1] / "docs" / "operate.md").read_text(encoding="utf-8")
+PAGE = (HERE.parents[1] / "docs" / "tables" / "fleets.md").read_text(encoding="utf-8")
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": CITY}}]

@@ -31,7 +31,8 @@ from chatparsers.cli.arguments import build_parser
 from chatparsers.cli.main import main
 from chatparsers.gateway import Settings
 from chatparsers.gateway.kind import _ONLY, kind_at
-from chatparsers.gateway.serve import KINDS, settings_of
+from chatparsers.operate.settings import settings_of
+from chatparsers.operate.team import KINDS
 from chatparsers.sessions.session import Limits
 from chatparsers.sessions.sessions import Rules
 

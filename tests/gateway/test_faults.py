@@ -139,20 +139,21 @@ def test_the_engine_is_stopped_when_the_client_leaves(gateway: Callable[..., Any
 
 def test_an_open_stream_holds_no_prompt(gateway: Callable[..., Any], monkeypatch: Any) -> None:
     """Nor the ids, nor the text, nor the bytes that the engine was sent."""
-    from chatparsers.gateway.prepare import Preparing
+    from chatparsers.gateway.prompting import Prompting
 
     class Ids(list[int]):
         pass
 
     kept: list[weakref.ref[Ids]] = []
-    prompt = Preparing._prompt
+    prompt = Prompting.prompt
 
-    def noted(self: Preparing, *given: Any) -> Any:
-        ids = Ids(prompt(self, *given))
+    def noted(self: Prompting, *given: Any) -> Any:
+        found, placed = prompt(self, *given)
+        ids = Ids(found)  # type: ignore[arg-type]
         kept.append(weakref.ref(ids))
-        return ids
+        return ids, placed
 
-    monkeypatch.setattr(Preparing, "_prompt", noted)
+    monkeypatch.setattr(Prompting, "prompt", noted)
 
     async def waits(wire: Wire) -> None:
         await wire.head()

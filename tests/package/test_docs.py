@@ -49,6 +49,7 @@ def test_a_python_block_says_whether_it_runs(tmp_path: Path) -> None:
     "script",
     [
         "_builder_table.py",
+        "_config_table.py",
         "_mends.py",
         "_response_templates.py",
         pytest.param("_pictures.py", marks=pytest.mark.nightly),

@@ -56,6 +56,7 @@ USES: list[tuple[set[str], set[str]]] = [
     ({"cli", "__main__"}, {"jinja2", "shtab", "tokenizers"}),
     ({"adapters"}, {"numpy", "xgrammar"}),  # and each its host: see HOSTS
     ({"gateway"}, {"anyio", "httpx2", "llama_cpp", "prometheus_client", "starlette", "uvicorn"}),
+    ({"operate"}, {"anyio", "opentelemetry", "tomli", "tomli_w", "uvicorn"}),
     (
         {"testing"},
         {
@@ -102,7 +103,7 @@ UP = {
     ("streams", "tokens"),
     ("streams", "watch"),
     ("formats", "registry"),
-    ("cli", "gateway"),
+    ("cli", "operate"),
     ("cli", "testing"),
     ("cli", "verify"),
     ("", "data"),
@@ -128,6 +129,7 @@ EXTRAS = {
     "pyarrow",
     "ray",
     "starlette",
+    "tomli_w",
     "tqdm",
     "uvicorn",
     "xgrammar",
@@ -379,7 +381,7 @@ def test_the_repository_holds_sources_alone() -> None:
     if git.returncode:
         pytest.skip("this is no git checkout")
     kinds = {"", ".cpp", ".jinja", ".json", ".md", ".py", ".svg", ".toml", ".txt", ".typed"}
-    kinds |= {".cff", ".css", ".html", ".js", ".mjs", ".pxd", ".pyx", ".yml"}
+    kinds |= {".cff", ".css", ".service", ".html", ".js", ".mjs", ".pxd", ".pyx", ".yml"}
     files = [Path(name) for name in git.stdout.decode().split("\0") if name]
     assert files
     sources = [file for file in files if file.suffixes[-2:] != [".jsonl", ".gz"]]

@@ -26,7 +26,8 @@ _FORMS = "form:text,json,github,sarif,junit,html"
 class Command:
     """A command. ``needs``: its words, or its groups of words by title. ``run``: the function of its module, or
     of ``MODULE:`` before it.
-    ``actions``: commands under it, in place of words; if ``first``, the first of them runs where none is named."""
+    ``actions``: commands under it, in place of words; if ``first``, the first of them runs where none is named.
+    ``in_file``: words that only its file has; a command with a file takes its words from the environment too."""
 
     does: str
     needs: str | Mapping[str, str] = ""
@@ -34,6 +35,7 @@ class Command:
     run: str = "run"
     actions: Mapping[str, Command] = field(default_factory=dict)
     first: bool = False
+    in_file: str = ""
 
     def groups(self) -> Mapping[str, str]:
         """The words by the title of their group; "" has no title."""
@@ -187,10 +189,12 @@ COMMANDS: Mapping[str, Command] = {
     "serve": Command(
         "serve OpenAI's and Anthropic's chat APIs over an engine that completes text",
         {
+            "a file": "config check_config print_config",
             "the engine": f"URL? kind:{_KINDS} upstream_model upstream_key gguf context gpu_layers threads no_grammar "
             "trust_ids pass_on",
             "the model": f"model tokenizer format name {_THOUGHTS} template_kwargs pin_template_kwargs",
-            "who may ask, and where": "host port api_key api_key_file seal_key_file allowed_hosts cors log",
+            "who may ask, and where": "host port api_key api_key_file seal_key_file allowed_hosts cors tls_cert "
+            "tls_key log",
             "what a request may cost": "max_tokens max_body max_tools max_images max_schemas max_prompt max_cpu "
             "concurrency=1024 fetch_images drop_unsupported strict_fields strict_tools lenient_calls loops cache_watch",
             "what is kept": "store store_entries store_size store_age",
@@ -201,7 +205,10 @@ COMMANDS: Mapping[str, Command] = {
         (
             "chatparsers serve --gguf model.gguf",
             "chatparsers serve http://127.0.0.1:8080 --kind vllm --model model/ --port 9000",
+            "chatparsers serve --config gateway.toml",
         ),
+        in_file="upstreams draining aliases secret secret_file granted requests_per_minute tokens_per_day "
+        "at_once admin",
     ),
     "rollouts": Command(
         "say what serve --rollouts recorded, or write its samples",

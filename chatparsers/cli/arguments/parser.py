@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import copy
+import os
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -25,7 +27,8 @@ _NEAR, _MOST = 0.6, 3
 class Parser(argparse.ArgumentParser):
     """Says what was wrong in one line, with what was probably meant. ``first``: the name of the action that runs where
     none is named, ``actions``: all; ``words``: what the command knows; ``required``: values that must be given, each
-    with how it is shown."""
+    with how it is shown. ``in_file``: words that only its file has; with such, what is found has in ``said`` what was
+    given, by flags or in the environment."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -33,6 +36,8 @@ class Parser(argparse.ArgumentParser):
         self.actions: dict[str, Parser] = {}
         self.words: list[Word] = []
         self.required: dict[str, str] = {}
+        self.defaults: dict[str, Any] = {}
+        self.in_file: list[Word] = []
 
     def error(self, message: str) -> NoReturn:
         """Raises `Refused` with one line, which ``chatparsers.cli.main`` prints."""
@@ -52,7 +57,26 @@ class Parser(argparse.ArgumentParser):
         if amount in ("!", "+") or (place and not amount):
             self.required[word.key] = word.kind if place else word.flag
         says = argparse.SUPPRESS if hidden or not word.says else word.says
-        known: dict[str, Any] = {"dest": word.key, "help": says, "default": default or word.default}
+        default = default or word.default
+        if place:
+            self.take_word(word, group, argparse.SUPPRESS, default, several=several)
+            how: dict[str, Any] = {"action": "extend", "nargs": "*"} if several else {"nargs": "?"}
+            self.set_defaults(**{word.key: self.defaults[word.key]})
+            group.add_argument(word.key, **how, metavar=word.kind, default=argparse.SUPPRESS, help=says)
+        else:
+            self.take_word(word, group, says, default)
+
+    def take_word(
+        self,
+        word: Word,
+        group: Any = None,
+        says: str | None = None,
+        default: str | None = None,
+        *,
+        several: bool = False,
+    ) -> None:
+        """Adds the flag of a word, and its flags of before. ``several``: it may be repeated, whatever the word says."""
+        known: dict[str, Any] = {"dest": word.key, "help": says, "default": default}
         if not word.kind:
             known.update(action="store_true", default=False)
         else:
@@ -65,19 +89,16 @@ class Parser(argparse.ArgumentParser):
                 known.update(action="extend", nargs=1, default=[])
             elif word.many == "+":
                 known.update(nargs="+")
-        if place:
-            known["help"] = argparse.SUPPRESS
-            how: dict[str, Any] = {"action": "extend", "nargs": "*"} if several else {"nargs": "?"}
-            self.set_defaults(**{word.key: known["default"]})
-            group.add_argument(word.key, **how, metavar=word.kind, default=argparse.SUPPRESS, help=says)
+        self.defaults[word.key] = known["default"]
+        added = self if group is None else group
         for flag, meant in ((word.flag, None), *word.was):
             if flag in self._option_string_actions:
                 continue
             if meant is None:
-                group.add_argument(flag, **known)
+                added.add_argument(flag, **known)
                 known["help"] = argparse.SUPPRESS
             elif meant in word.choices:
-                group.add_argument(
+                added.add_argument(
                     flag, dest=word.key, action="store_const", const=meant, help=argparse.SUPPRESS
                 )
 
@@ -85,7 +106,32 @@ class Parser(argparse.ArgumentParser):
         """As argparse, with the first action where none is named."""
         if self.first and (not args or args[0] not in (*self.actions, "-h", "--help")):
             args = [self.first, *args]
-        return super().parse_known_args(args, namespace)
+        if not self.in_file:
+            return super().parse_known_args(args, namespace)
+        given, unknown = self.given(args)
+        said = {**self._environment(), **given}
+        found = argparse.Namespace(said=said, **copy.deepcopy(self.defaults))
+        for key, value in (*self._defaults.items(), *said.items()):
+            setattr(found, key, value)
+        return found, unknown
+
+    def given(self, args: Any) -> tuple[dict[str, Any], list[str]]:
+        """The values that arguments give, without defaults, by the keys of words; and what nobody knows."""
+        found, unknown = super().parse_known_args(args, argparse.Namespace(**dict.fromkeys(self.defaults)))
+        values = vars(found)
+        return {key: values[key] for key in self.defaults if values[key] is not None}, unknown
+
+    def _environment(self) -> dict[str, Any]:
+        """The values that environment variables give."""
+        found: dict[str, Any] = {}
+        for word in self.words:
+            text = os.environ.get(word.variable)
+            if text is not None and (text or word.kind):
+                try:
+                    found |= self.given(word.arguments(text))[0]
+                except Refused as error:
+                    raise Refused(f"${word.variable}: {error}") from error
+        return found
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse, with a hint for a flag that is not known."""
@@ -221,6 +267,7 @@ def _add(parser: Parser, metavar: str, commands: Mapping[str, Command], module: 
             group = found.add_argument_group(title) if title else found
             for need in needs.split():
                 found.take(need, group)
+        found.in_file = [WORDS[name] for name in command.in_file.split()]
 
 
 def commands_of(parser: Parser) -> Iterator[Parser]:

@@ -3,7 +3,9 @@
 `commands` says which command needs which words. A line of the table has a word's key, its flag where that is another
 than ``--key``, its kind of value (none for a switch), ``= default``, and its text; a word without a text is of before,
 and no help shows it. Under ``was`` stand the flags that a word had before, accepted in silence until 1.0
-(``--json=json``: a switch that meant a value); under ``like``, what people type for it, which is guessed.
+(``--json=json``: a switch that meant a value); under ``like``, what people type for it, which is guessed. Under ``in``
+stand its places in the file of ``serve --config``, each ``TABLE`` or ``TABLE.NAME``; without this line it is
+``server`` (``-``: none). A name is the key where no other is given.
 """
 
 from __future__ import annotations
@@ -18,15 +20,18 @@ answer ANSWER: what the model wrote: a file; - reads stdin
   was --output
   like text file input completion response
 model MODEL: a model's folder, a file of it, a .gguf or .jinja file; or, where no prompt is written, a format's name
+  in models.files
   was --template
   like checkpoint hf model-path model-dir gguf-file tokenizer-config chat-template jinja name
 format NAME: this format (`chatparsers formats` lists them), document (FILE.json) or module (FILE.py), in place of the
     detected one
+  in models
   like parser dialect-name chat-format
 tool_call_parser NAME: in place of --format: the name in vLLM, SGLang or mlx-lm
   like tool-parser
 reasoning_parser NAME: that of its other option, if it has one
 tokenizer FILE: its tokenizer.json, if it is elsewhere (or the folder or .gguf file that has it)
+  in models
   like vocab tok
 bos_token TEXT: the text of the template's bos_token
 eos_token TEXT: the text of the template's eos_token
@@ -37,13 +42,16 @@ messages FILE: a JSON file with the list of messages (or an object with it under
 prefix TEXT: what the prompt already wrote of the answer, such as <think>
   like prompt-end generation-prefix
 thinking {on,off,adaptive}: whether it thinks (else: as the template has it)
+  in server models
   like think reasoning-mode enable-thinking no-thinking
 effort WORD: none, minimal, low, medium, high, xhigh or max: the nearest it has
+  in server models
   like reasoning-effort
 tool_choice CHOICE = auto: auto, none, required or a tool's name (%(default)s)
 no_parallel: at most one call in the turn
   like no-parallel-tool-calls
 lenient_calls: also read a whole answer as calls that is JSON in a fence, in tags or bare
+  in server models
 response_format FILE: a JSON file with response_format or a JSON Schema, or a .gbnf grammar
   like schema json-schema
 ids: ANSWER is token ids: JSON, or numbers between white space
@@ -177,27 +185,71 @@ twins {keep,context,drop} = context: answers that nobody took: count them, show 
 samples_out --samples FILE:
 
 url URL: the server, such as http://127.0.0.1:8080
+  in models.upstream
   was --upstream
   like base-url endpoint server api-base host
 kind {}: what runs there (%(default)s)
+  in models
   was --upstream-kind --engine
   like backend
 upstream_model NAME: the engine's own name for the model
+  in models
 upstream_key KEY: the engine's key ($CHATPARSERS_UPSTREAM_KEY)
+  in models
 gguf FILE: run this model in the process, with llama-cpp-python; no URL
+  in models
 context N = 8192: for --gguf: tokens (%(default)s)
+  in models
   like ctx-size n-ctx max-model-len
 gpu_layers INT = -1: for --gguf: all, if -1 (%(default)s)
+  in models
   like ngl n-gpu-layers
 threads N: for --gguf: on the CPU (half of the processors)
+  in models
 no_grammar: send no grammars
+  in server models
 trust_ids: go on if the engine's tokenizer gives a text other ids
+  in server models
 pass_on PATH+: paths of the engine to pass on, such as /v1/embeddings
 name NAME: the model's name for clients
+  in models
   like served-model-name alias
 template_kwargs JSON: variables of the template, for requests that do not give them
+  in server models
   like chat-template-kwargs default-chat-template-kwargs
 pin_template_kwargs: what is said here of thoughts and variables stands for all requests
+  in server models
+config FILE: what to serve, in TOML: several models, keys with names; the other flags and the environment go before it
+  in -
+  like conf settings config-file
+check_config FILE: say what is wrong in such a file, and serve nothing (exit 1: something is)
+  in -
+print_config: write what would be served as such a file, without secrets
+  in -
+upstreams URL+: several engines of the model, in place of one: a session stays with one of them
+  in models
+draining URL+: of these, the ones that get no new session
+  in models
+aliases NAME+: other names of the model
+  in models
+secret --key KEY: what its clients send, or sha256: and the digest of it
+  in keys.key
+secret_file --key-file FILE: more of them, one in a line; it may change
+  in keys.key_file
+granted --models NAME+: the models that it may ask (all)
+  in keys.models
+requests_per_minute N: requests that it may begin in a minute (any number)
+  in keys
+tokens_per_day N: tokens of prompts and answers since midnight UTC (any number)
+  in keys
+at_once --concurrency N: its requests at once (any number)
+  in keys.concurrency
+admin: it sees what all keys keep
+  in keys
+tls_cert FILE: serve HTTPS with this certificate, and those of its issuers after it
+  like ssl-certfile certfile cert
+tls_key FILE: its private key
+  like ssl-keyfile keyfile
 host ADDRESS = 127.0.0.1: where to listen (%(default)s)
 api_key KEY: the key that clients must send ($CHATPARSERS_API_KEY)
   like key token
@@ -211,6 +263,7 @@ cors ORIGIN+: pages that may ask, such as https://chat.example; * allows all
 log FILE: write a line of JSON for each request, without its texts; - prints them
   like log-file access-log
 max_tokens N: for requests that name no limit
+  in server models
 max_body MB = 16: of a request (%(default)s)
 max_tools N = 512: of a request (%(default)s)
 max_images N = 64: of a request (%(default)s)
@@ -221,26 +274,43 @@ concurrency N = 2: requests at once (%(default)s)
   like parallel max-num-seqs
 fetch_images HOST+: hosts of URLs from which the images of requests are fetched, such as img.example (none)
 drop_unsupported: leave images and tools of other servers out of requests, and do not refuse them (coding agents)
+  in server models
 strict_fields: refuse requests with fields that no API has; without it they are ignored, counted and named once
 strict_tools: guide a tool with strict: false by its schema too, and not to any object
+  in server models
 loops {off,tell,close,stop} = tell: a model that repeats itself: told in the log, its thought closed, or its answer
     ended (%(default)s)
+  in server models
 cache_watch MB0 = 64: of the last prompts, to say who broke the engine's cache of prompts; 0: none (%(default)s)
 store DIR: keep responses and conversations of the Responses API in a file there, which processes share; or: memory
+  in store.path
 store_entries N = 100000: kept at once (%(default)s)
+  in store.entries
 store_size MB = 1024: of all (%(default)s)
+  in store.size
 store_age DAYS = 30: after which what is not used goes (%(default)g)
+  in store.age
 rollouts DIR: record each client's session there, by exact ids, for training
+  in rollouts.path
 history {template,exact} = template: what stays where the template drops what was sampled: the template's text, or
     the ids (%(default)s)
+  in rollouts
 ignore REGEX…: lines of system texts that differ in each request (x-anthropic-billing-header); may be repeated
+  in rollouts
 sessions N = 100000: sessions at most (%(default)s)
+  in rollouts
 session_answers N = 10000: answers of a session at most (%(default)s)
+  in rollouts
 session_ids N = 50000000: ids of a session at most (%(default)s)
+  in rollouts
 session_lines N = 1000: lines of a session at most (%(default)s)
+  in rollouts
 rollouts_size MB = 1048576: MB of all logs at most (%(default)s)
+  in rollouts.size
 session_idle S = 600: seconds without a request after which a session leaves the memory, not the folder (%(default)g)
+  in rollouts
 stall S = 300: seconds that the engine may be silent (%(default)g)
+  in server models
 body_timeout S = 30: seconds for a body to arrive (%(default)g)
 keep_alive S = 15: seconds of silence before a comment (%(default)g)
 slow_client S = 120: seconds that a client may take nothing (%(default)g)
@@ -314,7 +384,8 @@ TYPES: dict[str, tuple[Callable[[str], Any], str]] = {
 @dataclass(frozen=True)
 class Word:
     """A line of the table. ``choices``: empty if any value will do. ``many``: ``+`` for several values after the flag,
-    ``…`` for a flag that may be repeated. ``was``: flags of before, with the value that each one means, or None."""
+    ``…`` for a flag that may be repeated. ``was``: flags of before, with the value that each one means, or None.
+    ``places``: the tables of a file that it stands in, each with its name there."""
 
     key: str
     flag: str
@@ -325,6 +396,27 @@ class Word:
     says: str
     was: tuple[tuple[str, str | None], ...] = ()
     like: tuple[str, ...] = ()
+    places: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return "CHATPARSERS_" + self.flag.lstrip("-").replace("-", "_").upper()
+
+    @property
+    def number(self) -> str:
+        """What its kind of number is called; "" if it is no number."""
+        return TYPES[self.kind][1] if self.kind in TYPES else ""
+
+    def arguments(self, text: str) -> list[str]:
+        """The arguments that mean a text: of a switch ``0``, ``no`` and ``off`` mean none, of several values each
+        stands between white space or commas."""
+        if not self.kind:
+            return [] if text.lower() in ("0", "false", "no", "off") else [self.flag]
+        if self.many == "+":
+            return [self.flag, *text.replace(",", " ").split()]
+        each = text.splitlines() if self.many else [text]
+        return [f"{self.flag}={one}" for one in each]
 
     def with_choices(self, choices: str) -> Word:
         """The word with the choices that a command has of it, the first of them the default."""
@@ -341,7 +433,7 @@ _word = re.compile(
 def _words() -> Iterator[Word]:
     for entry in re.split(r"\n+(?=\w)", _TABLE.strip()):
         first, *more = entry.split("\n  ")
-        lines = {"was": "", "like": ""}
+        lines = {"was": "", "like": "", "in": "server"}
         for line in more:
             name, _, rest = line.partition(" ")
             if name in lines:
@@ -353,6 +445,7 @@ def _words() -> Iterator[Word]:
         key, flag, kind, many, default, says = match.groups()
         choices = kind.strip("{}").split(",") if kind and kind[0] == "{" else []
         pairs = (name.partition("=") for name in lines["was"].split())
+        places = (place.partition(".") for place in lines["in"].replace("-", "").split())
         yield Word(
             key,
             flag or "--" + key.replace("_", "-"),
@@ -363,6 +456,7 @@ def _words() -> Iterator[Word]:
             says or "",
             tuple((name, value or None) for name, _, value in pairs),
             tuple(lines["like"].split()),
+            tuple((table, other or key) for table, _, other in places),
         )
 
 
