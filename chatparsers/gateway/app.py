@@ -49,7 +49,7 @@ from .passing import Passing
 from .places import Places
 from .prepare import Prepared, Preparing
 from .recent import KeepItems, RecentItems
-from .record import LEFT, Log, Record
+from .record import LEFT, Log, Record, Spans
 from .refused import unknown_fields
 from .repeats import AWAITED, UNRECORDED, Again, Repeated, Repeats
 from .respond import Responding, watch
@@ -89,13 +89,15 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     return create_team_app([Model(chat, engine, settings)], settings)
 
 
-def create_team_app(models: Sequence[Model], settings: Settings, keys: Sequence[Key] = ()) -> Starlette:
-    """The gateway of one model or several, and of keys with names.
+def create_team_app(
+    models: Sequence[Model], settings: Settings, keys: Sequence[Key] = (), spans: Spans | None = None
+) -> Starlette:
+    """The gateway of one model or several, and of keys with names. ``spans``: who traces requests.
 
     Of several models, one whose engine does not answer yet is asked again until it does; the others are served. What
     is done by ``await app.state.change(models, keys)``: these are served from then on, and what runs goes on.
     """
-    gateway = _Gateway(models, settings, keys)
+    gateway = _Gateway(models, settings, keys, spans)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -173,8 +175,11 @@ def create_team_app(models: Sequence[Model], settings: Settings, keys: Sequence[
 
 
 class _Gateway:
-    def __init__(self, models: Sequence[Model], settings: Settings, keys: Sequence[Key]) -> None:
+    def __init__(
+        self, models: Sequence[Model], settings: Settings, keys: Sequence[Key], spans: Spans | None
+    ) -> None:
         self.models = Models(models)
+        self._spans = spans
         self.settings = settings
         self.metrics = Metrics(settings.model)
         self.log: Log | None = None
@@ -311,7 +316,7 @@ class _Gateway:
 
     async def pass_on(self, http: HttpRequest) -> Response | Passing:
         """The engine's own response to a request that is none of the three APIs."""
-        record = Record("passed", http.headers, self.metrics, self.log)
+        record = self._record("passed", http.headers)
         places = Places(self.metrics, self.settings)
         try:
             record.caller = places.caller = self.guard.check_key(http.headers)
@@ -328,10 +333,13 @@ class _Gateway:
 
     def refused(self, path: str, headers: Headers, error: ApiError) -> Response:
         """The response to a request that reaches no API."""
-        record = Record(_APIS.get(path, "other"), headers, self.metrics, self.log)
+        record = self._record(_APIS.get(path, "other"), headers)
         return self._failed(api_of(path), error, record)
 
     # requests
+
+    def _record(self, api: str, headers: Headers) -> Record:
+        return Record(api, headers, self.metrics, self.log, self._spans)
 
     async def respond(self, api: Api, http: HttpRequest) -> ASGIApp:
         """The response to a request. In a session, one that comes again while it runs gets the one that runs."""
@@ -358,7 +366,7 @@ class _Gateway:
     ) -> Response | Responding | Following:
         """``repeated``: the response, if it may be asked for again."""
         places = Places(self.metrics, self.settings)
-        record = Record(api.name, http.headers, self.metrics, self.log)
+        record = self._record(api.name, http.headers)
         recording: Recording | None = None
         try:
             caller = record.caller = places.caller = self.guard.check_key(http.headers)
@@ -462,7 +470,7 @@ class _Gateway:
 
     async def kept(self, handler: Handler, http: HttpRequest) -> Any:
         """The response to a request for what is kept."""
-        record = Record("kept", http.headers, self.metrics, self.log)
+        record = self._record("kept", http.headers)
         try:
             caller = record.caller = self.guard.check_key(http.headers)
             body = await self._preparing.body(http) if http.method == "POST" else None
@@ -474,7 +482,7 @@ class _Gateway:
 
     async def trained(self, handler: RolloutHandler, http: HttpRequest) -> Any:
         """The response to a request for what was recorded. A session's own key does not open it."""
-        record = Record("rollouts", http.headers, self.metrics, self.log)
+        record = self._record("rollouts", http.headers)
         try:
             caller = record.caller = self.guard.check_key(http.headers, lent=False)
             body = await self._preparing.body(http) if http.method == "POST" else None
@@ -492,7 +500,7 @@ class _Gateway:
             raise ApiError.of(error) from error
 
     async def count_tokens(self, api: Api, http: HttpRequest) -> Response:
-        record = Record(api.name, http.headers, self.metrics, self.log)
+        record = self._record(api.name, http.headers)
         try:
             caller = record.caller = self.guard.check_key(http.headers)
             caller.admit()

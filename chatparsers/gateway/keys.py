@@ -36,7 +36,7 @@ class Key:
     what it keeps by its digest; else what it keeps belongs to its name. ``secrets``: digests of what its client may
     send. ``file``: more of them, one in a line. ``models``: the models that it may ask; None: all.
     ``requests_per_minute``, ``tokens_per_day`` (of prompts and answers, since midnight UTC), ``concurrency``: None: any
-    number. ``admin``: it sees what all keys keep."""
+    number. ``admin``: it sees the sessions of all keys."""
 
     name: str = ""
     secrets: frozenset[bytes] = frozenset()

@@ -7,10 +7,10 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from logging.handlers import WatchedFileHandler
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from uuid import uuid4
 
 from ..serving import ApiError, Usage
@@ -63,14 +63,43 @@ class Log:
                 print(f"chatparsers: warning: the request log cannot be written: {error}", file=sys.stderr)
 
 
-class Record:
-    """One request, from its head to its end. `end` is called once; later calls do nothing."""
+class Span(Protocol):
+    """What is told of one request to who traces it. ``parent``: the ``traceparent`` that the engine gets."""
 
-    def __init__(self, api: str, headers: Any, metrics: Metrics, log: Log | None) -> None:
+    parent: str
+
+    def end(self, record: Record, status: int, times: Times) -> None:
+        """The request is over."""
+
+
+Spans: TypeAlias = Callable[[str, Mapping[str, str]], Span]
+"""Begins the span of a request: of an API, with its headers."""
+
+
+class Times(NamedTuple):
+    """When a request began, the engine was asked, its first batch came, and all was over: seconds of a clock that
+    nobody sets. None: it did not come to that."""
+
+    start: float
+    asked: float | None
+    first: float | None
+    end: float
+
+
+class Record:
+    """One request, from its head to its end. `end` is called once; later calls do nothing. ``spans``: who traces
+    requests, if anybody does."""
+
+    def __init__(
+        self, api: str, headers: Any, metrics: Metrics, log: Log | None, spans: Spans | None = None
+    ) -> None:
         self.api = api
         self.id = request_id(headers.get("x-request-id"))
         trace = headers.get("traceparent", "")
         self.trace = trace if _TRACE.fullmatch(trace) else None
+        self._span = None if spans is None else spans(api, headers)
+        if self._span is not None:
+            self.trace = self._span.parent
         self.fields: dict[str, Any] = {}
         self.caller = ANYBODY
         """Who sent it, once that is known; and the name of the model, the session, and the engine."""
@@ -178,6 +207,8 @@ class Record:
                 metrics.observe("token_seconds", (now - self._first) / each, api, self.model)
         if self._log is not None:
             self._log.write(self._line(status, now))
+        if self._span is not None:
+            self._span.end(self, status, Times(self._start, self._asked, self._first, now))
 
     def _charge(self, status: int) -> None:
         """Counts it for its key, with its tokens."""

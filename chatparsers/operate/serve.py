@@ -66,7 +66,8 @@ def run(arguments: Namespace) -> int:
     given = config.gateway() if len(models) > 1 else config.model(next(iter(config.models)))
     try:
         settings = settings_of(given, models[0].name, _key(given))
-        app = create_team_app(models, settings, keys(config))
+        spans = _spans() if given.spans else None
+        app = create_team_app(models, settings, keys(config), spans)
     except ValueError as error:
         raise Refused(str(error)) from error
     server = uvicorn.Config(
@@ -90,7 +91,20 @@ def run(arguments: Namespace) -> int:
         asyncio.run(_serve(app, server, models, given, _Again(arguments, config, team, app, server)))
     except EngineError as error:
         raise _away(error) from error
+    finally:
+        if spans is not None:
+            spans.close()
     return 0
+
+
+def _spans() -> Any:
+    """Who traces requests. Raises `Refused` if its packages are not installed."""
+    try:
+        from .spans import Spans
+
+        return Spans.exported()
+    except ModuleNotFoundError as error:
+        raise Refused(f"--spans needs {error.name}: pip install 'chatparsers[otel]'") from error
 
 
 def _check(path: str) -> int:

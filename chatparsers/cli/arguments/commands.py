@@ -194,7 +194,7 @@ COMMANDS: Mapping[str, Command] = {
             "trust_ids pass_on",
             "the model": f"model tokenizer format name {_THOUGHTS} template_kwargs pin_template_kwargs",
             "who may ask, and where": "host port api_key api_key_file seal_key_file allowed_hosts cors tls_cert "
-            "tls_key log",
+            "tls_key log spans",
             "what a request may cost": "max_tokens max_body max_tools max_images max_schemas max_prompt max_cpu "
             "concurrency=1024 fetch_images drop_unsupported strict_fields strict_tools lenient_calls loops cache_watch",
             "what is kept": "store store_entries store_size store_age",

@@ -244,12 +244,14 @@ tokens_per_day N: tokens of prompts and answers since midnight UTC (any number)
   in keys
 at_once --concurrency N: its requests at once (any number)
   in keys.concurrency
-admin: it sees what all keys keep
+admin: it sees the sessions of all keys
   in keys
 tls_cert FILE: serve HTTPS with this certificate, and those of its issuers after it
   like ssl-certfile certfile cert
 tls_key FILE: its private key
   like ssl-keyfile keyfile
+spans: send a span for each request, and for its parts, where OTEL_EXPORTER_OTLP_ENDPOINT says (extra otel)
+  like otel tracing
 host ADDRESS = 127.0.0.1: where to listen (%(default)s)
 api_key KEY: the key that clients must send ($CHATPARSERS_API_KEY)
   like key token
