@@ -24,6 +24,8 @@ from scripted import Llama, Upstream, soon
 from servers import free_port, listens, model_files, tiny_model
 
 from chatparsers.cli.arguments import build_parser
+from chatparsers.gateway import metrics as metrics_module
+from chatparsers.gateway.metrics import Metrics
 from chatparsers.operate.config import read
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -73,6 +75,33 @@ def test_the_image_and_the_compose_file() -> None:
     assert set(gateway["environment"]) <= {word.variable for word in SERVE.words}
     assert gateway["read_only"] and gateway["cap_drop"] == ["ALL"]
     assert int(gateway["stop_grace_period"][:-1]) > SERVE.defaults["drain"]
+
+
+@pytest.mark.parametrize("name", ["alerts.yml", "dashboard.json"])
+def test_rules_and_panels_ask_for_what_is_counted(name: str) -> None:
+    """Each metric that they name is one of ours, and each label one that it has."""
+    text = (DEPLOY / name).read_text(encoding="utf-8")
+    if name.endswith("json"):
+        asked = [target["expr"] for panel in json.loads(text)["panels"] for target in panel["targets"]]
+    else:
+        yaml = pytest.importorskip("yaml", reason="the package pyyaml is not installed")
+        rules = yaml.safe_load(text)["groups"][0]["rules"]
+        asked = [rule["expr"] for rule in rules]
+        assert all(re.findall(r"labels\.(\w+)", str(rule["annotations"])) for rule in rules)
+    known: dict[str, set[str]] = {"up": {"job", "instance"}}
+    metrics = Metrics()
+    for name, (_, labels) in metrics_module._COUNTERS.items():
+        known[f"chatparsers_{name}_total"] = {*labels, "instance"}
+    for name in metrics_module._HISTOGRAMS:
+        known[f"chatparsers_{name}_bucket"] = {"api", "model", "le", "instance"}
+    known["chatparsers_active_requests"] = {"instance"}
+    assert "chatparsers_active_requests" in metrics.text()
+    for expression in asked:
+        used = re.findall(r"\b(up|chatparsers_\w+)\b", expression)
+        assert used and set(used) <= known.keys(), expression
+        given = re.findall(r"by \(([^)]*)\)", expression) + re.findall(r"[{,](\w+)=~?\"", expression)
+        there = set.intersection(*(known[one] for one in used))
+        assert {label.strip() for one in given for label in one.split(",")} <= there, expression
 
 
 def test_the_file_lacks_only_what_is_elsewhere() -> None:
