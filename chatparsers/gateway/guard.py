@@ -8,7 +8,6 @@ must be an address, ``localhost`` or one of `Settings.hosts`: a page cannot rebi
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import Any
@@ -33,8 +32,8 @@ class Guard:
         self.keys = Keys([*own, *keys])
         self._hosts = None if settings.hosts is None else frozenset(map(str.lower, settings.hosts))
         self._cors = frozenset(settings.cors)
-        self.lends: Callable[[str], bool] | None = None
-        """Whether a key opens something of its own, such as a session; None: none does."""
+        self.lends: Callable[[str], str | None] | None = None
+        """Who lent a key that opens something of its own, such as a session: its owner; None: nobody did."""
 
     def check(self, scope: dict[str, Any]) -> None:
         """Raises `ApiError` for a request that nobody may send like this, with a key or without."""
@@ -69,8 +68,12 @@ class Guard:
         """Who sent the request. Raises `ApiError` if a key is asked for and not given. ``lent``: whether the key of a
         session is one."""
         lends = self.lends if lent else None
-        if lends is not None and (given := given_key(headers)) and lends(given):
-            return Caller(hashlib.sha256(given.encode("latin-1", "replace")).hexdigest())
+        given = given_key(headers) if lends is not None else ""
+        if lends is not None and given and (lender := lends(given)) is not None:
+            borrower = self.keys.lent(lender, given)
+            if borrower is None:
+                raise ApiError("the key that began this session is gone", status=401, code="invalid_api_key")
+            return borrower
         if not self.keys:
             return ANYBODY
         found = [self.keys.of(one) for one in (headers.get("x-api-key", ""), _token(headers)) if one]

@@ -172,5 +172,22 @@ class Keys:
                 key = key or other
         if key is None:
             return None
-        owner = hashlib.sha256(b"key " + key.name.encode()).hexdigest() if key.name else secret.hex()
-        return Caller(owner, key, self._taken[key.name])
+        return Caller(_owner(key, secret), key, self._taken[key.name])
+
+    def lent(self, lender: str, given: str) -> Caller | None:
+        """Who asks by the key of a session, which ``lender`` began: it is bound as that one's own key is. None if that
+        one has no key any more."""
+        own = hashlib.sha256(given.encode("latin-1", "replace")).hexdigest()
+        if not lender:
+            return Caller(own)
+        every = [
+            *self._fixed.items(),
+            *((secret, key) for file, key in self._files for secret in file.digests()),
+        ]
+        key = next((key for secret, key in every if _owner(key, secret) == lender), None)
+        return None if key is None else Caller(own, key, self._taken[key.name])
+
+
+def _owner(key: Key, secret: bytes) -> str:
+    """Whose a request is."""
+    return hashlib.sha256(b"key " + key.name.encode()).hexdigest() if key.name else secret.hex()

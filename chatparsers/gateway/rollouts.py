@@ -328,7 +328,13 @@ def rollouts_of(chat: Chat, settings: Settings, guard: Guard, tell: Tell) -> Rol
         raise ValueError(f"rollouts {folder}: another gateway records there: name another folder") from None
     except OSError as error:
         raise ValueError(f"rollouts {folder}: {error}") from error
-    guard.lends = lambda key: sessions.of_key(key) is not None
+
+    def lender(key: str) -> str | None:
+        id = sessions.of_key(key)
+        found = None if id is None else sessions.known(id)
+        return None if found is None else found.head.owner or ""
+
+    guard.lends = lender
     return Rollouts(sessions)
 
 

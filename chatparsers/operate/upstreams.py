@@ -38,6 +38,7 @@ class Upstreams(Engine):
         self._draining = {one for one in engines if one.url in {url.rstrip("/") for url in draining}}
         self._started: list[HttpEngine] = []
         self._chat: Chat | None = None
+        self._starting = anyio.Lock()
         self._away: dict[HttpEngine, float] = {}
         self._sessions: OrderedDict[str, HttpEngine] = OrderedDict()
         for name in _OF_KIND:
@@ -60,8 +61,12 @@ class Upstreams(Engine):
 
     async def _start(self, engine: HttpEngine) -> list[str]:
         assert self._chat is not None
+        async with self._starting:  # once, whoever asks
+            return [] if engine in self._started else await self._begin(engine, self._chat)
+
+    async def _begin(self, engine: HttpEngine, chat: Chat) -> list[str]:
         try:
-            warnings = await engine.start(self._chat)
+            warnings = await engine.start(chat)
         except EngineError:
             self._away[engine] = time.monotonic() + AWAY
             raise

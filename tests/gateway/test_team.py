@@ -190,6 +190,29 @@ def test_models_and_keys_change_while_answers_run(team: Callable[..., Any]) -> N
     assert said(ask(server, "any", "a")) == "I am one."
 
 
+def test_the_key_of_a_session_is_bound_as_the_one_that_began_it(
+    upstream: Callable[..., Upstream], serve: Callable[..., Any], tmp_path: Path
+) -> None:
+    """And is none any more once that one is gone."""
+    import asyncio
+
+    engine = upstream(Alive(["Hello."], tiny_model("qwen3").tokenizer), context=500)
+    model = Model(tiny_model("qwen3").chat, LlamaServer(engine.url), Settings("m"))
+    settings = Settings("m", rollouts=str(tmp_path / "runs"))
+    server = serve(create_team_app([model], settings, [key("a", requests_per_minute=2), key("b")]))
+    lent = httpx2.post(f"{server.url}/sessions", json={}, headers={"x-api-key": "sk-a"}).json()["api_key"]
+
+    def refused(by: str) -> int | None:
+        """The status by which a key is turned away. (The engine that is played here cannot be recorded.)"""
+        found = httpx2.post(server.url + URL, json=ASK, headers={"x-api-key": by}, timeout=20)
+        return found.status_code if found.status_code in (401, 429) else None
+
+    assert [*map(refused, (lent, "sk-a", lent, "sk-b"))] == [None, None, 429, None]
+    change = server.app.state.change([model], [key("b")])
+    asyncio.run_coroutine_threadsafe(change, server.loop).result(20)
+    assert [*map(refused, (lent, "sk-a", "sk-b"))] == [401, 401, None]
+
+
 def test_ready_says_which_engines_answer(team: Callable[..., Any], monkeypatch: Any) -> None:
     """One of two is enough; and of one that is away, its model alone is."""
     monkeypatch.setattr("chatparsers.gateway.app._SEEN", 0.0)
