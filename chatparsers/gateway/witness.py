@@ -13,13 +13,13 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from threading import Lock
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
 
 from starlette.datastructures import Headers
 
+from ..chat.loading import data_of
 from ..serving import Request
 
 HEADER = b"x-chatparsers-cache"
@@ -68,7 +68,7 @@ def session_of(headers: Headers, request: Request, owner: str) -> str:
         said = _in_user(body["metadata"].get("user_id"))
     if said is None:
         first = next((one for one in request.messages if one.get("role") == "user"), None)
-        said = _digest(first).hex()
+        said = f"{_digest(first):x}"
     return f"{owner} {said}"
 
 
@@ -132,9 +132,9 @@ class Prompt:
     """A prompt that is kept: its ids as bytes, and digests of what it was made of. ``answer``: the id of the answer."""
 
     ids: bytes
-    tools: list[bytes]
-    messages: list[dict[str, bytes]]
-    options: dict[str, bytes]
+    tools: list[int]
+    messages: list[dict[str, int]]
+    options: dict[str, int]
     answer: str = ""
 
     @classmethod
@@ -239,14 +239,13 @@ def _parting(old: Sequence[Any], new: Sequence[Any]) -> int | None:
     return None if len(old) == len(new) else min(len(old), len(new))
 
 
-def _digests(fields: Mapping[str, Any]) -> dict[str, bytes]:
+def _digests(fields: Mapping[str, Any]) -> dict[str, int]:
     return {name: _digest(value) for name, value in fields.items() if value not in (None, "", [])}
 
 
-def _digest(value: object) -> bytes:
-    data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else _dumps(value).encode()
-    return blake2b(data, digest_size=8).digest()
+def _digest(value: object) -> int:
+    """Python's own digest of a text, which differs from process to process: nobody can aim at it."""
+    return hash(value if isinstance(value, str) else data_of(value))
 
 
-_dumps = json.JSONEncoder(default=str, check_circular=False).encode
 _SYSTEM = {_digest("system"), _digest("developer")}
