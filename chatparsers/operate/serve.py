@@ -213,7 +213,7 @@ def _away(error: EngineError) -> Exception:
 async def _serve(
     app: Any, config: uvicorn.Config, models: Sequence[Model], arguments: Namespace, again: _Again
 ) -> None:
-    listening = _bound(arguments)
+    listening, got = _bound(arguments), list[int]()
     if hasattr(signal, "SIGHUP"):  # not on Windows
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, again.ask)
     reading = asyncio.ensure_future(again.run())
@@ -230,11 +230,15 @@ async def _serve(
             gc.collect()
             gc.freeze()  # what is there now stays: the collector need not look at it again
             server = _Draining(config, app.state.metrics, app.state.end, app.state.stop)
+            usual = signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
             with suppress(KeyboardInterrupt):  # Python 3.10 raises it here, when all has ended
                 await server.serve(sockets=[listening])
     finally:
         reading.cancel()
         listening.close()
+    for number in got:  # uvicorn sends it again once it has ended, and the store was still open then
+        signal.signal(number, usual)
+        signal.raise_signal(number)
 
 
 @asynccontextmanager

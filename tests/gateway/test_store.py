@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted import Llama, Upstream, forced, soon
-from servers import tiny_model
+from scripted import Llama, Slow, Upstream, forced, soon
+from servers import free_port, served, tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -290,6 +290,31 @@ def test_what_cannot_be_deleted_stays(gateway: Callable[..., Any], tmp_path: Pat
         assert checked == [("ok",)]
         for path in paths:
             assert client.delete(path).status_code == 200 and client.get(path).status_code == 404
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGTERM on this system")
+def test_sigterm_leaves_the_rows_in_the_file(
+    model: dict[str, str], upstream: Callable[..., Upstream], tmp_path: Path
+) -> None:
+    """Also those of a response that ran: then the log holds nothing that a damage could take."""
+    engine, port, folder = (
+        upstream(Slow(tokenizer=tiny_model("qwen3").tokenizer)),
+        free_port(),
+        tmp_path / "kept",
+    )
+    process = served(port, engine, model, "--store", str(folder), "--drain", "1")
+    url = f"http://127.0.0.1:{port}/v1/responses"
+    asked = {"input": "Hi", "max_output_tokens": 3}
+    ids = [
+        httpx2.post(url, json=asked | more, timeout=60).json()["id"] for more in ({}, {"background": True})
+    ]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGTERM
+    log = folder / f"{FILE}-wal"
+    assert not log.exists() or not log.stat().st_size
+    with closing(sqlite3.connect(folder / FILE)) as db:
+        assert sorted(ids) == [id for (id,) in db.execute("SELECT id FROM entries ORDER BY id")]
 
 
 # the store by itself
