@@ -42,6 +42,7 @@ class Rows(ABC):
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._now: float | None = None
 
     @abstractmethod
     def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -57,14 +58,15 @@ class Rows(ABC):
 
     @property
     def now(self) -> float:
-        """The time of the store's own clock."""
-        ((written,),) = self.all("SELECT clock FROM about")
-        return self._clock.now(written)
+        """The time of the store's own clock, when the transaction first asked."""
+        if self._now is None:
+            ((written,),) = self.all("SELECT clock FROM about")
+            self._now = self._clock.now(written)
+        return self._now
 
-    def counted(self) -> int:
-        """Writes the clock and counts the write. How many there were."""
+    def count(self) -> None:
+        """Counts a write, and writes the clock."""
         self.run("UPDATE about SET writes = writes + 1, clock = ?", self.now)
-        return int(self.all("SELECT writes FROM about")[0][0])
 
 
 class Database(ABC):

@@ -81,7 +81,7 @@ class Postgresql(Database):
         try:
             with self._turn() as rows:
                 yield rows
-                rows.counted()
+                rows.count()
         except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
             raise StoreFull(str(error).strip()) from error
 
