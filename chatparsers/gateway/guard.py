@@ -25,7 +25,11 @@ class Guard:
     """Checks the head of each request. ``keys``: those with names, besides the settings' own."""
 
     def __init__(self, settings: Settings, keys: Sequence[Key] = ()) -> None:
-        own = [] if settings.api_key is None else [Key(secrets=frozenset([digest_of(settings.api_key)]))]
+        own = (
+            []
+            if settings.api_key is None
+            else [Key(secrets=frozenset([digest_of(settings.api_key)]), admin=True)]
+        )
         if settings.key_file is not None:
             own.append(Key(file=settings.key_file))
         self._own = own

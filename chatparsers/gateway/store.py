@@ -31,6 +31,8 @@ __all__ = ["FILE", "ResponseIds", "Store", "StoreFull", "StoredResponse"]
 
 LOST = 15.0
 """After how many seconds without a beat a response that runs is lost with the process that made it."""
+URLS = "postgresql://", "postgres://"
+"""How the place of a store on a server begins."""
 _LONGEST = 10_000
 """How many responses a chain may have."""
 _CHAIN = """
@@ -82,8 +84,11 @@ class Store:
     ) -> None:
         self._entries, self._size, self._age, self._tell = entries, size, age, tell
         self._base: Database
-        if where.startswith(("postgresql://", "postgres://")):
-            self._base = load_reference("chatparsers.storage.postgresql:Postgresql")(where)
+        if where.startswith(URLS):
+            try:
+                self._base = load_reference("chatparsers.storage.postgresql:Postgresql")(where)
+            except ModuleNotFoundError as error:
+                raise OSError("PostgreSQL needs pip install 'chatparsers[postgresql]'") from error
         else:
             self._base = Sqlite(None if where == "memory" else where, tell)
 

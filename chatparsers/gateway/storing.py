@@ -32,7 +32,7 @@ from .apis import ending
 from .metrics import Metrics
 from .respond import HEADERS, Responding
 from .settings import Settings
-from .store import ResponseIds, Store, StoredResponse, StoreFull
+from .store import URLS, ResponseIds, Store, StoredResponse, StoreFull
 from .work import until_left
 
 _LOOK, _BEAT = 0.1, 5
@@ -90,7 +90,8 @@ def opened(settings: Settings, metrics: Metrics) -> Store:
     try:
         return Store(settings.store, **bounds, age=settings.store_age, tell=News(metrics).tell)
     except (OSError, sqlite3.Error) as error:
-        raise ValueError(f"store {settings.store}: {error}") from error
+        named = "" if settings.store.startswith(URLS) else f" {settings.store}"  # a URL may hold a password
+        raise ValueError(f"store{named}: {error}") from error
 
 
 class Storing:

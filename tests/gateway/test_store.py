@@ -341,6 +341,16 @@ def test_a_file_of_another_kind_is_left_closed(tmp_path: Path, monkeypatch: pyte
         made[0].execute("SELECT 1")
 
 
+def test_a_server_that_is_not_there_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg", reason="the package psycopg is not installed")
+    from chatparsers.storage import postgresql
+
+    monkeypatch.setattr(postgresql, "_WAIT", 0.5)
+    with pytest.raises(ValueError, match=r"postgresql://127.0.0.1/it cannot be used") as caught:
+        create_app(tiny_model("qwen3").chat, None, Settings(store="postgresql://me:secret@127.0.0.1:1/it"))
+    assert "secret" not in str(caught.value)
+
+
 def test_the_bounds_hold(opened: Callable[..., Store]) -> None:
     store = opened("memory", entries=10, size=20_000, age=3600)
     for number in range(30):

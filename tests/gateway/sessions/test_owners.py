@@ -39,7 +39,7 @@ def gateway(tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
 
 def test_a_session_belongs_to_its_key(gateway: Callable[..., Gateway], tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("alice\nbob\n")
-    made = gateway(key_file=str(tmp_path / "keys"))
+    made = gateway(key_file=str(tmp_path / "keys"), api_key="main")
     alice, bob = ({"authorization": f"Bearer {key}"} for key in ("alice", "bob"))
     agent = made.talk("private", key="alice")
     items = turns(agent, 1)
@@ -67,6 +67,9 @@ def test_a_session_belongs_to_its_key(gateway: Callable[..., Gateway], tmp_path:
             made.post("/sessions/private/v1/messages", {**asked, "max_tokens": 9}, headers=bob).status_code
             == 403
         )
+        main = {"authorization": "Bearer main"}
+        assert len(made.get("/sessions", headers=main).json()["data"]) == 3, "the gateway's own key sees all"
+        assert made.get("/sessions/private/samples", headers=main).status_code == 200
         own = made.get("/sessions/hers", headers=alice).json()
         assert own["reward"] == 1.0 and own["damaged"] == 0
 
