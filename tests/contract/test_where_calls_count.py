@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from chatparsers import Format, Message
+import pytest
+
+from chatparsers import Format, Message, get_format
 from chatparsers.answers.format import Turn
 from chatparsers.answers.idioms import Options
 from chatparsers.answers.nodes import Body
 from chatparsers.answers.openers import openers as written_openers
 from chatparsers.core.tree import once
-from chatparsers.testing import load_cases
+from chatparsers.streams import known
+from chatparsers.testing import check_cuts, load_cases
 from chatparsers.testing.cases import bound
 
 CASES = Path(__file__).parents[1] / "needle" / "cases"
@@ -157,3 +160,11 @@ def test_an_opener_keeps_its_meaning_everywhere(format: Format) -> None:
         text = written(format)
         for place in ("I look.{}", "So:\n```\n{}\n```\n", "> {}"):
             assert len(turn.parse(place.format(text)).tool_calls) == 1, place
+
+
+def test_the_start_of_a_line_is_known_in_every_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a format in which only calls without their opener ask for it: after a call, no text is before it."""
+    call = "get_weather<|tool_arg:start|>city<|tool_arg:value|><|tool_arg:end|><|tool_call:end|><|tool_arg:va"
+    pieces = [".<|tool_call:start|>", call, "lue|>"]
+    monkeypatch.setattr(known, "enabled", False)  # the machine alone
+    check_cuts(get_format("solar-open-2").bind(tools=[TOOL]), "".join(pieces), [pieces])

@@ -168,8 +168,8 @@ class Program:
     """A compiled format.
 
     ``code[0]`` is `FAIL`. The parser begins at ``start``. At ``fallback`` it reads the rest of the text as content.
-    ``lines``: the parser asks where in a line it is (`LINE`, `FENCE`). ``late_ids``: it may read a call's id after
-    the call's arguments. ``unwanted``: the request wants no calls. ``recipe`` is the function that makes the program,
+    ``lines``: the parser asks where in a line it is (`LINE`, `FENCE`, `COUNTS`). ``late_ids``: it may read a call's id
+    after its arguments. ``unwanted``: the request wants no calls. ``recipe`` is the function that makes the program,
     and its arguments: a pickle holds only these. A program without one is pickled by nobody.
     """
 
@@ -187,7 +187,7 @@ class Program:
         self.code = code
         self.start = start
         self.fallback = fallback
-        self.lines = any(instruction[0] == LINE or instruction[0] == FENCE for instruction in code)
+        self.lines = any(instruction[0] in (LINE, FENCE, COUNTS) for instruction in code)
         self.late_ids = late_ids
         self.unwanted = unwanted
         self.recipe = recipe
