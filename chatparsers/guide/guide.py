@@ -432,7 +432,8 @@ class Guide:
 
     def _waits(self) -> bool:
         """Whether a limit must wait for the end of a character: it has four ids at most."""
-        return self._stream._inside_character and not 0 <= self._deadline <= self._count - 3
+        ids = self._stream._ids
+        return bool(ids) and ids.pending > 0 and not 0 <= self._deadline <= self._count - 3
 
     def _kind(self) -> StateKind:
         """The kind of text that is written."""

@@ -5,6 +5,8 @@ aside, which differ each time. So a spot keeps the items of what was read there,
 to an argument's value or to running text is kept for the least text that leads there: more text changes nothing, as a
 stream is the same in every cut. Any other is kept for its piece. A value goes to its transcoder, running text up to the
 next stop is an item, and the spot after either is known, too. So a piece of any length is read from place to place.
+Where a piece ends within such a text, the way of a machine through it (`Way`) tells what is read so far, and what of
+the rest. So a text that came once is known in every cut.
 
 Invariants: a run is kept only if a machine made it, and nothing is kept that depends on more than its key: no
 diagnostic, which has a position, and no place inside a value. A spot belongs to a program and to the names of its
@@ -33,24 +35,23 @@ from .state import StateKind
 enabled = os.environ.get("CHATPARSERS_ACCELERATOR", "on") != "off"
 """Whether streams that begin now remember what machines did. They read the same without."""
 
-_CREDITS = 128
+_CREDITS = 192
 _MOST_CREDITS = 4096
 """How many runs are learnt before one is found again, and how many of those found again count."""
 _REST = 16
 """After how many runs that are not looked at there is a credit again."""
-_MOST_LEADS = 32
-_MOST_FIRST = 64
-_MOST_SPOTS = 2048
-_MOST_TOOLS = 256
+_MOST_LEADS, _MOST_WITHIN, _MOST_FIRST, _MOST_SPOTS, _MOST_TOOLS = 32, 512, 64, 2048, 256
 _LONGEST = 64
 """The longest piece that is kept, and the longest held text."""
 _LONGEST_LEAD = 256
 MOST_AT_ONCE = 4096
 """How much text a machine gets at once to be learnt from."""
+_FAR = 1 << 20  # a position that no text before a spot reaches
 _LOOKS = 8
 """How many characters after a run decide that a value begins."""
 _DIFFER = {m.NOTE, m.ARGUMENT, m.BROKEN_VALUE}
 """Items that are not the same the next time."""
+_kind = itemgetter(0)
 
 
 class Run:
@@ -77,8 +78,10 @@ class Run:
 
 def _joined(items: list[Item]) -> list[Item]:
     """The items, with each run of one kind of markup as one item."""
+    if len(items) < 2:
+        return items
     joined: list[Item] = []
-    for kind, run in groupby(items, key=itemgetter(0)):
+    for kind, run in groupby(items, key=_kind):
         if kind == m.MARKUP or kind == m.CALL:
             joined.append((kind, "".join([raw for _, raw, _ in run]), None))
         else:
@@ -110,48 +113,71 @@ class Spot:
     longest first. ``value``: the instruction of the value that begins here; once one began, ``make`` makes its reader
     and ``after`` is the spot after it. ``running``: the region of the running text that goes on here, and what finds
     its end; ``moved``: the spot after some of it, by whether that ends a line; ``open``: this spot without the ``text``
-    that it holds, if the machine knows no place in that. ``waiting``: as `Machine.waiting`, and ``region``. ``tool``:
-    what the request declares of the open call's tool. ``stands``: what `state_of` says here.
+    that it holds, if the machine knows no place in that. ``waiting``: as `Machine.waiting`. ``tool``: what the request
+    declares of the open call's tool, which has the ``name``. ``stands``: what `state_of` says here.
+
+    A spot where nothing begins is one of those ``within`` another, the ``origin``, which is itself elsewhere:
+    ``before`` is the text from there. ``ways``: those of the texts that lead on from an origin. The ``state`` of a
+    machine within is only found once somebody asks.
     """
 
     __slots__ = (
-        "after", "known", "leads", "make", "moved", "name", "open", "region", "running", "runs", "stands", "state",
-        "text", "tool", "value", "waiting",
+        "after", "before", "known", "leads", "make", "moved", "name", "open", "origin", "running", "runs", "stands",
+        "state", "text", "tool", "value", "waiting", "ways", "within",
     )  # fmt: skip
     after: Spot
+    text: str
 
-    def __init__(self, known: Known, machine: Machine, tool: object, text: str, begins: bool) -> None:
+    def __init__(self, known: Known, tool: object, name: str, origin: Spot | None, before: str) -> None:
         self.known = known
+        self.tool, self.name = tool, name
+        self.origin = self if origin is None else origin
+        self.before = before
+        self.within: dict[tuple[str, int], Spot] = {}
+        self.ways: dict[str, Way] = {}
         self.runs: dict[str, Run] = {}
         self.leads: list[tuple[str, Run]] = []
-        ins = machine.program.code[machine.ip]
-        running = ins[0] == m.TEXT and not machine.live
-        self.value: Instruction | None = ins if begins and not running else None
+        self.value: Instruction | None = None
         self.make: Callable[[], Transcoder] | None = None
-        self.running = (ins[1], ins[2]) if running and not text else None
+        self.running: tuple[int, Any] | None = None
         self.moved: dict[bool, Spot | None] = {}
         self.open: Spot | None = None
         self.stands: dict[bool, tuple[StateKind, str]] = {}
-        self.region = machine.region
-        self.tool = tool
-        open = _in_call(machine)
-        self.name = machine.tool if open else ""
-        self.text = text
+        self.waiting: tuple[int, Any] | None = None
+        self.state: tuple[Any, ...] | None = None
+
+    def stand(self, machine: Machine, text: str, begins: bool) -> None:
+        """Notes where the machine is that holds ``text``, and what ``begins`` or goes on there."""
+        ins = machine.program.code[machine.ip]
+        running = ins[0] == m.TEXT and not machine.live
+        self.value = ins if begins and not running else None
+        self.running = (ins[1], ins[2]) if running and not text else None
         self.waiting = None if self.value is not None or text else machine.waiting()
+        self.keep(machine, text)
+        if running and text and not any([place is not None and place > 0 for place in _places(machine)]):
+            later = Machine(machine.program, machine.tools)
+            self.restore(later, len(text))
+            later.text = ""
+            self.open = self.known.spot(later)
+
+    def keep(self, machine: Machine, text: str) -> None:
+        """Notes the state of the machine, which is here and holds ``text``."""
+        open = _in_call(machine)
+        self.text = text
         self.state = (
             machine.ip, machine.stack.copy(), machine.floor, machine.flags, machine.trail.copy(), machine.live,
             machine.text_region, machine.calling, machine.tool if open else "", machine.arg if open else "",
             machine.nth if open else 0, machine.left if open else (), machine.line_ended, machine.fence,
-            *(places := _places(machine)), machine.wanted.copy(),
+            *_places(machine), machine.wanted.copy(),
         )  # fmt: skip
-        if running and text and not any([place is not None and place > 0 for place in places]):
-            later = Machine(machine.program, machine.tools)
-            self.restore(later, len(text))
-            later.text = ""
-            self.open = known.spot(later)
 
     def restore(self, machine: Machine, position: int, value: Transcoder | None = None) -> None:
         """Puts the machine here, or into the ``value`` that began here; ``position``: the end of the text before it."""
+        if self.state is None:
+            self.origin.restore(machine, position - len(self.before))
+            machine.feed(self.before, -1, True)
+            self.keep(machine, machine.text)
+            return
         (
             machine.ip, stack, machine.floor, machine.flags, trail, machine.live,
             machine.text_region, machine.calling, machine.tool, machine.arg,
@@ -161,6 +187,7 @@ class Spot:
         machine.stack, machine.trail = stack.copy(), trail.copy()
         machine.text, machine.value = self.text, value
         if value is not None:
+            assert self.after.state is not None
             machine.nth, machine.left = self.after.state[10:12]
         machine.base = base = position - len(self.text)
         machine.wanted = wanted.copy()
@@ -170,7 +197,8 @@ class Spot:
 
     def ends_line(self, text: str) -> bool:
         """What `Machine.line_ended` is after ``text`` of markup or of a call, which has no line break at its end."""
-        return self.region == m.CALL or bool(self.state[12] or text.strip(" \t\r"))
+        assert self.state is not None and self.running is not None
+        return self.running[0] == m.CALL or bool(self.state[7] or self.state[12] or text.strip(" \t\r"))
 
     def begin(self, machine: Machine) -> Transcoder:
         """Makes the reader of the value that begins here."""
@@ -182,19 +210,91 @@ class Spot:
         value: Transcoder = self.make()
         return value
 
-    def run(self, text: str, i: int, tools: Toolset) -> Run | None:
+    def run(self, text: str, i: int, machine: Machine) -> Run | None:
         """What is read of ``text`` from ``i`` on, if that is known."""
         run = self.runs.get(text[i:]) if len(text) - i <= _LONGEST else None
-        if run is None:
-            for lead, found in self.leads:
-                if text.startswith(lead, i):
-                    run = found
-                    break
-            else:
-                return None
+        if run is not None and (run.here.tool is self.tool or self._goes(run, machine)):
+            return run
+        for lead, run in self.leads:
+            if text.startswith(lead, i) and (run.here.tool is self.tool or self._goes(run, machine)):
+                return run
+        return self._on_the_way(text[i : i + _LONGEST_LEAD], machine) if i < len(text) else None
+
+    def _goes(self, run: Run, machine: Machine) -> bool:
+        """Whether the run is that of this request: the same place of another may have another schema."""
         here = run.here
-        # The same place of another request may have another schema.
-        return run if here.tool is self.tool or not here.name or tools.get(here.name) is here.tool else None
+        return here.tool is self.tool or not here.name or machine.tools.get(here.name) is here.tool
+
+    def _on_the_way(self, text: str, machine: Machine) -> Run | None:
+        """What is read of ``text``, if it goes on with a lead of the origin, up to where one of them ends."""
+        origin, begin = self.origin, len(self.before)
+        fed = self.before + text
+        for lead, run in origin.leads:
+            whole = fed.startswith(lead)
+            if not (whole or lead.startswith(fed)) or not origin._goes(run, machine):
+                continue
+            way = origin.way(lead, run, machine)
+            if way is None or begin >= len(way.counts):
+                continue
+            first = way.counts[begin]
+            if whole and begin <= run.end:
+                found = Run(self, way.items[first:], run.here, run.end - begin)
+                self.lead(lead[begin:], found)
+                return found
+            name = way.names[len(fed)] if not whole and len(fed) < len(way.names) else None
+            if name is not None:
+                there = origin.place(fed, name, machine)
+                found = Run(self, way.items[first : way.counts[len(fed)]], there, len(text))
+                if len(text) <= _LONGEST:
+                    self.runs[text] = found
+                return found
+        return None
+
+    def way(self, lead: str, run: Run, machine: Machine) -> Way | None:
+        """The way through a lead, or only through what it has in common with others, if that is all that is read. None
+        if a machine makes other items of the text in pieces."""
+        for text in (lead[: run.end], lead):
+            if text not in self.ways:
+                self.ways[text] = Way(self, text, machine)
+            if self.ways[text].joined == run.items:
+                return self.ways[text]
+        return None
+
+    def lead(self, text: str, run: Run) -> None:
+        """Keeps what is read of a text after which a value or running text begins."""
+        others = [one for one in self.leads if one[0] != text]
+        self.leads = sorted([*others, (text, run)], key=_longest_first)
+
+    def place(self, before: str, name: str, machine: Machine) -> Spot:
+        """The spot after the text ``before``, in a call of the tool ``name``, if nothing begins there."""
+        tool = machine.tools.get(name) if name else None
+        key = before, id(tool)
+        if key not in self.within:
+            if len(self.within) >= _MOST_WITHIN:
+                self.within.clear()
+            self.within[key] = Spot(self.known, tool, name, self, before)
+        return self.within[key]
+
+
+class Way:
+    """How a machine goes through a text that leads on. ``counts``: how many of the ``items`` there are after each
+    character; ``names``: the tool of the call that is open there, None within a value and in running text.
+    ``joined``: the items, as those of a `Run`."""
+
+    __slots__ = ("counts", "items", "joined", "names")
+
+    def __init__(self, spot: Spot, text: str, machine: Machine) -> None:
+        self.counts = [0]
+        self.names: list[str | None] = [spot.name]
+        self.items: list[Item] = []
+        trial = Machine(machine.program, machine.tools)
+        spot.restore(trial, _FAR)
+        for char in text:
+            self.items += trial.feed(char, -1, True)
+            self.counts.append(len(self.items))
+            begun = trial.value is not None or (trial.program.code[trial.ip][0] == m.TEXT and not trial.live)
+            self.names.append(None if begun else trial.tool if _in_call(trial) else "")
+        self.joined = _joined(self.items)
 
 
 class Known:
@@ -259,7 +359,21 @@ class Known:
         if found is None:
             if len(self.spots) >= _MOST_SPOTS:
                 self.spots.clear()
-            found = self.spots[key] = Spot(self, machine, tool, text, begins)
+            found = self.spots[key] = Spot(self, tool, machine.tool if open else "", None, "")
+            found.stand(machine, text, begins)
+        return found
+
+    def later(self, spot: Spot, machine: Machine, text: str) -> Spot | None:
+        """Where the machine is that has read ``text`` at the spot, as `spot`, if no value begins there."""
+        before = spot.before + text
+        running = machine.program.code[machine.ip][0] == m.TEXT and not machine.live
+        if running or not 0 < len(before) <= _LONGEST_LEAD:
+            return self.spot(machine)
+        if machine.value is not None or machine.final or not _DIFFER.isdisjoint(map(_kind, machine.trail)):
+            return None
+        found = spot.origin.place(before, machine.tool if _in_call(machine) else "", machine)
+        if found.state is None:
+            found.keep(machine, machine.text)
         return found
 
     def after(self, machine: Machine) -> Spot:
@@ -290,9 +404,11 @@ class Known:
         made = machine.feed(text, -1, True)
         read = len(text) - len(machine.text)
         begins = _begins(machine, read)
-        here = None
-        if not (begins and (machine.live or read < 0)):  # the value begins in a piece before, which was held
-            here = self.spot(machine, begins)
+        here = None if begins else self.later(spot, machine, text)
+        if (
+            begins and not machine.live and read >= 0
+        ):  # else the value begins in a piece before, which was held
+            here = self.spot(machine, True)
         if begins and here is None:
             made += machine.feed("")
             begins, here = False, self.spot(machine)
@@ -300,23 +416,26 @@ class Known:
         if here is None:
             return None
         run = Run(spot, made, here, read if begins else len(text))
-        if any([item[0] in _DIFFER for item in made]):
+        if not _DIFFER.isdisjoint(map(_kind, made)):
             return run
         if not begins:
             if len(text) <= _LONGEST:
                 spot.runs[text] = run
-        elif read <= _LONGEST_LEAD and len(spot.leads) < _MOST_LEADS:
+            return run
+        origin, begin = spot.origin, len(spot.before)
+        if begin + read <= _LONGEST_LEAD and len(origin.leads) < _MOST_LEADS:
             for end in range(read, min(read + _LOOKS, len(text)) + 1):
-                lead = text[:end]
+                lead = spot.before + text[:end]
                 trial = Machine(machine.program, machine.tools)
-                spot.restore(trial, position)
+                origin.restore(trial, position - begin)
+                out = trial.feed(lead, -1, True)
                 if (
-                    trial.feed(lead, -1, True) == made
-                    and _begins(trial, end - len(trial.text))
+                    end - len(trial.text) == read
+                    and _begins(trial, begin + read)
+                    and (out == made if not begin else _DIFFER.isdisjoint(map(_kind, out)))
                     and self.spot(trial, True) is here
                 ):
-                    spot.leads = [one for one in spot.leads if one[0] != lead] + [(lead, run)]
-                    spot.leads.sort(key=_longest_first)
+                    origin.lead(lead, Run(origin, out, here, begin + read))
                     break
         return run
 

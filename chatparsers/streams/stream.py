@@ -26,7 +26,7 @@ from typing import Any
 
 from ..core.machine import instructions as m
 from ..core.machine.machine import Machine
-from ..core.machine.value import Transcoder
+from ..core.machine.value import Search, Transcoder
 from ..errors import OutputError, RequestError, lacks_tokenizers, read_reason
 from ..lazy import load_reference
 from ..public import made_by, public
@@ -209,13 +209,7 @@ class Stream:
     def region(self) -> RegionKind:
         """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
         self._record()
-        place = self._spot or self._machine
-        return "markup" if self._ended else KINDS[place.region]
-
-    @property
-    def _inside_character(self) -> bool:
-        """Whether the last id is only a part of a character."""
-        return bool(self._ids) and self._ids.pending > 0
+        return "markup" if self._ended else KINDS[self._at_place().region]
 
     @property
     def state(self) -> StreamState:
@@ -249,10 +243,9 @@ class Stream:
         spot, content = self._spot, self._transcript.kind == m.CONTENT
         if spot is None or spot.value is not None:
             return state_of(self._at_place(), content)
-        found = spot.stands.get(content)
-        if found is None:
-            found = spot.stands[content] = state_of(self._at_place(), content)
-        return found
+        if content not in spot.stands:
+            spot.stands[content] = state_of(self._at_place(), content)
+        return spot.stands[content]
 
     def so_far(self, index: int) -> dict[str, Any]:
         """The arguments of the call at ``index`` as Python values, as far as they were read.
@@ -553,7 +546,8 @@ class Stream:
                 if text:
                     self._read(text, events)
                 continue
-            if not end or self._ended or (self._ids.is_marker(text) and not self._in_value):
+            in_value = self._value is not None or (self._spot is None and self._machine.value is not None)
+            if not end or self._ended or (self._ids.is_marker(text) and not in_value):
                 self._run(text, events)
                 if not end or self._ended:
                     continue
@@ -579,17 +573,15 @@ class Stream:
     def _read_on(self, text: str, events: list[Event]) -> None:
         """Reads a text that is not of a value and does not take the shortcut."""
         spot = self._spot
-        if spot is None:
-            if self._early or not self._machine.hold(text):
-                self._run(text, events)
-                return
-            self._pieces.append(text)
-            self._fed += len(text)
+        if spot is None and (self._early or not self._machine.hold(text)):
+            self._run(text, events)
             return
-        if self._plain is not _no_shortcut:
+        if spot is not None and self._plain is not _no_shortcut:
             spot = self._moved(spot)
         self._pieces.append(text)
         self._fed += len(text)
+        if spot is None:
+            return
         run = spot.runs.get(text)
         if run is None or not run.passes:
             self._follow(spot, text, 0, [], events)
@@ -688,16 +680,14 @@ class Stream:
                     spot, i = known.moved(spot, machine, line), end
                     if i == n:
                         break
-            run = spot.run(text, i, transcript.tools)
+            run = spot.run(text, i, machine)
             if run is not None:
                 known.credits += 1
                 items += run.items
             else:
                 begin = self._fed - n + i
                 if known.credits <= 0:
-                    transcript.apply(items, events)
-                    spot.restore(machine, begin)
-                    self._go(text[i:], events)
+                    self._leave(spot, begin, text[i:], items, events)
                     return
                 run = known.learn(spot, machine, text[i : i + MOST_AT_ONCE], begin, items)
                 if run is None:
@@ -717,29 +707,28 @@ class Stream:
                 continue
             begin = self._fed - n + i
             if value.done or value.error or value.notes or value.marked >= 0:
-                transcript.apply(items, events)
-                spot.restore(machine, begin)  # which reads it again: a position is that in its window
-                self._go(text[i:], events)
+                self._leave(
+                    spot, begin, text[i:], items, events
+                )  # a position is that in the machine's window
                 return
             if i < end or value.out:
                 items.append((m.ARGUMENT, text[i:end], value.out))
             transcript.apply(items, events)
             self._spot, self._at = spot, begin
-            self._value, self._held = value, text[end:]
-            sink = transcript.sink(m.ARGUMENT)
-            if sink is None:
-                self._kind = m.CALL
-                self._catch_up()
-                return
-            self._make, self._parts = sink
-            self._kind = m.CALL
-            self._plain = _no_shortcut if self._held else value.plain or _no_shortcut
+            self._held = text[end:]
+            self._wait(m.ARGUMENT, None if self._held else value.plain, value)
             return
         if items:
             transcript.apply(items, events)
         self._spot, self._at = spot, self._fed
         if spot.waiting is not None:
-            self._wait(spot.waiting)
+            self._wait(spot.waiting[0], spot.waiting[1])
+
+    def _leave(self, spot: Spot, at: int, text: str, items: list[m.Item], events: list[Event]) -> None:
+        """Lets the machine read on at the spot, which is at ``at``; ``items``: what was read before."""
+        self._transcript.apply(items, events)
+        spot.restore(self._machine, at)
+        self._go(text, events)
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:
         """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
@@ -760,39 +749,29 @@ class Stream:
     # the shortcut
 
     @property
-    def _search(self) -> Callable[[str], object] | None:
+    def _search(self) -> Search | None:
         """The search with which the shortcut begins; None if there is none."""
         return None if self._plain is _no_shortcut else self._plain
 
-    @property
-    def _in_value(self) -> bool:
-        return self._value is not None or (self._spot is None and self._machine.value is not None)
-
     def _settle(self) -> None:
         """Finds the shortcut for the next piece, if there is one."""
-        spot = self._spot
-        if self._ended or self._early:
-            self._plain, self._value = _no_shortcut, None
-        else:
-            self._wait(self._machine.waiting() if spot is None or spot.value is not None else spot.waiting)
+        spot, machine = self._spot, self._machine
+        self._plain, self._value = _no_shortcut, None
+        if not (self._ended or self._early):
+            waiting = machine.waiting() if spot is None or spot.value is not None else spot.waiting
+            if waiting is not None:
+                region, plain = waiting
+                self._wait(region, plain, machine.value)
 
-    def _wait(self, waiting: tuple[int, Callable[[str], object] | None] | None) -> None:
-        """Sets the shortcut of a machine that waits so (`Machine.waiting`)."""
-        self._plain = _no_shortcut
-        self._value = None
-        if waiting is None:
-            return
-        region, plain = waiting
+    def _wait(self, region: int, plain: Search | None, value: Transcoder | None = None) -> None:
+        """Sets the shortcut of a machine that waits so (`Machine.waiting`), in an argument's ``value`` or not."""
+        self._kind, self._value = (m.CALL, value) if region == m.ARGUMENT else (region, None)
         sink = self._transcript.sink(region)
         if sink is None:
             self._catch_up()
-            return
-        self._make, self._parts = sink
-        self._plain = plain or _no_shortcut
-        self._kind = region
-        if region == m.ARGUMENT:
-            self._kind = m.CALL
-            self._value = self._machine.value
+        else:
+            self._make, self._parts = sink
+            self._plain = plain or _no_shortcut
 
     def _at_place(self) -> Machine:
         """The machine, at its place but for the text that took the shortcut."""
@@ -828,8 +807,7 @@ class Stream:
             raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
 
 
-_loaded = lru_cache(load_reference)
-"""As `load_reference`, looked up once: for what each stream needs."""
+_loaded = lru_cache(load_reference)  # for what each stream needs
 _ID_START = "chatparsers.tokens.feed:id_start"
 _LOOPS = "chatparsers.watch.loops:Loops"
 _CHECKS = "chatparsers.grammar.schemas.checked:Checks"
@@ -867,8 +845,7 @@ def _only_over(value: Transcoder) -> bool:
 
 
 _WORDS = m.CONTENT, m.REASONING
-_EVERY = 32
-"""How many ids are between two copies of a stream that nobody has gone back in."""
+_EVERY = 32  # ids are between two copies of a stream that nobody has gone back in
 _RECENT = 256
 _READ = (
     "_strict", "_finished", "_ended", "_fed", "_held", "_early", "_machine", "_known", "_spot", "_at", "_ids",

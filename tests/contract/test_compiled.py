@@ -21,6 +21,7 @@ import pytest
 
 import chatparsers
 from chatparsers import CORE, OutputError
+from chatparsers.streams import known
 from chatparsers.testing import TOOLS
 
 needs_compiled = pytest.mark.skipif(
@@ -238,7 +239,7 @@ PLAIN = {
 
 
 @pytest.mark.pure
-def test_what_runs_while_a_stream_reads_has_types_or_a_reason() -> None:
+def test_what_runs_while_a_stream_reads_has_types_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new module of the core without its file in ``compiled/types`` would be compiled by nobody."""
     found: set[str] = set()
     package = ROOT / "chatparsers"
@@ -254,7 +255,9 @@ def test_what_runs_while_a_stream_reads_has_types_or_a_reason() -> None:
         if not format.features.tools:
             continue
         text, turn = format.render(message, TOOLS), format.bind(tools=TOOLS)
-        for again in (False, True):  # first, what is made once for a format or its tools
+        # First, what is made once for a format or its tools; then what is known, and what is read by a machine.
+        for again, enabled in ((False, True), (True, True), (True, False)):
+            monkeypatch.setattr(known, "enabled", enabled)
             stream = turn.stream()
             sys.setprofile(note if again else None)
             try:
@@ -262,6 +265,6 @@ def test_what_runs_while_a_stream_reads_has_types_or_a_reason() -> None:
                     stream.feed(character)
             finally:
                 sys.setprofile(None)
-    assert "core/machine/machine" in found
+    assert {"core/machine/machine", "streams/known"} <= found
     typed = {file.relative_to(TYPES).with_suffix("").as_posix() for file in types()}
     assert found - typed <= PLAIN.keys(), "write compiled/types/….pxd for it, or a reason into PLAIN"

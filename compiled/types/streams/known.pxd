@@ -10,18 +10,30 @@ cdef class Run:
     cdef public Py_ssize_t end, length
 @cython.final
 cdef class Spot:
-    cdef public Spot after, open
+    cdef public Spot after, open, origin
     cdef public Known known
     cdef public list leads
-    cdef public dict moved, runs, stands
-    cdef public str name, text
-    cdef public object make, region, running, tool, value, waiting
+    cdef public dict moved, runs, stands, ways, within
+    cdef public str before, name, text
+    cdef public object make, running, tool, value, waiting
     cdef public tuple state
+    cpdef stand(self, Machine machine, str text, bint begins)
+    cpdef keep(self, Machine machine, str text)
     cpdef restore(self, Machine machine, Py_ssize_t position, Transcoder value=*)
     @cython.locals(value=Transcoder)
     cpdef Transcoder begin(self, Machine machine)
-    @cython.locals(run=Run, found=Run, here=Spot)
-    cpdef Run run(self, str text, Py_ssize_t i, tools)
+    @cython.locals(run=Run, lead=str)
+    cpdef Run run(self, str text, Py_ssize_t i, Machine machine)
+    @cython.locals(here=Spot)
+    cdef bint _goes(self, Run run, Machine machine) except -1
+    @cython.locals(origin=Spot, begin=Py_ssize_t, fed=str, lead=str, run=Run, whole=bint, way=Way, first=Py_ssize_t, found=Run, there=Spot)
+    cdef Run _on_the_way(self, str text, Machine machine)
+    cpdef Way way(self, str lead, Run run, Machine machine)
+    cpdef lead(self, str text, Run run)
+    cpdef Spot place(self, str before, str name, Machine machine)
+@cython.final
+cdef class Way:
+    cdef public list counts, items, joined, names
 @cython.final
 cdef class Known:
     cdef public dict first, spots
@@ -30,10 +42,12 @@ cdef class Known:
     cpdef Spot begin(self, Machine machine)
     @cython.locals(at=Py_ssize_t, floor=Py_ssize_t, kind=int)
     cpdef Spot spot(self, Machine machine, bint begins=*)
+    @cython.locals(found=Spot, before=str)
+    cpdef Spot later(self, Spot spot, Machine machine, str text)
     @cython.locals(after=Spot)
     cpdef Spot after(self, Machine machine)
     @cython.locals(later=Machine, moved=Spot)
     cpdef Spot moved(self, Spot spot, Machine machine, bint line)
-    @cython.locals(made=list, here=Spot, trial=Machine, run=Run, end=Py_ssize_t, read=Py_ssize_t, begins=bint)
+    @cython.locals(made=list, out=list, here=Spot, origin=Spot, trial=Machine, run=Run, end=Py_ssize_t, begin=Py_ssize_t, read=Py_ssize_t, begins=bint)
     cpdef Run learn(self, Spot spot, Machine machine, str text, Py_ssize_t position, list items)
 cdef bint _begins(Machine machine, Py_ssize_t read) except -1
