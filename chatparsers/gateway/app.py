@@ -167,6 +167,7 @@ def create_team_app(
     app.state.end = gateway.end
     app.state.stop = gateway.stop
     app.state.change = gateway.change
+    app.state.keys = gateway.guard.keys
     app.state.close_engines = gateway.close_engines
     app.state.storing = gateway.storing
     app.state.rollouts = gateway.rollouts

@@ -10,7 +10,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..serving import ApiError
@@ -158,6 +158,18 @@ class Keys:
         self._fixed = {secret: key for key in found for secret in key.secrets}
         self._files = [(KeyFile(key.file), key) for key in found if key.file is not None]
         self._taken = {key.name: self._taken.get(key.name, Taken()) for key in found}
+
+    def spent(self) -> dict[str, tuple[int, int]]:
+        """The tokens that keys have taken, by their names, each after its day."""
+        return {
+            name: (taken.day, taken.tokens) for name, taken in self._taken.items() if name and taken.tokens
+        }
+
+    def restore(self, spent: Mapping[str, tuple[int, int]]) -> None:
+        """Keys have taken these before."""
+        for name, (day, tokens) in spent.items():
+            if name in self._taken:
+                self._taken[name].day, self._taken[name].tokens = day, tokens
 
     def __bool__(self) -> bool:
         """Whether a key is asked for."""

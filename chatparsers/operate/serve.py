@@ -35,6 +35,7 @@ from ..plain import one_line
 from . import config as files
 from .config import Config
 from .settings import settings_of
+from .spent import spent_of
 from .team import Team, keys
 
 _OF_FILES = ("config", "check_config", "print_config")
@@ -216,7 +217,10 @@ async def _serve(
     listening, got = _bound(arguments), list[int]()
     if hasattr(signal, "SIGHUP"):  # not on Windows
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, again.ask)
-    reading = asyncio.ensure_future(again.run())
+    running = [asyncio.ensure_future(again.run())]
+    spent = spent_of(arguments.store, arguments.port, app.state.keys)
+    if spent is not None:
+        running.append(asyncio.ensure_future(spent.keep()))
     try:
         async with _lifespan(app, arguments.wait):  # an engine that cannot be used is an error of the command
             scheme = "http" if arguments.tls_cert is None else "https"
@@ -234,7 +238,10 @@ async def _serve(
             with suppress(KeyboardInterrupt):  # Python 3.10 raises it here, when all has ended
                 await server.serve(sockets=[listening])
     finally:
-        reading.cancel()
+        for task in running:
+            task.cancel()
+        if spent is not None:
+            spent.write()
         listening.close()
     for number in got:  # uvicorn sends it again once it has ended, and the store was still open then
         signal.signal(number, usual)

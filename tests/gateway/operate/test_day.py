@@ -216,6 +216,7 @@ def test_a_day(gateway: Gateway, engines: dict[str, Upstream]) -> None:
     found = httpx2.get(f"{gateway.url}/v1/responses/{kept['id']}", headers=head)
     assert found.json()["output"] == kept["output"]
     assert "the model qwen is not served yet" in gateway.errors.read_text()
+    gateway.ask("c", "oss", 429)
     # It is told to end, while a stream runs.
     with ThreadPoolExecutor() as pool:
         running = pool.submit(gateway.ask, "d", "oss", **SLOW)
