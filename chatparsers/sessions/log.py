@@ -107,6 +107,10 @@ class Logs:
             sealed = False
             for number, raw in enumerate(file, 1):
                 if not raw.endswith(b"\n"):
+                    if self._held is not None:  # else another process may be writing it
+                        self.tell(
+                            "session", f"{self._path(id)}: line {number} was cut off, and is left out", 1
+                        )
                     break
                 found = _line(raw, sealed)
                 if number == 1:  # a log that an earlier version began has lines without a digest

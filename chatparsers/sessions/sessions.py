@@ -311,6 +311,9 @@ class Sessions:
     def _read_head(self, id: str) -> None:
         line = next(self.logs.read(id), None)
         if line is None:
+            self.logs.tell(
+                "session", f"{self.logs.folder}: the log of {id!r} says nothing, and is left out", 1
+            )
             return
         try:
             self._put(Head(**{name: line[name] for name in Head.__slots__ if name != "owner"}))
