@@ -375,6 +375,7 @@ class Turn(Shown):
         call_within: int | None = None,
         thinking_tokens: int | None = None,
         answer_tokens: int | None = None,
+        whitespace: int | None = None,
         max_size: int | None = None,
         max_work: int | None = None,
     ) -> Grammar | None:
@@ -387,10 +388,10 @@ class Turn(Shown):
         ``token_references``: write each marker that is one token by its id; None: yes if the turn has a tokenizer.
         ``max_calls``, ``call_within``: the most calls, and the most tokens of text before the first one, in place of
         the turn's. ``thinking_tokens``, ``answer_tokens``: the most tokens of a thought, and of the answer's text,
-        which the engine counts; not in GBNF, and in Lark not where the host takes ids back.
-        ``max_size`` (characters) and ``max_work`` (steps) limit what schemas may cost; None: 16,000,000 and 3,000,000.
-        `chatparsers.grammar.write` says more of each. Raises `RequestError` for an unknown dialect or engine, and
-        `SchemaError` for an invalid schema or a grammar that does not fit.
+        which the engine counts; not in GBNF, and in Lark not where the host takes ids back. ``whitespace``: the most
+        characters of white space between two tokens of JSON. ``max_size`` (characters) and ``max_work`` (steps) limit
+        what schemas may cost; None: 16,000,000 and 3,000,000. `chatparsers.grammar.write` says more of each. Raises
+        `RequestError` for an unknown dialect or engine, `SchemaError` for a schema that is invalid or does not fit.
 
         >>> turn = chat.prepare(messages, tools=tools, tool_choice="required")
         >>> print(str(turn.grammar(token_references=False)).splitlines()[0])
@@ -400,15 +401,15 @@ class Turn(Shown):
         """
         if not isinstance(dialect, str):
             raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")
-        names = ("max_calls", "call_within", "thinking_tokens", "answer_tokens", "max_size", "max_work")
-        given = (max_calls, call_within, thinking_tokens, answer_tokens, max_size, max_work)
+        names = "max_calls call_within thinking_tokens answer_tokens whitespace max_size max_work"
+        given = (max_calls, call_within, thinking_tokens, answer_tokens, whitespace, max_size, max_work)
         found: Grammar | None = load_reference("chatparsers.grammar:write")(
             self,
             dialect,
             engine=engine,
             additional_properties=additional_properties,
             token_references=token_references,
-            **{name: limit for name, limit in zip(names, given, strict=True) if limit is not None},
+            **{name: limit for name, limit in zip(names.split(), given, strict=True) if limit is not None},
         )
         return found
 

@@ -91,6 +91,7 @@ def write(
     call_within: int | None = None,
     thinking_tokens: int | None = None,
     answer_tokens: int | None = None,
+    whitespace: int | None = None,
     max_size: int = MAX_SIZE,
     max_work: int = MAX_WORK,
     spent: bool = False,
@@ -110,9 +111,10 @@ def write(
     turn's prefix on. None: as the turn says. ``thinking_tokens``, ``answer_tokens``: how many tokens a thought and the
     text of the answer may take, each without its markers and from the end of the prefix on; after so many, the thought
     must be closed, or only calls or the end of the turn may come. The engine counts each run by itself, so with a limit
-    only one thought or one text is generated, the text before the calls. Calls are not counted. ``max_size``: how many
-    characters the grammar may have; ``max_work``: how many steps the schemas may take. Past either, the rest of the
-    schemas is written as any value, and ``weakened`` says so.
+    only one thought or one text is generated, the text before the calls. Calls are not counted. ``whitespace``: how
+    many characters of white space may stand between two tokens of JSON. None: one space, or a line's end and up to 64
+    spaces (20 for xgrammar). ``max_size``: how many characters the grammar may have; ``max_work``: how many steps the
+    schemas may take. Past either, the rest of the schemas is written as any value, and ``weakened`` says so.
 
     Three options are for guides: with ``spent``, no thought may begin after the turn's prefix; the result is None if
     none may anyway. With ``call_next``, a call comes next, in a turn in which text may. Without ``anew``, a prefix that
@@ -128,7 +130,8 @@ def write(
         raise RequestError(
             f"dialect: expected one of {', '.join(DIALECTS)}, found {dialect!r}: {did_you_mean(str(dialect), DIALECTS)}"
         )
-    target = target_of(dialect, engine, additional_properties)
+    check_limit("whitespace", whitespace, least=0)
+    target = target_of(dialect, engine, additional_properties, whitespace)
     ids: Mapping[str, int] = getattr(turn, "marker_ids", None) or {}
     by_text: Iterable[str] = ()
     if token_references is False:

@@ -19,7 +19,8 @@ class Target:
     ``regexes``: whether the engine reads references to tokens, and regular expressions in rules. ``tokens``: the engine
     counts the tokens of free text. ``most_members``: so many members of one object the engine bears in their orders; of
     more, each may come any number of times (None: it bears any number). ``open_objects``: members that a schema does
-    not mention are generated, as JSON Schema says; the caller decides.
+    not mention are generated, as JSON Schema says; the caller decides. ``whitespace``: the most characters of white
+    space between two tokens of JSON (None: as many as the engine bears); the caller decides.
     """
 
     engine: str = "llama.cpp"
@@ -31,6 +32,27 @@ class Target:
     tokens: bool = False
     open_objects: bool = False
     most_members: int | None = None
+    whitespace: int | None = None
+
+    def blank(self, indent: int) -> str:
+        """The white space inside JSON as a regular expression: one space, or a line's end and up to ``indent`` spaces
+        or tabs; "" if there is none."""
+        most = self.whitespace
+        if most is None:
+            return rf" |\r?\n[ \t]{{0,{indent}}}"
+        ends = [
+            (end, min(indent, left)) for end, left in ((r"\n", most - 1), (r"\r\n", most - 2)) if left >= 0
+        ]
+        return (
+            "|".join([" ", *(rf"{end}[ \t]{{0,{left}}}" if left else end for end, left in ends)])
+            if most
+            else ""
+        )
+
+    def indent(self, indent: int, written: int) -> int:
+        """How many spaces or tabs may still follow a line's end and the ``written`` ones."""
+        most = indent if self.whitespace is None else min(indent, self.whitespace - 1)
+        return max(0, most - written)
 
 
 PLAIN = Target()
@@ -73,7 +95,7 @@ _TAGS, _REGEXES = (0, 1, 34), (0, 2, 6)
 expressions in rules and with counted tokens."""
 
 
-def target_of(dialect: str, engine: str, open_objects: bool = False) -> Target:
+def target_of(dialect: str, engine: str, open_objects: bool = False, whitespace: int | None = None) -> Target:
     """The needs of a dialect for an engine: its name, or the name and the oldest version that must read the grammar, as
     in ``xgrammar>=0.2.4``. An engine that does not read the dialect is left out of account: most have only one. Raises
     `RequestError` for an unknown engine, or a version that does not read the dialect."""
@@ -94,7 +116,10 @@ def target_of(dialect: str, engine: str, open_objects: bool = False) -> Target:
             )
         late = version >= _REGEXES
         found = replace(found, ids=version >= _TAGS, regexes=late, tokens=found.tokens and late)
-    return found if found.open_objects is open_objects else replace(found, open_objects=open_objects)
+    asked = (open_objects, whitespace)
+    if (found.open_objects, found.whitespace) == asked:
+        return found
+    return replace(found, open_objects=open_objects, whitespace=whitespace)
 
 
 def _spelt(version: tuple[int, ...]) -> str:

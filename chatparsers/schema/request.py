@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from ..errors import RequestError, did_you_mean
+from .modern import modern
 from .tools import Toolset
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str | Mapping[str, Any]
@@ -67,10 +68,10 @@ def read_schema(response_format: Mapping[str, Any]) -> Any:
     """The JSON Schema of the answer, None if none is given. Raises `RequestError` for an unknown kind."""
     kind = response_format.get("type")
     if kind == "json_object":
-        return response_format.get("schema", {"type": "object"})
+        return modern(response_format.get("schema", {"type": "object"}))
     if kind == "json_schema":
         named = response_format.get("json_schema", {})
-        return named.get("schema", True) if isinstance(named, Mapping) else True
+        return modern(named.get("schema", True)) if isinstance(named, Mapping) else True
     if kind in ("text", "grammar", "regex", "choice"):
         return None
     raise RequestError(

@@ -87,16 +87,20 @@ def test_with_a_real_vocabulary(name: str, request: pytest.FixtureRequest) -> No
         compare(name, dialect, tokenizer, modes, 60)
 
 
+@pytest.mark.parametrize("whitespace", [None, 1, 0])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_at_the_end_of_a_string(dialect: str) -> None:
+def test_at_the_end_of_a_string(dialect: str, whitespace: int | None) -> None:
     """A token that ends a string may go on with the white space that the grammar allows after it."""
     tokenizer = toy_tokenizer(chatparsers.get_format("qwen3"), True)
     turn = chatparsers.get_format("qwen3").bind(**REQUESTS["required"], thinking=False, tokenizer=tokenizer)
-    mask = Compared(mask_of(turn, dialect, tokenizer, [end_of(tokenizer)], forcing=False), tokenizer)
-    for id in tokenizer.encode(BEGUN, add_special_tokens=False).ids:
+    inner = mask_of(turn, dialect, tokenizer, [end_of(tokenizer)], forcing=False, whitespace=whitespace)
+    mask, begun = Compared(inner, tokenizer), BEGUN.replace(" ", "") if whitespace == 0 else BEGUN
+    for id in tokenizer.encode(begun, add_special_tokens=False).ids:
         assert mask.accept(id)
     allowed = mask.allowed()
-    assert all(allowed[tokenizer.token_to_id(text)] for text in ('"}}', '."\u010a', '}"\u010a'))
+    assert allowed[tokenizer.token_to_id('"}}')]
+    for text in ('."\u010a', '}"\u010a'):
+        assert bool(allowed[tokenizer.token_to_id(text)]) is (whitespace != 0)
     assert not mask.refused
     assert not mask.hidden
 

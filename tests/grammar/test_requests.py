@@ -422,7 +422,17 @@ def test_the_most_calls(name: str) -> None:
         format.bind(tools=tools, max_calls=0)
 
 
+def shaped(schema: Any) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+
+
+WAYS = {"then": {"type": "integer"}, "else": {"type": "boolean"}}
+OLD = {"type": "object", "properties": {"n": {"type": "integer", "divisibleBy": 2, "required": True}}}
+"""Draft 3."""
 FORMS = [
+    *((shaped({"if": always, **WAYS}), ["1"], ["true"]) for always in (True, {})),
+    *((shaped({"if": never, **WAYS}), ["true"], ["1"]) for never in (False, {"not": {}})),
+    (shaped(OLD), ['{"n": 2}'], ['{"n": 1}', "{}"]),
     ({"type": "choice", "choices": ["yes", "no", "yes, but"]}, ["yes", "no", "yes, but"], ["maybe", "yes,", "yesno"]),
     ({"type": "regex", "pattern": "[A-Z]{2}-[0-9]{3,5}|none"}, ["AB-123", "none"], ["AB-12", "AB-123456", "xAB-123"]),
 ]  # fmt: skip
@@ -430,9 +440,7 @@ FORMS = [
 
 @pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
 @pytest.mark.parametrize(("form", "taken", "refused"), FORMS)
-def test_answers_by_choice_and_by_pattern(
-    form: dict[str, Any], taken: list[str], refused: list[str], dialect: str
-) -> None:
+def test_answers_of_a_form(form: dict[str, Any], taken: list[str], refused: list[str], dialect: str) -> None:
     """The answer alone, and after a thought."""
     for more, before in (({"thinking": False}, ""), ({"thinking": True}, "<think>\nHm.\n</think>\n\n")):
         turn = chatparsers.get_format("qwen3").bind(response_format=form, **more)
@@ -440,6 +448,17 @@ def test_answers_by_choice_and_by_pattern(
         assert all(judge.status(before + text) == FULL for text in taken)
         assert not any(judge.status(before + text) == FULL for text in refused)
         assert turn.parse(before + taken[0]).content == taken[0]
+
+
+@pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
+@pytest.mark.parametrize("most", [0, 1, 2, 5])
+def test_white_space_in_json(most: int, dialect: str) -> None:
+    turn = chatparsers.get_format("qwen3").bind(response_format=ANSWER, thinking=False)
+    grammar = str(turn.grammar(dialect, whitespace=most))
+    judge = compile_for(engines_of(dialect)[0], grammar, dialect)
+    for white in ("", " ", "\n", "\r\n", "\n ", "\r\n ", "\n\t  ", "\n    ", "\r\n   ", "\n     "):
+        for text in ('{%s"n":1}', '{"n"%s:1}', '{"n":%s1}', '{"n":1%s}'):
+            assert (judge.status(text % white) == FULL) is (len(white) <= most), (white, text)
 
 
 @pytest.mark.parametrize(

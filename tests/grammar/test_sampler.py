@@ -45,11 +45,12 @@ def mask_of(
     stops: list[int],
     told: frozenset[str] = frozenset(),
     forcing: bool = True,
+    whitespace: int | None = None,
 ) -> Mask:
     """``told``: keywords that the grammar may leave out. Without ``forcing``, llguidance's mask has all spellings of a
     text that alone may follow."""
     options = {"engine": "xgrammar"} if dialect == "gbnf" else {}
-    grammar = turn.grammar(dialect, **options)
+    grammar = turn.grammar(dialect, whitespace=whitespace, **options)
     assert grammar is not None and told.issuperset(weak.keyword for weak in grammar.weakened), grammar
     if dialect == "lark":
         return LlguidanceMask(tokenizer, ("" if forcing else NO_FORCING) + str(grammar), stops)

@@ -30,9 +30,10 @@ _BLOCK = 64
 """The number of characters in a block of a longer string."""
 _One = Callable[[str], list[str]]
 """The spellings of one character, each with what follows it."""
-_RESERVED = frozenset({"true", "false", "root"})
+_RESERVED = frozenset({"true", "false", "root", "ws"})
+_LINE_END = re.compile(r"(\\r\\n|\\r|\\n)(\??)")
+"""A line's end, as a regular expression has it."""
 _COMMON = {
-    "ws": '"" | " " | "\\r"? "\\n" [ \\t]{0,64}',
     "hex": "[0-9a-fA-F]",
     "string": '"\\"" string-rest',
     "string-rest": '"\\"" | [^"\\\\\\u0000-\\u001F] string-rest | "\\\\" string-esc',
@@ -147,12 +148,17 @@ class GbnfWriter(RuleWriter):
     first, defines = "root", " ::= "
     reference, indent = "<[%d]>", 64
     """How a token is written; this is llama.cpp's form."""
-    commons: Mapping[str, str] = _COMMON
-    """The rules that every grammar may need."""
 
-    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, target: Target = PLAIN
+    ) -> None:
         super().__init__(rules, token_ids)
         self.langs: dict[tuple[object, ...], str] = {}
+        self.target = target
+        found = filter(None, target.blank(self.indent).split("|"))
+        blanks = ['" "' if one == " " else _LINE_END.sub(r'"\1"\2 ', one) for one in found]
+        self.commons = {**_COMMON, "ws": " | ".join(['""', *blanks])}
+        """The rules that every grammar may need."""
 
     # rules
 
@@ -180,7 +186,7 @@ class GbnfWriter(RuleWriter):
         if isinstance(node, ir.Chars):
             return char_class(node.ranges)
         if isinstance(node, ir.Blank):
-            left = max(0, self.indent - node.written)
+            left = self.target.indent(self.indent, node.written)
             return self.common("ws") if node.written < 0 else f"[ \\t]{{0,{left}}}" if left else '""'
         if isinstance(node, ir.Ref):
             return self.ref(node.name)
@@ -397,8 +403,6 @@ If another text follows in a format, the mask has no token of the space and that
 
 _INDENT = 20
 """xgrammar takes 0.7 ms to compile each character of an indent."""
-WHITE = rf"( |\r?\n[ \t]{{0,{_INDENT}}})?"
-"""White space in JSON for xgrammar."""
 
 
 def regex(expression: str) -> str:
@@ -412,13 +416,15 @@ class XgrammarWriter(GbnfWriter):
     reference, indent = "Token(%d)", _INDENT
 
     def __init__(
-        self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, regexes: bool = True
+        self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, target: Target = PLAIN
     ) -> None:
-        super().__init__(rules, token_ids)
-        self.regexes = regexes
-        lines = " | ".join([f"{end} [ \\t]{{0,{_INDENT}}}" for end in (r'"\n"', r'"\r\n"')])
-        blank = regex(WHITE) if regexes else f'"" | " " | {lines}'
-        self.commons = {**_COMMON, "ws": blank + _AFTER_BLANK}
+        super().__init__(rules, token_ids, target)
+        self.regexes = target.regexes
+        found = target.blank(self.indent)
+        self.white = f"({found})?" if found else ""
+        """White space in JSON, as a regular expression."""
+        if found:
+            self.commons["ws"] = (regex(self.white) if self.regexes else self.commons["ws"]) + _AFTER_BLANK
 
 
 def write_gbnf(
@@ -429,5 +435,5 @@ def write_gbnf(
     ``token_ids``: the markers that are written as token references.
     """
     if target.engine == "xgrammar":
-        return XgrammarWriter(rules, token_ids, target.regexes).write(root)
-    return GbnfWriter(rules, token_ids).write(root)
+        return XgrammarWriter(rules, token_ids, target).write(root)
+    return GbnfWriter(rules, token_ids, target).write(root)

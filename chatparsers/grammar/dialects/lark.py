@@ -32,7 +32,6 @@ from .rules import RuleWriter, suffix
 
 _EMPTY = "(?:)"
 _INDENT = 64
-_BLANK = rf"/ |\r?\n[ \t]{{0,{_INDENT}}}/"
 _MARKS = frozenset(":,]}")
 """The white space before them is part of their terminal."""
 
@@ -127,8 +126,9 @@ def _rule_name(hint: str) -> str:
 class _Writer(RuleWriter):
     first, defines = "start", ": "
 
-    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int]) -> None:
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int], target: Target) -> None:
         super().__init__(rules, token_ids)
+        self.target = target
         self.sources: dict[str, Ir] = dict(rules)  # `closed` adds to them
         self.orders: dict[tuple[object, ...], str] = {}
         """The rules of members in their orders, by what they are made of."""
@@ -168,6 +168,9 @@ class _Writer(RuleWriter):
             items = _cut_after_repeats(items)
         if ir.Ref in types:
             items = self.closed(items)
+        if self.target.whitespace == 0:
+            items = tuple(item for item in items if type(item) is not ir.Blank)
+            types.discard(ir.Blank)
         known = self.names
         if ir.Blank not in types:
             return [known.get(id(item)) or self.atom(item) for item in items]
@@ -198,7 +201,7 @@ class _Writer(RuleWriter):
 
     def blank(self) -> str:
         """The name of white space."""
-        return self.terminal("WS", _BLANK)
+        return self.terminal("WS", f"/{self.target.blank(_INDENT)}/")
 
     def closed(self, items: tuple[Ir, ...]) -> tuple[Ir, ...]:
         """The items, where a rule that may end in text takes in the marker after it. Without the marker, the lexer
@@ -235,9 +238,9 @@ class _Writer(RuleWriter):
         if isinstance(node, ir.Chars):
             return self.terminal("CHAR", f"/{char_class(node.ranges)}/")
         if isinstance(node, ir.Blank):
-            left = _INDENT - node.written
+            left = self.target.indent(_INDENT, node.written)
             if node.written < 0:
-                return f"{self.blank()}?"
+                return '""' if self.target.whitespace == 0 else f"{self.blank()}?"
             return self.terminal("WS", f"/[ \\t]{{1,{left}}}/") + "?" if left > 0 else '""'
         if isinstance(node, ir.Ref):
             return self.ref(node.name)
@@ -618,4 +621,4 @@ def write_lark(
     root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, target: Target = PLAIN
 ) -> str:
     """The Lark grammar, its rule ``start`` first. ``token_ids``: the markers that the tokenizer has as one token."""
-    return _Writer(rules, token_ids or {}).write(root)
+    return _Writer(rules, token_ids or {}, target).write(root)

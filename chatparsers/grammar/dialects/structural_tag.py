@@ -18,18 +18,11 @@ from .. import ir
 from ..ir import State
 from ..reading.residual import CHARACTER
 from ..target import TAGS, Target
-from .gbnf import WHITE, XgrammarWriter, literal, regex
+from .gbnf import XgrammarWriter, literal, regex
 from .rules import suffix
 
 _STRING = f'"{CHARACTER}*"'
 """A JSON string."""
-_INSIDE = " (= [ \\r\\n,}\\]])"
-"""The text after a string in an object or array. With this look-ahead, xgrammar tries fewer tokens at run time, so a
-mask inside a string takes less time. It has the white space that the grammar allows: a look-ahead hides each token that
-ends the string and goes on otherwise.
-"""
-_COMMA = "," + WHITE
-"""What is between an object's members."""
 _BEFORE_NAME = ' (= ["])'
 """The text after a comma and its white space in an object: the quote of a name."""
 
@@ -38,9 +31,14 @@ class _Writer(XgrammarWriter):
     """GBNF with xgrammar's own forms."""
 
     def __init__(
-        self, rules: Mapping[str, ir.Ir], token_ids: Mapping[str, int] | None, regexes: bool
+        self, rules: Mapping[str, ir.Ir], token_ids: Mapping[str, int] | None, target: Target
     ) -> None:
-        super().__init__(rules, token_ids, regexes)
+        super().__init__(rules, token_ids, target)
+        white = "".join(char for char, least in ((" ", 1), ("\\r", 2), ("\\n", 1)) if _allowed(target, least))
+        self.inside = f" (= [{white},}}\\]])"
+        """The text after a string in an object or array. With this look-ahead, xgrammar tries fewer tokens at run time,
+        so a mask inside a string takes less time. It has the white space that the grammar allows: a look-ahead hides
+        each token that ends the string and goes on otherwise."""
         self.closings: dict[tuple[int, tuple[int, ...]], tuple[ir.State, ...]] = {}
         self.closed_names: dict[int, str] = {}
 
@@ -73,7 +71,7 @@ class _Writer(XgrammarWriter):
         """The right side of a member and the comma after it, if a string at its end can take in the comma; else ""."""
         if isinstance(node, ir.Lang):
             plain = node.nested and node.unconstrained
-            return self.rule("string", regex(_STRING + _COMMA) + _BEFORE_NAME) if plain else ""
+            return self.rule("string", regex(f"{_STRING},{self.white}") + _BEFORE_NAME) if plain else ""
         if isinstance(node, ir.Shared):
             name = self.closed_names.get(id(node))
             if name is None:
@@ -96,7 +94,7 @@ class _Writer(XgrammarWriter):
     def new_lang(self, node: ir.Lang) -> str:
         if node.unconstrained and not node.opened and node.within is None:
             if node.encoding != "raw" and self.regexes:
-                return self.rule("string", regex(_STRING) + (_INSIDE if node.nested else ""))
+                return self.rule("string", regex(_STRING) + (self.inside if node.nested else ""))
             by_id = node.end and node.end[-1].text in self.token_ids
             if node.encoding == "raw" and node.stops and not by_id and not _overlapping(node):
                 text = self.rule("text", _without(node.stops))
@@ -171,6 +169,11 @@ def closing(states: tuple[State, ...], count: int, closed: tuple[int, ...]) -> t
     return tuple(made)
 
 
+def _allowed(target: Target, count: int) -> bool:
+    """Whether so many characters of white space may be inside JSON."""
+    return target.whitespace is None or target.whitespace >= count
+
+
 def _without(stops: Iterable[str]) -> str:
     """Text that holds none of the stops."""
     return f"TagDispatch(excludes=({', '.join(map(literal, stops))},))"
@@ -188,6 +191,6 @@ def write_structural_tag(
     root: ir.Ir, rules: Mapping[str, ir.Ir], token_ids: Mapping[str, int] | None = None, target: Target = TAGS
 ) -> str:
     """The structural tag as JSON text. ``token_ids``: the markers that are written by their ids."""
-    grammar = _Writer(rules, token_ids, target.regexes).write(root)
+    grammar = _Writer(rules, token_ids, target).write(root)
     tag = {"type": "structural_tag", "format": {"type": "grammar", "grammar": grammar}}
     return json.dumps(tag, ensure_ascii=False)

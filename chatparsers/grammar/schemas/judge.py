@@ -24,7 +24,7 @@ from ...schema.tools import Tool
 from ..budget import Budget
 from ..steps import Steps, run
 from .cases import UNEVALUATED, Case, Located, Unsaid, Verdict, Weakened, disjoint, shown
-from .keywords import RULES, SPEAKING, Gather, counted
+from .keywords import RULES, SPEAKING, Gather, counted, decided_by
 from .written import Output
 
 Together = dict[int, Located]
@@ -119,6 +119,7 @@ class Judge:
             and type(first) is dict
             and LEADING.isdisjoint(first)
             and not contradictory(first)
+            and not decided_by(first)
         ):
             found: list[Together] = [{0: schemas[0]}]
         else:
@@ -168,6 +169,10 @@ class Judge:
             target = self.resolve(ref, schema, path, keyword, loose)
             found = self.both(found, (yield self.alternatives(target, step)), path, keyword)
         self.beside_reference(schema, path)
+        decided = decided_by(schema)
+        if decided:
+            chosen = yield self.alternatives(schema.get(decided, True), f"{path}.{decided}")
+            found = self.both(found, chosen, path, decided)
         for keyword in ("allOf", "anyOf", "oneOf"):
             if keyword not in schema:
                 continue

@@ -245,7 +245,17 @@ def on_unique(case: Case, value: Any, path: str, schema: Schema) -> None:
         case.weaken(path, "uniqueItems", "a grammar cannot compare items", _unique)
 
 
+def decided_by(schema: Schema) -> str:
+    """The keyword that holds as the condition of a schema is a constant, ``then`` or ``else``; "" if it is none."""
+    condition = schema.get("if")
+    if condition is True or (isinstance(condition, Mapping) and condition.keys() <= SILENT):
+        return "then"
+    return "else" if condition is False or condition in ({"not": {}}, {"not": True}) else ""
+
+
 def on_condition(case: Case, value: Any, path: str, schema: Schema) -> None:
+    if decided_by(schema):
+        return
     why = "a grammar cannot decide one part of a value by another"
     case.weaken(path, "if", why, partial(_conditional, schema, path))
     for keyword in ("then", "else"):
