@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 from ..answers.format import Dialect, GrammarReader, Turn
 from ..chat.chat import Chat
 from ..grammar import Grammar, write
+from ..grammar.target import target_of
 from ..serving import ApiError
 from ..serving.logprobs import TokenLogprob
 from ..streams.message import FinishReason
@@ -150,6 +151,11 @@ class Engine(ABC):
         """The engine that answers a request of a session: of several of one model, the one that has its prompts."""
         return self
 
+    @property
+    def counts(self) -> bool:
+        """Whether its grammars count the tokens of a thought."""
+        return self.dialect is not None and target_of(self.dialect, self.reader).tokens
+
     @abstractmethod
     async def start(self, chat: Chat) -> list[str]:
         """Finds out what the engine can do for this chat. Returns warnings for whoever runs the gateway.
@@ -170,12 +176,13 @@ class Engine(ABC):
         *,
         spent: bool = False,
         anew: bool = True,
+        thinking_tokens: int | None = None,
         max_size: int = MAX_SIZE,
         max_work: int = MAX_WORK,
     ) -> Grammar | None:
         """The grammar of a turn for this engine. ``spent``: no thought may begin any more; None if none may anyway.
-        ``anew``, ``max_size``, ``max_work``: as in `chatparsers.grammar.write`; the limits are those of strangers'
-        requests."""
+        ``anew``, ``thinking_tokens``, ``max_size``, ``max_work``: as in `chatparsers.grammar.write`; the limits are
+        those of strangers' requests."""
         if self.dialect is None:
             return None
         return write(
@@ -184,6 +191,7 @@ class Engine(ABC):
             engine=self.reader,
             # Text is read by text, so the grammar must write text.
             token_references=None if self.ids else False,
+            thinking_tokens=thinking_tokens,
             max_size=max_size,
             max_work=max_work,
             spent=spent,

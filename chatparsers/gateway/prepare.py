@@ -35,7 +35,7 @@ from .loops import Loops, loops_of
 from .models import Model, Models
 from .pictures import Picture
 from .recent import RecentItems
-from .refused import check, limited, uncounted, without_thoughts
+from .refused import check, limited, unforced, without_thoughts
 from .rollouts import Rollouts
 from .seals import seals_of
 from .settings import Settings
@@ -255,8 +255,17 @@ class Preparing:
                 turn = prompting.turn(request, account)
                 prompt, placed = prompting.prompt(request, turn, last)
             request = without_thoughts(
-                request, turn, engine, recorded=entry is not None, drops=settings.drop_unsupported
+                request,
+                turn,
+                engine,
+                grammar=settings.grammar,
+                recorded=entry is not None,
+                drops=settings.drop_unsupported,
             )
+            forces = not unforced(request, engine, entry is not None)
+            grammar = prompting.grammar(turn, None if forces else request.thinking_tokens)
+            if not forces:
+                request = replace(request, thinking_tokens=None)
             most = request.max_tokens if request.max_tokens is not None else settings.max_tokens
             count = prompting.count(request, turn, prompt)
             if count is not None:
@@ -269,14 +278,13 @@ class Preparing:
                 held = last if rest is not None else ResponseIds(known, array("I", prompt), ())
             session = session_of(headers, request, f"{caller.owner} {model.name}")
             kept, seen, missed = self._see(session, request, prompt)
-            counted = not uncounted(request, engine, entry is not None)
             return Prepared(
                 model,
                 request,
                 turn,
                 prompt,
                 most,
-                prompting.grammar(turn),
+                grammar,
                 asked,
                 placed,
                 held,
@@ -284,7 +292,7 @@ class Preparing:
                 kept,
                 seen,
                 missed,
-                loops_of(settings.loops, request.messages, counted=counted, recorded=entry is not None),
+                loops_of(settings.loops, request.messages, counted=forces, recorded=entry is not None),
                 digest(session)[:16] if entry is None else entry.id,
                 account.replaced,
             )

@@ -99,6 +99,6 @@ class Prompting:
         """The ids of the prompt. Words that spell a special token are text: a client's, a tool's, an old answer's."""
         return self._encoder.encode(turn.prompt, self._chat.quoted(**request.prepare))
 
-    def grammar(self, turn: Turn) -> Grammar | None:
-        """The grammar that the engine gets."""
-        return self._engine.grammar(turn) if self._settings.grammar else None
+    def grammar(self, turn: Turn, thinking_tokens: int | None = None) -> Grammar | None:
+        """The grammar that the engine gets. ``thinking_tokens``: as in `Engine.grammar`."""
+        return self._engine.grammar(turn, thinking_tokens=thinking_tokens) if self._settings.grammar else None

@@ -93,7 +93,7 @@ def limited(request: Request, engine: Engine, *, grammar: bool, recorded: bool, 
     bound = grammar and engine.dialect is not None
     for limit, field, why in (
         # In the Messages API it is a hint, which clients send to every model.
-        ("thinking_tokens", budget, uncounted(request, engine, recorded)),
+        ("thinking_tokens", budget, uncounted(request, engine, grammar=grammar, recorded=recorded)),
         (
             "max_calls",
             "max_tool_calls",
@@ -109,13 +109,15 @@ def limited(request: Request, engine: Engine, *, grammar: bool, recorded: bool, 
     return request
 
 
-def without_thoughts(request: Request, turn: Turn, engine: Engine, *, recorded: bool, drops: bool) -> Request:
+def without_thoughts(
+    request: Request, turn: Turn, engine: Engine, *, grammar: bool, recorded: bool, drops: bool
+) -> Request:
     """The request, with a budget of 0 for thoughts if its template cannot turn off those that it does not want. Raises
     `ApiError` if they can be neither turned off nor counted, and the template has no lower level either."""
     used = turn.thoughts
     if used is None or used.budget is None or request.thinking_tokens is not None:
         return request
-    why = uncounted(request, engine, recorded)
+    why = uncounted(request, engine, grammar=grammar, recorded=recorded)
     if not why:
         return replace(request, thinking_tokens=used.budget)
     if used.level:
@@ -130,8 +132,13 @@ def without_thoughts(request: Request, turn: Turn, engine: Engine, *, recorded: 
     return replace(request, dropped=(*request.dropped, f"field {field}"))
 
 
-def uncounted(request: Request, engine: Engine, recorded: bool) -> str:
-    """Why the tokens of thoughts cannot be limited; "" if they can."""
+def uncounted(request: Request, engine: Engine, *, grammar: bool, recorded: bool) -> str:
+    """Why the tokens of thoughts cannot be limited; "" if they can, by the gateway or in the engine's grammar."""
+    return "" if grammar and engine.counts else unforced(request, engine, recorded)
+
+
+def unforced(request: Request, engine: Engine, recorded: bool) -> str:
+    """Why the gateway cannot end a thought; "" if it can."""
     if not engine.ids:
         return "this engine gives no ids of tokens, which are counted"
     if recorded:

@@ -408,6 +408,30 @@ def test_what_cannot_be_kept_to_is_refused(serve: Callable[..., Any]) -> None:
             assert post(urls[able][1], api, **body).status_code == 200, where
 
 
+@pytest.mark.parametrize("more", [{}, {"tools": TOOLS}, {"tools": TOOLS, "tool_choice": "required"}])
+def test_an_engine_that_gives_no_ids_counts_by_its_grammar(
+    more: dict[str, Any], serve: Callable[..., Any]
+) -> None:
+    engine = Thinker("qwen3", thought="</think>Hi")
+    engine.ids, jobs = False, []
+
+    async def heard(job: Job) -> AsyncGenerator[Batch, None]:
+        jobs.append(job)
+        yield Batch("<think>a</think>Hi", end=End())
+
+    engine.generate = heard  # type: ignore[method-assign]
+    answer = post(served(serve, engine), "chat", thinking_token_budget=5, **more)
+    assert answer.status_code == 200, answer.text
+    (job,) = jobs
+    turn = engine.model.chat.prepare([{"role": "user", "content": "Hi"}], **more)
+    wanted = turn.grammar("structural_tag", thinking_tokens=5, token_references=False)
+    assert (
+        job.thinking_tokens is None and job.grammar.text == str(wanted) and "max_tokens=5" in job.grammar.text
+    )
+    refused = post(served(serve, engine, Settings(grammar=False)), "chat", thinking_token_budget=5, **more)
+    assert told("chat", refused).error["param"] == "thinking_token_budget"
+
+
 @pytest.mark.parametrize("choice", ["auto", "required"])
 def test_max_tool_calls_is_in_the_grammar(choice: str, serve: Callable[..., Any]) -> None:
     engine = Thinker("qwen3", thought="</think>" + FORMATS["qwen3"][2])
