@@ -703,7 +703,7 @@ def test_what_engines_send(name: str, target: Target, pytestconfig: Any, capsys:
 
 def test_files_may_be_as_many_as_the_system_allows(monkeypatch: Any, capsys: Any) -> None:
     resource = pytest.importorskip("resource", reason="this system has no such limits")
-    from chatparsers.gateway import serve
+    from chatparsers.operate import serve
 
     asked: list[Any] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 4096))

@@ -368,7 +368,7 @@ def test_metrics_are_what_prometheus_reads(
         "chatparsers_active_requests 0.0",
     ):
         assert f"{line}\n" in text
-    assert text.count("# TYPE") == 16
+    assert text.count("# TYPE") == 19
 
 
 def test_the_answer_has_what_is_left_of_the_context(
