@@ -40,9 +40,8 @@ def build(p: Builder) -> Node:
         begin = open + "argument key="
         name = begin + '"' + p.arg_name(arg, NAME, ESCAPES) + '"'
         end = close + "argument" + sep
-        return (
-            name + p.reads(typed, typed, integer, untyped) + p.reads(end, end, p.peek(begin | close + "call"))
-        )
+        ended = p.reads(end, end, p.peek(begin | close + "call"))
+        return name + p.reads(typed, typed, integer, untyped) + ended
 
     def call(tool: Tool, begin: Node | str = open) -> Node:
         index = p.reads(
@@ -57,13 +56,11 @@ def build(p: Builder) -> Node:
     closed = close + "tools" + sep
     last = p.reads(closed, closed, close + "toolsmessage" + sep)
     whole = open + "tools" + sep << p.calls(p.each_tool(call), p.space()) << last
-    lost = (
-        open + "tools" + p.each_tool(partial(call, begin="")) + p.many(p.space() + p.each_tool(call)) << last
-    )
+    others = p.many(p.space() + p.each_tool(call))
+    lost = open + "tools" + p.each_tool(partial(call, begin="")) + others << last
     tools = p.reads(whole, whole, lost)
     thought = close + "think" + sep
-    ended = p.reads(thought, thought, p.peek(begin | close + "call"))
-    reasoning = p.think(open + "think" + sep, ended)
+    reasoning = p.think(open + "think" + sep, p.reads(thought, thought, p.peek(begin | close + "call")))
     return reasoning + p.body(
         tools,
         start=p.space() + begin + over + tools,

@@ -94,7 +94,7 @@ def test_a_flag_has_one_kind_of_value_everywhere_and_a_text() -> None:
     for command in commands_of(build_parser()):
         if not command.actions:
             assert callable(load_reference(command.get_default("run"))), command.prog
-        used |= {word.key for word in command.words}
+        used |= {word.key for word in (*command.words, *command.in_file)}
         for word in command.words:
             shown = next((each for each in command._actions if word.flag in each.option_strings), None)
             if shown is not None and shown.help != argparse.SUPPRESS:

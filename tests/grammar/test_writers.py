@@ -110,7 +110,7 @@ def test_trigger_tokens_and_references() -> None:
     turn = chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER)
     view = SimpleNamespace(
         tree=turn.tree, options=turn.options, tools=turn.tools, named=None, prefix="", response_format=None,
-        stops=(), format=turn.format, reasoning=None, max_calls=None, call_within=None,
+        stops=(), format=turn.format, reasoning=None, max_calls=None, call_within=None, call_spaces=((), (), ()),
         marker_ids={"<tool_call>": 151657, "</tool_call>": 151658},
     )  # fmt: skip
     grammar = grammars.write(view)
