@@ -52,7 +52,7 @@ def agree(chat: Chat, shape: Shape) -> bool:
 
 
 # Apertus' template writes results into the answer, without a header. No format explains the generic one.
-OTHER_MARKS = {"Apertus-8B-Instruct"}
+OTHER_MARKS = {"Apertus-8B-Instruct", "gigachat-3-1"}  # the second: a header's end is read as the answer's, a fault
 
 
 def same_marks(chat: Chat, shape: Shape) -> bool:
