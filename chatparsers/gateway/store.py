@@ -16,15 +16,14 @@ import json
 import sys
 import time
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..lazy import load_reference
 from ..serving import ApiError
 from ..storage.database import Database, Rows, StoreFull, Tell, Told, damaged
-from ..storage.rows import SEALED, sealed
+from ..storage.rows import INSERT, KEPT, SEALED, row_of, sealed
 from ..storage.sqlite import FILE, Sqlite
 
 __all__ = ["FILE", "ResponseIds", "Store", "StoreFull", "StoredResponse"]
@@ -96,12 +95,6 @@ class Store:
         """Lets it go; a file has all that was kept."""
         self._base.close()
 
-    @contextmanager
-    def _writing(self) -> Iterator[Rows]:
-        """A transaction. Raises `StoreFull` if the disk is full, or it cannot be written."""
-        with self._base.writing() as db:
-            yield db
-
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         with self._base.reading() as db:
             return db.all(query, *values)
@@ -116,7 +109,7 @@ class Store:
 
     def begin(self, owner: str, kept: StoredResponse) -> None:
         """Keeps a response that runs. Raises `StoreFull`."""
-        with self._writing() as db:
+        with self._base.writing() as db:
             self._insert(db, owner, kept, None)
 
     def keep(
@@ -124,7 +117,7 @@ class Store:
     ) -> None:
         """Keeps a whole response. Its items become those of its conversation. ``ran``: in place of one of its id that
         ran; none if that was deleted. Raises `StoreFull`."""
-        with self._writing() as db:
+        with self._base.writing() as db:
             frames = db.all("SELECT number, frame FROM frames WHERE entry = ?", kept.id)
             gone = db.run("DELETE FROM entries WHERE id = ? AND owner = ?", kept.id, owner)
             if ran and not gone:
@@ -157,25 +150,29 @@ class Store:
         size = len(data) + len(input) + sum(len(blob) for blob in blobs if blob is not None)
         now = db.now
         self._room(db, size, now)
-        kept_ids = held and held.prompt, *blobs, int(extends)
-        values = (
-            *(kept.id, owner, time.time(), now, size, data, input, parent, kept.conversation),
-            *(now if kept.running else None, *kept_ids),
-            sealed(kept.id, owner, data, input, parent, kept.conversation, int(kept.running)),
-            sealed(kept.id, *kept_ids),
+        row = row_of(
+            id=kept.id,
+            owner=owner,
+            made=time.time(),
+            used=now,
+            size=size,
+            data=data,
+            input=input,
+            parent=parent,
+            conversation=kept.conversation,
+            running=now if kept.running else None,
+            prompt=None if held is None else held.prompt,
+            given=blobs[0],
+            sampled=blobs[1],
+            extends=int(extends),
         )
-        db.run(
-            "INSERT INTO entries (id, owner, made, used, size, data, input, parent, conversation, running, prompt, "
-            "given, sampled, extends, digest, ids_digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *values,
-        )
+        db.run(INSERT, *row)
 
     def _reseal(self, db: Rows, owner: str, id: str, **changed: Any) -> None:
         """Changes ``data`` or ``parent`` of a conversation, if it is there."""
         for row in db.all(f"SELECT {_ROW} FROM entries WHERE id = ? AND owner = ?", id, owner):
             self._whole(row)
-            named = dict(zip(("id", "owner", "data", "input", "parent", "conversation"), row, strict=False))
-            named |= changed
+            named = {**dict(zip(KEPT, row, strict=False)), **changed}
             size = len(named["data"]) - len(row[2])
             query = "UPDATE entries SET data = ?, parent = ?, digest = ?, size = size + ? WHERE id = ?"
             db.run(query, named["data"], named["parent"], sealed(*named.values(), row[6]), size, id)
@@ -247,7 +244,7 @@ class Store:
 
     def use(self, owner: str, id: str) -> None:
         """A response, and those from which it goes on, are used now."""
-        with self._writing() as db:
+        with self._base.writing() as db:
             query = f"{_CHAIN} UPDATE entries SET used = ? WHERE id IN (SELECT id FROM chain)"
             db.run(query, _word(id), owner, _LONGEST, db.now)
 
@@ -304,14 +301,14 @@ class Store:
 
     def delete(self, owner: str, id: str) -> bool:
         """Whether there was such an entry."""
-        with self._writing() as db:
+        with self._base.writing() as db:
             return db.run("DELETE FROM entries WHERE id = ? AND owner = ?", _word(id), owner) > 0
 
     # responses that run
 
     def add_frames(self, id: str, frames: Sequence[tuple[int, str]]) -> None:
         """More frames of the stream of a response that runs. Raises `StoreFull`."""
-        with self._writing() as db:
+        with self._base.writing() as db:
             self._frames(db, id, frames)
 
     def _frames(self, db: Rows, id: str, frames: Sequence[tuple[int, str]]) -> None:
@@ -338,14 +335,14 @@ class Store:
 
     def beat(self, id: str) -> bool:
         """A response still runs. Whether it may: it was neither cancelled nor deleted."""
-        with self._writing() as db:
+        with self._base.writing() as db:
             db.run("UPDATE entries SET running = ? WHERE id = ? AND running IS NOT NULL", db.now, id)
             found = db.all("SELECT cancelled FROM entries WHERE id = ?", id)
             return bool(found) and not found[0][0]
 
     def cancel(self, owner: str, id: str) -> None:
         """Asks whoever runs a response to stop."""
-        with self._writing() as db:
+        with self._base.writing() as db:
             db.run("UPDATE entries SET cancelled = 1 WHERE id = ? AND owner = ?", _word(id), owner)
 
     # conversations
@@ -353,15 +350,11 @@ class Store:
     def begin_conversation(self, owner: str, id: str, data: dict[str, Any], items: list[Any]) -> None:
         """Keeps a new conversation. Raises `StoreFull`."""
         text = json.dumps(data)
-        with self._writing() as db:
+        with self._base.writing() as db:
             now = db.now
             self._room(db, len(text), now)
-            digests = sealed(id, owner, text, None, None, None, 0), sealed(id, None, None, None, 0)
-            db.run(
-                "INSERT INTO entries (id, owner, made, used, size, data, digest, ids_digest) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                *(id, owner, time.time(), now, len(text), text, *digests),
-            )
+            new = row_of(id=id, owner=owner, made=time.time(), used=now, size=len(text), data=text)
+            db.run(INSERT, *new)
             self._append(db, id, items)
 
     def conversation(self, owner: str, id: str) -> tuple[dict[str, Any], str | None] | None:
@@ -374,18 +367,18 @@ class Store:
 
     def change(self, owner: str, id: str, data: dict[str, Any]) -> None:
         """Replaces what is kept of a conversation besides its items."""
-        with self._writing() as db:
+        with self._base.writing() as db:
             self._reseal(db, owner, id, data=json.dumps(data))
 
     def add_items(self, owner: str, id: str, items: list[Any]) -> None:
         """Adds items to a conversation."""
-        with self._writing() as db:
+        with self._base.writing() as db:
             self._reseal(db, owner, id, parent=None)
             self._append(db, id, items)
 
     def delete_item(self, owner: str, id: str, item: str) -> bool:
         """Whether a conversation had such an item."""
-        with self._writing() as db:
+        with self._base.writing() as db:
             self._reseal(db, owner, id, parent=None)
             query = "SELECT number, length(item) FROM items WHERE entry = ? AND id = ?"
             gone = db.all(query, id, _word(item))

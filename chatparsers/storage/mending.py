@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from .rows import ENTRY, is_sound
+from .rows import ENTRY, INSERT, is_sound
 from .sqlite_file import begin
 
 _SHOWN = 5
@@ -70,7 +70,7 @@ def mended(path: str) -> Iterator[tuple[str, int]]:
                 continue
             row, items, frames = found
             kept += 1
-            made.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES ({', '.join('?' * len(ENTRY))})", row)
+            made.execute(INSERT, row)
             made.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", [(id, *one) for one in items])
             made.executemany("INSERT INTO frames VALUES (?, ?, ?, ?)", [(id, *one) for one in frames])
         made.execute("UPDATE about SET clock = coalesce((SELECT max(used) FROM entries), 0)")

@@ -7,32 +7,23 @@ an entry was used, its beat) has none; the ids of a response have one of their o
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 VERSION = 2
-SEALED = "id, owner, data, input, parent, conversation, CASE WHEN running IS NULL THEN 0 ELSE 1 END"
-"""What the digest of an entry is of."""
-SEALED_IDS = "id, prompt, given, sampled, extends"
+KEPT = ("id", "owner", "data", "input", "parent", "conversation")
+_IDS = ("id", "prompt", "given", "sampled", "extends")
+SEALED = f"{', '.join(KEPT)}, CASE WHEN running IS NULL THEN 0 ELSE 1 END"
+"""What the digest of an entry is of: the columns `KEPT`, and whether it runs."""
+SEALED_IDS = ", ".join(_IDS)
 """What the digest of its ids is of."""
 ENTRY = (
-    *(
-        "id",
-        "owner",
-        "made",
-        "used",
-        "size",
-        "data",
-        "input",
-        "parent",
-        "conversation",
-        "running",
-        "cancelled",
-    ),
-    *("prompt", "given", "sampled", "extends", "digest", "ids_digest"),
-)
+    "id", "owner", "made", "used", "size", "data", "input", "parent", "conversation", "running", "cancelled",
+    "prompt", "given", "sampled", "extends", "digest", "ids_digest",
+)  # fmt: skip
 """The columns of an entry."""
+INSERT = f"INSERT INTO entries ({', '.join(ENTRY)}) VALUES ({', '.join('?' * len(ENTRY))})"
 TABLES = """
 CREATE TABLE IF NOT EXISTS entries (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, used DOUBLE PRECISION NOT NULL,
@@ -71,22 +62,31 @@ def sealed(*values: Any) -> str:
     return found.hexdigest()
 
 
+def digests_of(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """The digests of an entry, by its columns: its own, and that of its ids."""
+    kept = [entry[name] for name in KEPT]
+    return sealed(*kept, int(entry["running"] is not None)), sealed(*[entry[name] for name in _IDS])
+
+
+def row_of(**columns: Any) -> tuple[Any, ...]:
+    """A new entry for `INSERT`, with its digests. Columns that are not given are empty."""
+    entry = {**dict.fromkeys(ENTRY), "cancelled": 0, "extends": 0, **columns}
+    entry["digest"], entry["ids_digest"] = digests_of(entry)
+    return tuple(entry.values())
+
+
 def is_sound(row: Sequence[Any], items: Sequence[Sequence[Any]], frames: Sequence[Sequence[Any]]) -> bool:
     """Whether an entry (the columns `ENTRY`) is what was written, with its items (number, id, item, digest) and frames
     (number, frame, digest). The sizes add up, so no item or frame is missing."""
     one = dict(zip(ENTRY, row, strict=True))
-    kept = [one[name] for name in ("id", "owner", "data", "input", "parent", "conversation")]
-    if sealed(*kept, int(one["running"] is not None)) != one["digest"]:
-        return False
-    ids = [one[name] for name in ("id", "prompt", "given", "sampled", "extends")]
-    if sealed(*ids) != one["ids_digest"]:
+    if digests_of(one) != (one["digest"], one["ids_digest"]):
         return False
     if any(sealed(one["id"], *values) != digest for *values, digest in (*items, *frames)):
         return False
     texts = [row[-2] for row in (*items, *frames)]
-    if sum(map(len, filter(None, (one["data"], one["input"], *ids[2:4], *texts)))) != one["size"]:
+    sized = one["data"], one["input"], one["given"], one["sampled"], *texts
+    if sum(map(len, filter(None, sized))) != one["size"]:
         return False
-    output = (
-        json.loads(one["data"]).get("output", []) if one["input"] is not None and not one["running"] else []
-    )
-    return len(items) >= len(output)
+    if one["input"] is None or one["running"]:
+        return True
+    return len(items) >= len(json.loads(one["data"]).get("output", []))
