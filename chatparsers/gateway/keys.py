@@ -156,6 +156,7 @@ class Keys:
         """These are the keys from now on."""
         found = [*keys]
         self._fixed = {secret: key for key in found for secret in key.secrets}
+        self._owners = {_owner(key, secret): key for secret, key in self._fixed.items()}
         self._files = [(KeyFile(key.file), key) for key in found if key.file is not None]
         self._taken = {key.name: self._taken.get(key.name, Taken()) for key in found}
 
@@ -177,7 +178,7 @@ class Keys:
 
     def of(self, given: str) -> Caller | None:
         """Whose key this is; None if it is none. It is found by its digest, so that no time shows how near it was."""
-        secret = hashlib.sha256(given.encode("latin-1", "replace")).digest()
+        secret = _sent(given)
         key = self._fixed.get(secret)
         for file, other in self._files:
             if secret in file.digests():
@@ -189,15 +190,19 @@ class Keys:
     def lent(self, lender: str, given: str) -> Caller | None:
         """Who asks by the key of a session, which ``lender`` began: it is bound as that one's own key is. None if that
         one has no key any more."""
-        own = hashlib.sha256(given.encode("latin-1", "replace")).hexdigest()
+        own = _sent(given).hex()
         if not lender:
             return Caller(own)
-        every = [
-            *self._fixed.items(),
-            *((secret, key) for file, key in self._files for secret in file.digests()),
-        ]
-        key = next((key for secret, key in every if _owner(key, secret) == lender), None)
+        key = self._owners.get(lender)
+        for file, other in self._files if key is None else ():
+            if any(_owner(other, secret) == lender for secret in file.digests()):
+                key = key or other
         return None if key is None else Caller(own, key, self._taken[key.name])
+
+
+def _sent(given: str) -> bytes:
+    """The digest of what a client sent: never one that stands in the place of a key."""
+    return hashlib.sha256(given.encode("latin-1", "replace")).digest()
 
 
 def _owner(key: Key, secret: bytes) -> str:
