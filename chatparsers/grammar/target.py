@@ -34,20 +34,22 @@ class Target:
     most_members: int | None = None
     whitespace: int | None = None
 
+    def line_ends(self, indent: int) -> list[tuple[str, int]]:
+        """The ends of lines inside JSON, each as a regular expression with how many of ``indent`` spaces or tabs may
+        follow it."""
+        most = self.whitespace
+        if most is None:
+            return [(r"\r?\n", indent)]
+        ends = (r"\n", most - 1), (r"\r\n", most - 2)
+        return [(end, min(indent, left)) for end, left in ends if left >= 0]
+
     def blank(self, indent: int) -> str:
         """The white space inside JSON as a regular expression: one space, or a line's end and up to ``indent`` spaces
         or tabs; "" if there is none."""
-        most = self.whitespace
-        if most is None:
-            return rf" |\r?\n[ \t]{{0,{indent}}}"
-        ends = [
-            (end, min(indent, left)) for end, left in ((r"\n", most - 1), (r"\r\n", most - 2)) if left >= 0
-        ]
-        return (
-            "|".join([" ", *(rf"{end}[ \t]{{0,{left}}}" if left else end for end, left in ends)])
-            if most
-            else ""
-        )
+        if self.whitespace == 0:
+            return ""
+        ends = [rf"{end}[ \t]{{0,{left}}}" if left else end for end, left in self.line_ends(indent)]
+        return "|".join([" ", *ends])
 
     def indent(self, indent: int, written: int) -> int:
         """How many spaces or tabs may still follow a line's end and the ``written`` ones."""

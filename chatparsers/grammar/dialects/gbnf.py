@@ -31,8 +31,8 @@ _BLOCK = 64
 _One = Callable[[str], list[str]]
 """The spellings of one character, each with what follows it."""
 _RESERVED = frozenset({"true", "false", "root", "ws"})
-_LINE_END = re.compile(r"(\\r\\n|\\r|\\n)(\??)")
-"""A line's end, as a regular expression has it."""
+_LINE_ENDS = {r"\r?\n": r'"\r"? "\n"', r"\r\n": r'"\r\n"', r"\n": r'"\n"'}
+"""A line's end, by the regular expression of it."""
 _COMMON = {
     "hex": "[0-9a-fA-F]",
     "string": '"\\"" string-rest',
@@ -155,8 +155,9 @@ class GbnfWriter(RuleWriter):
         super().__init__(rules, token_ids)
         self.langs: dict[tuple[object, ...], str] = {}
         self.target = target
-        found = filter(None, target.blank(self.indent).split("|"))
-        blanks = ['" "' if one == " " else _LINE_END.sub(r'"\1"\2 ', one) for one in found]
+        blanks = [] if target.whitespace == 0 else ['" "']
+        for end, left in target.line_ends(self.indent):
+            blanks.append(_LINE_ENDS[end] + (f" [ \\t]{{0,{left}}}" if left else ""))
         self.commons = {**_COMMON, "ws": " | ".join(['""', *blanks])}
         """The rules that every grammar may need."""
 

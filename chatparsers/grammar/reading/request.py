@@ -20,7 +20,7 @@ from .triggers import Trigger
 _NO_IDS: Mapping[str, int] = {}
 
 
-def _spelt(stop: str, marker_ids: Mapping[str, int]) -> tuple[str, ...]:
+def _ends(stop: str, marker_ids: Mapping[str, int]) -> tuple[str, ...]:
     """The texts at which the parser ends the turn: all spellings of a stop, unless it is known by its id."""
     return (stop,) if stop in marker_ids else Alphabet().spellings(stop)
 
@@ -51,7 +51,7 @@ class Request:
         self.tree: Node = turn.tree
         self.options: Options = turn.options
         self.prefix: str = turn.prefix
-        self.stops = tuple(dict.fromkeys(form for stop in turn.stops for form in _spelt(stop, marker_ids)))
+        self.stops = tuple(dict.fromkeys(form for stop in turn.stops for form in _ends(stop, marker_ids)))
         self.marker_ids = marker_ids
         self.max_calls = max_calls or turn.max_calls or (_MOST_CALLS if self.calls_only else None)
         self.call_within = call_within or turn.call_within
