@@ -148,9 +148,8 @@ def call_spaces(
     """
     spans = reasoning_spans(format.tree(Options(tools=True)))
     closers = [text.strip() for span in spans if span.close is not None for text in first(span.close)]
-    begun = prefix.removeprefix(
-        next(filter(prefix.startswith, closers), "")
-    )  # a closer alone is before the answer
+    closer = next(filter(prefix.startswith, closers), "")
+    begun = prefix.removeprefix(closer)  # a closer alone is before the answer
     found: tuple[dict[str, None], ...] = ({}, {}, {})
     for thought in ("", THOUGHT):
         said = answer("", thought=thought, calls=1)

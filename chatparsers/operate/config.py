@@ -38,7 +38,8 @@ TABLES = {
     "rollouts": "what is recorded for training",
 }
 _NAMED = ("models", "keys")
-_PORTS = 65_535
+PORTS = 65_535
+"""The last port."""
 Values = Mapping[str, Any]
 """What was said, by the keys of words."""
 
@@ -250,8 +251,8 @@ def _checked(config: Config) -> Iterator[tuple[Keys, str]]:
 
 def _server(config: Config) -> Iterator[tuple[Keys, str]]:
     values = config.gateway()
-    if values.port > _PORTS:
-        yield ("server", "port"), f"port: expected a port from 1 to {_PORTS}, found {values.port}"
+    if values.port > PORTS:
+        yield ("server", "port"), f"port: expected a port from 1 to {PORTS}, found {values.port}"
     if not (values.api_key or values.api_key_file or config.keys or is_loopback(values.host)):
         said = f"host: who reaches {values.host} may use the models without a key: add a table [keys.NAME]"
         yield ("server", "host"), said

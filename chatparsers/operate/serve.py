@@ -136,8 +136,8 @@ def _config(arguments: Namespace) -> Config:
 
 def _refuse(arguments: Namespace) -> None:
     """Raises `Refused` for flags that cannot be."""
-    if arguments.port > 65_535:
-        raise Refused(f"--port {arguments.port}: expected a port from 1 to 65535")
+    if arguments.port > files.PORTS:
+        raise Refused(f"--port {arguments.port}: expected a port from 1 to {files.PORTS}")
     if arguments.url is not None and not arguments.url.startswith(("http://", "https://")):
         raise Refused(f"{arguments.url}: expected a URL such as http://127.0.0.1:8080")
     if arguments.api_key_file is not None and not KeyFile(arguments.api_key_file).digests():

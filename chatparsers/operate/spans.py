@@ -89,7 +89,10 @@ class _Request:
         if status >= 500:
             span.set_status(Status(StatusCode.ERROR))
         now = time.time_ns()
-        at = lambda when: now - round((times.end - when) * 1e9)  # noqa: E731
+
+        def at(when: float) -> int:
+            return now - round((times.end - when) * 1e9)
+
         self._part("prepare", SpanKind.INTERNAL, at, times.start, times.asked or times.end)
         if times.asked is not None:
             name = "" if record.engine is None else record.engine.name

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..gateway.keys import Keys
+from ..gateway.store import URLS
 
 EACH = 2.0
 """After how many seconds it is written again, if it has changed."""
@@ -45,6 +46,6 @@ class Spent:
 
 def spent_of(store: str | None, port: int, keys: Keys) -> Spent | None:
     """The file beside a store in a folder; None where there is no such folder."""
-    if store is None or store == "memory" or "://" in store:
+    if store is None or store == "memory" or store.startswith(URLS):
         return None
     return Spent(Path(store) / f"spent-{port}.json", keys)

@@ -405,9 +405,7 @@ class Known:
         read = len(text) - len(machine.text)
         begins = _begins(machine, read)
         here = None if begins else self.later(spot, machine, text)
-        if (
-            begins and not machine.live and read >= 0
-        ):  # else the value begins in a piece before, which was held
+        if begins and not machine.live and read >= 0:  # else it begins in a piece before, which was held
             here = self.spot(machine, True)
         if begins and here is None:
             made += machine.feed("")

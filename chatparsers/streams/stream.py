@@ -707,9 +707,8 @@ class Stream:
                 continue
             begin = self._fed - n + i
             if value.done or value.error or value.notes or value.marked >= 0:
-                self._leave(
-                    spot, begin, text[i:], items, events
-                )  # a position is that in the machine's window
+                # A position is that in the machine's window.
+                self._leave(spot, begin, text[i:], items, events)
                 return
             if i < end or value.out:
                 items.append((m.ARGUMENT, text[i:end], value.out))
