@@ -52,8 +52,7 @@ def agree(chat: Chat, shape: Shape) -> bool:
 
 
 # Apertus' template writes results into the answer, without a header. No format explains the generic one.
-# A fault of ours: of GigaChat 3 and 3.1 the end of a header is read as the answer's.
-OTHER_MARKS = {"Apertus-8B-Instruct", "gigachat-3", "gigachat-3-1"}
+OTHER_MARKS = {"Apertus-8B-Instruct"}
 
 
 def same_marks(chat: Chat, shape: Shape) -> bool:

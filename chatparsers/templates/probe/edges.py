@@ -25,7 +25,9 @@ def opening(fmt: Format, generation_prompt: str) -> str:
     places = sorted({at for text in _openings(fmt) for at in _all(text, generation_prompt)})
     if not places:
         return ""
-    return generation_prompt[min(places, key=lambda at: _oddness(fmt, generation_prompt[at:])) :]
+    oddness = {generation_prompt[at:]: _oddness(fmt, generation_prompt[at:]) for at in places}
+    begun = min(oddness, key=oddness.__getitem__)
+    return "" if oddness[begun][0] else begun
 
 
 def _all(text: str, within: str) -> Iterator[int]:
