@@ -27,6 +27,7 @@ from three_apis import ASK, BODIES, PATHS, post, told, tools_of
 import chatparsers
 from chatparsers.gateway import LlamaServer, OpenAICompletions, Settings, create_app
 from chatparsers.gateway.engine import Job
+from chatparsers.gateway.respond import Responding
 from chatparsers.gateway.turns import EVENTS
 
 
@@ -217,48 +218,61 @@ def test_a_client_that_takes_nothing_is_left(gateway: Callable[..., Any]) -> Non
         soon(lambda: server.engine.left == 1)
 
 
-def test_silence_is_filled_with_comments(gateway: Callable[..., Any]) -> None:
+@pytest.fixture
+def a_comment(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
+    """Waits until the gateway has sent one more comment."""
+    sent: list[bytes] = []
+    part = Responding._part
+
+    async def noted(self: Responding, send: Any, raw: bytes, over: bool) -> None:
+        await part(self, send, raw, over)
+        sent.extend([raw] * (raw == b": waiting\n\n"))
+
+    monkeypatch.setattr(Responding, "_part", noted)
+
+    async def wait() -> None:
+        before = len(sent)
+        while len(sent) == before:
+            await asyncio.sleep(0.005)
+
+    return wait
+
+
+def test_silence_is_filled_with_comments(gateway: Callable[..., Any], a_comment: Callable[[], Any]) -> None:
     """Before the first byte too. The clients skip them."""
 
     async def slow(wire: Wire) -> None:
-        await asyncio.sleep(0.5)
+        await a_comment()
         await wire.head()
         await wire.send(llama_piece("One "))
-        await asyncio.sleep(0.5)
+        await a_comment()
         await wire.send(llama_piece("two.") + llama_end())
         await wire.end()
 
-    server = gateway(slow, keep_alive=0.2)
-    sdk = pytest.importorskip("openai", reason="the package openai is not installed")
-    other = pytest.importorskip("anthropic", reason="the package anthropic is not installed")
-
-    def openai() -> str:
-        client = sdk.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
-        with client, client.chat.completions.stream(**ASK) as stream:
-            return str(stream.get_final_completion().choices[0].message.content)
-
-    def anthropic() -> str:
-        client = other.Anthropic(base_url=server.url, api_key="none", max_retries=0)
-        with client, client.messages.stream(**BODIES["messages"]) as stream:
-            return str(stream.get_final_message().content[0].text)
-
-    with ThreadPoolExecutor(5) as pool:  # each takes a second
-        answers = [pool.submit(post, server.url, api, stream=True) for api in PATHS]
-        read = [pool.submit(client) for client in (openai, anthropic)]
-    for answer in answers:
-        before, _, after = answer.result().text.partition("One ")
-        assert before.count(": waiting\n\n") >= 1 and after.count(": waiting\n\n") >= 1
-    assert [found.result() for found in read] == ["One two."] * 2
+    server = gateway(slow, keep_alive=0.05)
+    for api in PATHS:
+        before, _, after = post(server.url, api, stream=True).text.partition("One ")
+        assert ": waiting\n\n" in before and ": waiting\n\n" in after
+    openai = pytest.importorskip("openai", reason="the package openai is not installed")
+    anthropic = pytest.importorskip("anthropic", reason="the package anthropic is not installed")
+    client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+    with client, client.chat.completions.stream(**ASK) as stream:
+        assert stream.get_final_completion().choices[0].message.content == "One two."
+    client = anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0)
+    with client, client.messages.stream(**BODIES["messages"]) as stream:
+        assert stream.get_final_message().content[0].text == "One two."
 
 
-def test_an_error_after_a_comment_is_an_event(gateway: Callable[..., Any]) -> None:
+def test_an_error_after_a_comment_is_an_event(
+    gateway: Callable[..., Any], a_comment: Callable[[], Any]
+) -> None:
     async def late(wire: Wire) -> None:
-        await asyncio.sleep(0.5)
+        await a_comment()
         await wire.head(500, "text/plain")
         await wire.send(b"no memory")
         await wire.end()
 
-    server = gateway(late, keep_alive=0.2)
+    server = gateway(late, keep_alive=0.05)
     answer = post(server.url, "chat", stream=True)
     found = told("chat", answer).error
     assert answer.status_code == 200 and found is not None and "no memory" in found["message"]
