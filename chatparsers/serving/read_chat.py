@@ -20,6 +20,8 @@ from .unsupported import Drops
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _DROPPED = ("web_search_options", "prediction")
 _TEXT = ("text", "refusal")
+_THOUGHTS = ("reasoning_content", "reasoning", "reasoning_text", "cot_summary")
+"""Where clients send a thought back: the last two are VS Code's, which has read it under one of the first."""
 _UNSUPPORTED = {
     "audio": "this server writes text alone: leave audio out",
     "web_search_options": "this server searches nothing: leave web_search_options out",
@@ -128,7 +130,7 @@ def _message(message: Mapping[str, Any], path: str, drops: Drops, *, begun: bool
     if role == "tool" and message.get("tool_call_id") is not None:
         found["tool_call_id"] = string(message["tool_call_id"], f"{path}.tool_call_id")
     if role == "assistant":
-        for name in ("reasoning_content", "reasoning"):
+        for name in _THOUGHTS:
             if isinstance(message.get(name), str) and message[name]:
                 found["reasoning_content"] = message[name]
                 break

@@ -15,6 +15,7 @@ ollama = pytest.importorskip("ollama", reason="the package ollama is not install
 import httpx2
 from servers import tiny_model
 
+import chatparsers
 from chatparsers.chat.chat import Chat
 from chatparsers.gateway import Batch, End, Engine, EngineError, Job, Settings, create_app
 
@@ -185,13 +186,117 @@ def test_what_is_asked_reaches_the_engine(client: tuple[Speaker, Any, str]) -> N
     parts = [*asks.generate("mine", "Say it.", stream=True)]
     assert "".join(part.response for part in parts) == '{"city": "Oslo"}' and parts[-1].done
 
-    async def later() -> list[Any]:  # as Home Assistant asks
-        there = ollama.AsyncClient(host=str(asks._client.base_url))
-        found = [part async for part in await there.chat("mine", ASK, stream=True, keep_alive=-1)]
-        await there._client.aclose()
-        return found
 
-    assert asyncio.run(later())[-1].done
+LIGHT = {  # as Home Assistant's own schemas are written: OpenAPI's, without additionalProperties
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "area": {"type": "string", "nullable": True},
+        "brightness": {"type": "integer", "minimum": 0, "maximum": 100},
+        "domain": {"type": "array", "items": {"type": "string", "enum": ["light"]}},
+    },
+    "required": [],
+}
+
+
+@pytest.mark.parametrize("format", ["qwen3", "llama-3-x"])
+def test_what_home_assistant_asks(format: str, serve: Callable[..., Any]) -> None:
+    """By its integration's code: the lists first, then streams with its options, whatever the model can. Results come
+    back without names and ids, and in a task the answer is data by a schema."""
+    engine, model = Speaker(), tiny_model(format)
+    engine.tokenizer = model.tokenizer
+    url = serve(create_app(model.chat, engine, Settings(model="mine"))).url
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": LIGHT, "description": "Turns."}}
+        for name in ("HassTurnOn", "HassTurnOff")
+    ]
+    calls = [
+        {"name": "HassTurnOn", "arguments": {"name": "lamp", "brightness": 50}},
+        {"name": "HassTurnOff", "arguments": {"domain": ["light"]}},
+    ]
+    written = chatparsers.get_format(format).render({"content": "", "tool_calls": calls}, tools=tools)
+
+    async def talk() -> list[Any]:
+        there = ollama.AsyncClient(host=url)
+        assert [one.model for one in (await there.list()).models] == ["mine"]
+        assert (await there.ps()).models
+
+        async def said(messages: list[Any], **more: Any) -> Any:
+            settings = {"options": {"num_ctx": 8192.0}, "keep_alive": -1, "think": False, **more}
+            whole = ollama.Message(role="assistant", content="", tool_calls=[])
+            async for part in await there.chat("mine", messages, stream=True, **settings):
+                whole.content += part.message.content or ""
+                whole.tool_calls = [*whole.tool_calls, *(part.message.tool_calls or ())]
+            assert part.done
+            return whole
+
+        ask = [{"role": "system", "content": "You control a home."}, {"role": "user", "content": "Lights?"}]
+        engine.says = written
+        first = await said(ask, tools=tools)
+        results = [
+            {"role": "tool", "content": json.dumps({"data": {"done": word}, "error": None})}
+            for word in ("dimmed", "darkened")
+        ]
+        engine.says = "Both are done."
+        last = await said([*ask, first, *results], tools=tools, keep_alive="300s", think=None)
+        prompt = engine.prompt
+        engine.says = '{"name": "lamp"}'
+        task = await said(ask, format=LIGHT)
+        await there._client.aclose()
+        return [first, last, prompt, task]
+
+    first, last, prompt, task = asyncio.run(talk())
+    assert [call.function.model_dump() for call in first.tool_calls] == calls
+    assert last.content == "Both are done."
+    assert prompt.index('"lamp"') < prompt.index("dimmed") < prompt.index("darkened")
+    assert json.loads(task.content) == {"name": "lamp"} and "brightness" in str(engine.job.grammar)  # type: ignore[union-attr]
+
+
+def test_what_vs_code_asks(client: tuple[Speaker, Any, str]) -> None:
+    """By its extension's code: what the server is, then chat completions, in whose history a thought has its names."""
+    engine, _, url = client
+    with httpx2.Client(base_url=url, timeout=20) as vs_code:
+        vs_code.get("/api/version").json()
+        named = [one["model"] for one in vs_code.get("/api/tags").json()["models"]]
+        shown = [vs_code.post("/api/show", json={"model": name}).json() for name in named]
+        infos = [one["model_info"] for one in shown]
+        assert [info["general.basename"] for info in infos] == named == ["mine"]
+        assert [info[f"{info['general.architecture']}.context_length"] for info in infos] == [40_000]
+        read = {
+            "name": "read_file",
+            "description": "Reads.",
+            "parameters": {"type": "object", "properties": {}},
+        }
+        body: dict[str, Any] = {
+            "model": "mine",
+            "messages": [{"role": "system", "content": "You are an agent."}, *ASK],
+            "tools": [{"type": "function", "function": read}],
+            "temperature": 0.1,
+            "top_p": 1,
+            "n": 1,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        reads = '<tool_call>\n{"name": "read_file", "arguments": {}}\n</tool_call>'
+        engine.says = f"<think>\nI read it.\n</think>\n\n{reads}"
+        heads = {"authorization": "Bearer", "x-request-id": "1", "openai-intent": "conversation-agent"}
+        answer = vs_code.post("/v1/chat/completions", json=body, headers=heads)
+        chunks = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+        assert chunks[-1]["usage"]["total_tokens"] > 0
+        deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+        thought = "".join(delta.get("reasoning_content", "") for delta in deltas)
+        (call,) = (call for delta in deltas for call in delta.get("tool_calls", ()) if "id" in call)
+        back = {
+            "role": "assistant",
+            "content": "",
+            "cot_id": "0e9a",
+            "cot_summary": thought,
+            "tool_calls": [{**call, "function": {"name": "read_file", "arguments": "{}"}}],
+        }
+        result = {"role": "tool", "tool_call_id": call["id"], "content": [{"type": "text", "text": "hello"}]}
+        sent = {**body, "messages": [*body["messages"], back, result]}
+        assert vs_code.post("/v1/chat/completions", json=sent).status_code == 200
+        assert "I read it." in engine.prompt and "hello" in engine.prompt
 
 
 REFUSED: list[tuple[str, dict[str, Any], int, str]] = [

@@ -447,8 +447,10 @@ def test_an_answer_comes_back_as_history(name: str) -> None:
     function = {"name": "get_weather", "arguments": message.tool_calls[0].arguments}
     wanted["tool_calls"] = [{"id": id, "type": "function", "function": function}]
     assert chat(messages=[USER, said, result]).messages == [USER, wanted, result]
-    without = {key: value for key, value in said.items() if key != "reasoning_content"}
-    assert chat(messages=[USER, without, result]).messages == [USER, wanted, result]
+    without = {key: value for key, value in said.items() if not key.startswith("reasoning")}
+    for field in ("reasoning", "reasoning_content", "reasoning_text", "cot_summary"):
+        sent = {**without, field: message.reasoning}
+        assert chat(messages=[USER, sent, result]).messages == [USER, wanted, result], field
     asked = {"include": ["reasoning.encrypted_content"]}
     sealed = OpenAIResponses("m", request=asked).whole(message)["output"]
     for item in sealed:  # as Codex does
