@@ -22,6 +22,7 @@ from ..serving import (
     read_responses,
 )
 from ..serving.compaction import CompactedResponse
+from ..storage.session_index import Elsewhere
 
 
 def _openai(error: ApiError) -> dict[str, Any]:
@@ -53,6 +54,8 @@ class Api:
     def failed(self, error: ApiError) -> Response:
         """The response for an error before the first byte."""
         headers = {"retry-after": str(error.retry_after)} if error.status in (429, 503) else None
+        if isinstance(error, Elsewhere):
+            headers = {"x-session-gateway": error.gateway}
         return JSONResponse(self.error(error), error.status, headers)
 
 

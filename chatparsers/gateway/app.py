@@ -159,7 +159,7 @@ def create_team_app(
     paths = described(description(__version__, routes[1:], bool(gateway.guard.keys)))
     app = Starlette(
         routes=[*routes, *paths, *files(), WebSocketRoute("/v1/responses", connected)],
-        middleware=middleware(gateway.settings, gateway.guard, gateway.refused),
+        middleware=middleware(gateway.settings, gateway.guard, gateway.refused, gateway.rollouts),
         lifespan=lifespan,
         exception_handlers={404: missing, 405: missing},
     )
@@ -191,7 +191,10 @@ class _Gateway:
         self.guard = Guard(settings, keys)
         self.about = About(self.models, settings, self.guard, self.metrics)
         self.storing = _storing(settings, self.metrics)
-        self.rollouts = rollouts_of(self.models.first.chat, settings, self.guard, News(self.metrics).tell)
+        store = None if self.storing is None else self.storing.store
+        self.rollouts = rollouts_of(
+            self.models.first.chat, settings, self.guard, store, News(self.metrics).tell
+        )
         self.repeats = Repeats(AWAITED if self.rollouts is not None else UNRECORDED)
         self.recent = RecentItems()
         self._preparing = Preparing(self.models, settings, self.storing, self.rollouts, self.recent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
@@ -13,18 +14,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..serving import ApiError
 from .guard import Guard
 from .record import request_id
-from .rollouts import Named
+from .rollouts import Named, Rollouts
 from .settings import Settings
 
 Refused = Callable[[str, Headers, ApiError], Response]
 """Makes the response to a request that is refused: of its path, its headers and what is wrong."""
 
 
-def middleware(settings: Settings, guard: Guard, refused: Refused) -> list[Middleware]:
+def middleware(
+    settings: Settings, guard: Guard, refused: Refused, rollouts: Rollouts | None
+) -> list[Middleware]:
     """What each request passes first."""
     found = [Middleware(Checked, guard=guard, refused=refused)]
-    if settings.rollouts is not None:
-        found.append(Middleware(Named))
+    if rollouts is not None:
+        indexed = settings.rollouts_name is not None
+        elsewhere = partial(rollouts.elsewhere, guard=guard) if indexed else None
+        found.append(Middleware(Named, elsewhere=elsewhere, refused=refused))
     if settings.cors:
         consent = Middleware(
             CORSMiddleware,

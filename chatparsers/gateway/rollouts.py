@@ -31,12 +31,14 @@ from ..sessions.log import Tell
 from ..sessions.paths import Message
 from ..sessions.samples import TWINS, rows_of, summary, to_arrow, to_lines
 from ..sessions.session import NextAnswer, Sampled
-from ..sessions.sessions import AnswerDetails, Asker, Entry, Sessions, digest
+from ..sessions.sessions import OWN_KEY, AnswerDetails, Asker, Entry, Sessions, digest
+from ..storage.session_index import Elsewhere, SessionIndex
 from .answer import Answer, Answers
 from .apis import Api
 from .engine import Batch, Engine, EngineError
 from .guard import Guard, given_key
 from .settings import Settings
+from .store import Store
 
 HEADER = "x-session-id"
 _LEFT = "client_left"
@@ -50,17 +52,29 @@ Taking = Callable[[Sequence[int], Batch], None]
 
 
 class Named:
-    """Serves ``/sessions/{id}/v1/…`` as ``/v1/…``, and remembers the id."""
+    """Serves ``/sessions/{id}/v1/…`` as ``/v1/…``, and remembers the id. ``elsewhere``: as of `Rollouts`, for requests
+    of sessions that other gateways have. ``refused``: makes their response."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        elsewhere: Callable[[HttpRequest], Awaitable[ApiError | None]] | None,
+        refused: Callable[[str, Any, ApiError], Response],
+    ) -> None:
         self._app = app
+        self._elsewhere = elsewhere
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = _PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        app, found = self._app, _PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
         if found is not None:
             path = f"/{found['path']}"
             scope = {**scope, "path": path, "raw_path": path.encode(), _SCOPE: found["id"]}
-        await self._app(scope, receive, send)
+        if self._elsewhere is not None and scope["type"] == "http":
+            http = HttpRequest(scope)
+            error = await self._elsewhere(http)
+            app = app if error is None else self._refused(http.url.path, http.headers, error)
+        await app(scope, receive, send)
 
 
 class Rollouts:
@@ -103,6 +117,22 @@ class Rollouts:
             entry, request.messages, options, previous if isinstance(previous, str) else None
         )
 
+    async def elsewhere(self, http: HttpRequest, guard: Guard) -> ApiError | None:
+        """What is said to a request of a session that another gateway has."""
+        index, named, key = self.sessions.index, _named(http), given_key(http.headers)
+        own = key.startswith(OWN_KEY)
+        if index is None or not (own or named):
+            return None
+        if (own and self.sessions.of_key(key)) or (named and self.sessions.known(named)):
+            return None
+        try:
+            if not own:
+                guard.check_key(http.headers)
+            found = await run_sync(index.elsewhere, None if own else named, digest(key))
+        except ApiError as error:
+            return None if error.status == 401 else error
+        return None if found is None else Elsewhere(found.id, found.gateway)
+
     # who trains
 
     def routes(self, endpoint: Callable[[Handler], Callable[[HttpRequest], Awaitable[Any]]]) -> list[Route]:
@@ -135,8 +165,12 @@ class Rollouts:
         )
 
     def _all(self, http: HttpRequest, body: Any, asker: Asker) -> Response:
-        heads = self.sessions.heads(asker)
-        return JSONResponse({"data": [{"id": head.id, "group": head.group} for head in heads]})
+        if self.sessions.index is None:
+            heads = self.sessions.heads(asker)
+            return JSONResponse({"data": [{"id": head.id, "group": head.group} for head in heads]})
+        found = [one for one in self.sessions.index.all() if asker.may(one)]
+        data = [{"id": one.id, "group": one.group, "gateway": one.gateway} for one in found]
+        return JSONResponse({"data": data})
 
     def _one(self, http: HttpRequest, body: Any, asker: Asker) -> Response:
         entry = self.sessions.get(http.path_params["id"], asker)
@@ -316,17 +350,20 @@ def _logprobs(batch: Batch, count: int) -> list[float]:
     return [value for _, value in placed]
 
 
-def rollouts_of(chat: Chat, settings: Settings, guard: Guard, tell: Tell) -> Rollouts | None:
-    """What records the sessions of a gateway, if any; their keys are keys of the gateway. ``tell``: as of `Logs`.
-    Raises `ValueError` if the folder cannot be used."""
-    folder = settings.rollouts
+def rollouts_of(
+    chat: Chat, settings: Settings, guard: Guard, store: Store | None, tell: Tell
+) -> Rollouts | None:
+    """What records the sessions of a gateway, if any; their keys are keys of the gateway. ``store``: has their index.
+    ``tell``: as of `Logs`. Raises `ValueError` if the folder or the store cannot be used."""
+    folder, name = settings.rollouts, settings.rollouts_name
     if folder is None:
         return None
+    index = None if store is None or name is None else SessionIndex(store.base, name, tell)
     try:
-        sessions = Sessions(chat, folder, settings.rules, tell=tell)
+        sessions = Sessions(chat, folder, settings.rules, index=index, tell=tell)
     except BlockingIOError:
         raise ValueError(f"rollouts {folder}: another gateway records there: name another folder") from None
-    except OSError as error:
+    except (OSError, ApiError) as error:
         raise ValueError(f"rollouts {folder}: {error}") from error
 
     def lender(key: str) -> str | None:

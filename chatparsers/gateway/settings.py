@@ -46,7 +46,8 @@ class Settings:
     which images are fetched that a request names by a URL, such as ``img.example``; else only their bytes are taken.
 
     ``rollouts``: a folder in which requests are recorded as sessions, for training; None: none is. ``rules``: what
-    sessions may have.
+    sessions may have. ``rollouts_name``: how a router reaches this gateway, such as ``10.0.0.5:8000``: the store has
+    then an index of which gateway has which session; None: it has none.
 
     ``cache_watch``: how many bytes of prompts are kept to say what of the next ones the engine has to read again
     (`chatparsers.gateway.witness`); 0: none.
@@ -90,6 +91,7 @@ class Settings:
     max_images: int = 64
     fetch_images: tuple[str, ...] = ()
     rollouts: str | None = None
+    rollouts_name: str | None = None
     rules: Rules = field(default_factory=Rules)
     key_file: str | None = None
     seal_key_file: str | None = None
@@ -103,7 +105,13 @@ class Settings:
     def __post_init__(self) -> None:
         if self.api_key is not None and not self.api_key.strip():
             raise ValueError("api_key: expected a key or None, found an empty text, which anybody can send")
+        if self.rollouts_name is not None and None in (self.rollouts, self.store):
+            raise ValueError(
+                "rollouts_name: expected a folder for rollouts and a store, which has their index"
+            )
+        named = () if self.rollouts_name is None else (self.rollouts_name,)
         for name, pattern, given, expected in (
+            ("rollouts_name", _HOST_PORT, named, "a host and a port, such as 10.0.0.5:8000"),
             ("cors", _ORIGIN, self.cors, "an origin such as https://chat.example, or *"),
             ("hosts", _HOST, self.hosts or (), "a name such as gateway.example, without a port"),
             ("fetch_images", _HOST_PORT, self.fetch_images, "a host such as img.example, in small letters"),

@@ -82,26 +82,27 @@ class Store:
         tell: Tell = lambda kind, said, number: print(f"chatparsers: warning: {said}", file=sys.stderr),
     ) -> None:
         self._entries, self._size, self._age, self._tell = entries, size, age, tell
-        self._base: Database
+        self.base: Database
+        """Where it lives."""
         if where.startswith(URLS):
             try:
-                self._base = load_reference("chatparsers.storage.postgresql:Postgresql")(where)
+                self.base = load_reference("chatparsers.storage.postgresql:Postgresql")(where)
             except ModuleNotFoundError as error:
                 raise OSError("PostgreSQL needs pip install 'chatparsers[postgresql]'") from error
         else:
-            self._base = Sqlite(None if where == "memory" else where, tell)
+            self.base = Sqlite(None if where == "memory" else where, tell)
 
     def close(self) -> None:
         """Lets it go; a file has all that was kept."""
-        self._base.close()
+        self.base.close()
 
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with self._base.reading() as db:
+        with self.base.reading() as db:
             return db.all(query, *values)
 
     def _damaged(self, what: str) -> ApiError:
         """Tells that a row is not what was written."""
-        error = damaged(self._base.where, what)
+        error = damaged(self.base.where, what)
         self._tell("damaged", error.message, 1)
         return error
 
@@ -109,7 +110,7 @@ class Store:
 
     def begin(self, owner: str, kept: StoredResponse) -> None:
         """Keeps a response that runs. Raises `StoreFull`."""
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             self._insert(db, owner, kept, None)
 
     def keep(
@@ -117,7 +118,7 @@ class Store:
     ) -> None:
         """Keeps a whole response. Its items become those of its conversation. ``ran``: in place of one of its id that
         ran; none if that was deleted. Raises `StoreFull`."""
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             frames = db.all("SELECT number, frame FROM frames WHERE entry = ?", kept.id)
             gone = db.run("DELETE FROM entries WHERE id = ? AND owner = ?", kept.id, owner)
             if ran and not gone:
@@ -203,12 +204,12 @@ class Store:
 
     def _went(self, why: Told, gone: int) -> None:
         how = f"were not used for {self._age:,g} seconds" if why == "aged" else "made room for others"
-        self._tell(why, f"entries of the store {self._base.where} went, which {how}", gone)
+        self._tell(why, f"entries of the store {self.base.where} went, which {how}", gone)
 
     def response(self, owner: str, id: str) -> StoredResponse | None:
         """A response; None if there is none of this owner."""
         query = f"SELECT {_ROW} FROM entries WHERE id = ? AND owner = ? AND input IS NOT NULL"
-        with self._base.reading() as db:
+        with self.base.reading() as db:
             rows = db.all(query, _word(id), owner)
             return self._kept(db, rows[0]) if rows else None
 
@@ -238,19 +239,19 @@ class Store:
             said = f"the conversation has more than {most:,} bytes: begin a new one"
             raise ApiError(said, status=413, code="conversation_too_long")
         query = f"{_CHAIN} SELECT {_ROW} FROM chain JOIN entries USING (id) ORDER BY depth DESC"
-        with self._base.reading() as db:
+        with self.base.reading() as db:
             kept = [self._kept(db, row) for row in db.all(query, id, owner, _LONGEST)]
         return [] if not kept or kept[0].parent is not None else kept
 
     def use(self, owner: str, id: str) -> None:
         """A response, and those from which it goes on, are used now."""
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             query = f"{_CHAIN} UPDATE entries SET used = ? WHERE id IN (SELECT id FROM chain)"
             db.run(query, _word(id), owner, _LONGEST, db.now)
 
     def held(self, owner: str, id: str) -> ResponseIds | None:
         """The ids of a response; None if they are not held."""
-        with self._base.reading() as db:
+        with self.base.reading() as db:
             return self._held(db, owner, id)
 
     def _held(self, db: Rows, owner: str, id: str) -> ResponseIds | None:
@@ -301,14 +302,14 @@ class Store:
 
     def delete(self, owner: str, id: str) -> bool:
         """Whether there was such an entry."""
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             return db.run("DELETE FROM entries WHERE id = ? AND owner = ?", _word(id), owner) > 0
 
     # responses that run
 
     def add_frames(self, id: str, frames: Sequence[tuple[int, str]]) -> None:
         """More frames of the stream of a response that runs. Raises `StoreFull`."""
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             self._frames(db, id, frames)
 
     def _frames(self, db: Rows, id: str, frames: Sequence[tuple[int, str]]) -> None:
@@ -335,14 +336,14 @@ class Store:
 
     def beat(self, id: str) -> bool:
         """A response still runs. Whether it may: it was neither cancelled nor deleted."""
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             db.run("UPDATE entries SET running = ? WHERE id = ? AND running IS NOT NULL", db.now, id)
             found = db.all("SELECT cancelled FROM entries WHERE id = ?", id)
             return bool(found) and not found[0][0]
 
     def cancel(self, owner: str, id: str) -> None:
         """Asks whoever runs a response to stop."""
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             db.run("UPDATE entries SET cancelled = 1 WHERE id = ? AND owner = ?", _word(id), owner)
 
     # conversations
@@ -350,7 +351,7 @@ class Store:
     def begin_conversation(self, owner: str, id: str, data: dict[str, Any], items: list[Any]) -> None:
         """Keeps a new conversation. Raises `StoreFull`."""
         text = json.dumps(data)
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             now = db.now
             self._room(db, len(text), now)
             new = row_of(id=id, owner=owner, made=time.time(), used=now, size=len(text), data=text)
@@ -367,18 +368,18 @@ class Store:
 
     def change(self, owner: str, id: str, data: dict[str, Any]) -> None:
         """Replaces what is kept of a conversation besides its items."""
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             self._reseal(db, owner, id, data=json.dumps(data))
 
     def add_items(self, owner: str, id: str, items: list[Any]) -> None:
         """Adds items to a conversation."""
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             self._reseal(db, owner, id, parent=None)
             self._append(db, id, items)
 
     def delete_item(self, owner: str, id: str, item: str) -> bool:
         """Whether a conversation had such an item."""
-        with self._base.writing() as db:
+        with self.base.writing() as db:
             self._reseal(db, owner, id, parent=None)
             query = "SELECT number, length(item) FROM items WHERE entry = ? AND id = ?"
             gone = db.all(query, id, _word(item))

@@ -44,6 +44,7 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         loops=arguments.loops,
         cache_watch=arguments.cache_watch * 1024 * 1024,
         rollouts=arguments.rollouts,
+        rollouts_name=arguments.rollouts_name,
         rules=Rules(
             sessions=arguments.sessions,
             size=arguments.rollouts_size * 1024 * 1024,

@@ -20,12 +20,15 @@ from typing import Any
 
 from ..chat.chat import Chat
 from ..serving import ApiError
+from ..storage.session_index import Elsewhere, Indexed, SessionIndex
 from .log import Logs, check_id
 from .paths import VOLATILE, Keys, Message
 from .samples import About, Export, Twins, export
 from .session import Answer, Limits, NextAnswer, Options, Sampled, Session
 
 HISTORIES = ("template", "exact")
+OWN_KEY = "sk-session-"
+"""How a session's own key begins."""
 _TIMES = 60.0
 """How often, in seconds, is looked for sessions that are idle."""
 
@@ -66,7 +69,7 @@ class Asker:
     owner: str = ""
     admin: bool = False
 
-    def may(self, head: Head) -> bool:
+    def may(self, head: Head | Indexed) -> bool:
         """Whether a session is its own."""
         return self.admin or head.owner in (None, self.owner)
 
@@ -109,13 +112,22 @@ class AnswerDetails:
 
 
 class Sessions:
-    """The sessions in ``folder``. ``write`` False: they are only read, while another process may write them. ``how``:
-    more options of `Logs`. Raises `BlockingIOError` if another process writes them."""
+    """The sessions in ``folder``. ``write`` False: they are only read, while another process may write them. ``index``:
+    says where those of other gateways are. ``how``: more options of `Logs`. Raises `BlockingIOError` if another process
+    writes them."""
 
     def __init__(
-        self, chat: Chat, folder: str, rules: Rules | None = None, *, write: bool = True, **how: Any
+        self,
+        chat: Chat,
+        folder: str,
+        rules: Rules | None = None,
+        *,
+        write: bool = True,
+        index: SessionIndex | None = None,
+        **how: Any,
     ) -> None:
         self.rules = rules or Rules()
+        self.index = index
         self.logs = Logs(folder, self.rules.size, write=write, **how)
         self.version = -1
         """Of the weights, as `Sessions.weights` was told."""
@@ -129,6 +141,9 @@ class Sessions:
         """The sessions whose logs do not say what they are."""
         for id in self.logs.ids():
             self._read_head(id)
+        if index is not None:
+            heads = [self._indexed(one.head) for one in self._entries.values()]
+            index.sync(heads, lambda id: self._reward_of(self._entries[id]))
 
     def close(self) -> None:
         """Lets another process have them."""
@@ -142,7 +157,7 @@ class Sessions:
     def begin(self, id: str | None = None, *, keyed: bool = True, **given: Any) -> tuple[Entry, str | None]:
         """A new session, and its own key. ``given``: fields of `Head`. Raises `ApiError` if there is one of that name,
         or if there are too many."""
-        key = f"sk-session-{secrets.token_urlsafe(24)}" if keyed else None
+        key = f"{OWN_KEY}{secrets.token_urlsafe(24)}" if keyed else None
         id = check_id(id) if id is not None else secrets.token_hex(8)
         given = {
             "history": self.rules.history,
@@ -159,6 +174,8 @@ class Sessions:
                 said = f"there are {len(self._entries):,} sessions, as many as there may be: take some away"
                 raise ApiError(said, status=429, code="too_many_sessions")
             self.logs.ready()
+            if self.index is not None:
+                self.index.claim(self._indexed(head))
             self._write(id, {"t": "session", **_plain(head)})
             entry = self._put(head)
             entry.session = self._new(head)
@@ -178,9 +195,12 @@ class Sessions:
         """The session of that name. Raises `ApiError` if there is none that belongs to who asks."""
         self._check(id)
         found = self._entries.get(id)
-        if found is None or not asker.may(found.head):
-            raise ApiError(f"there is no session {id[:99]!r}", status=404)
-        return found
+        if found is not None and asker.may(found.head):
+            return found
+        other = self.index.elsewhere(id) if found is None and self.index is not None else None
+        if other is not None and asker.may(other):
+            raise Elsewhere(id, other.gateway)
+        raise ApiError(f"there is no session {id[:99]!r}", status=404)
 
     def of_key(self, key: str) -> str | None:
         """The session whose own key it is."""
@@ -255,6 +275,8 @@ class Sessions:
         with self.opened(entry) as session:
             if number is not None and number not in session.answers:
                 raise ApiError(f"the session has no answer {number}", status=404, param="answer")
+            if number is None and self.index is not None:
+                self.index.rewarded(self._indexed(entry.head)._replace(reward=float(value)))
             self._write(entry.id, {"t": "reward", "value": value, "answer": number, "time": time.time()})
             entry.rewards[number] = value
 
@@ -287,6 +309,8 @@ class Sessions:
         every = [*self._entries.values()]
         others = [one for one in every if one.head.group == group and one.head.owner == owner]
         values = [value for one in others if (value := self._reward_of(one)) is not None]
+        there = [] if self.index is None else self.index.of_group(group)
+        values += [one.reward for one in there if one.owner == owner and one.reward is not None]
         return (own - fmean(values)) / (pstdev(values) + 1e-6) if len(values) > 1 else None
 
     def _reward_of(self, entry: Entry) -> float | None:
@@ -327,6 +351,10 @@ class Sessions:
         if head.key is not None:
             self._by_key[head.key] = head.id
         return entry
+
+    def _indexed(self, head: Head) -> Indexed:
+        name = "" if self.index is None else self.index.name
+        return Indexed(head.id, name, head.owner, head.group, head.key)
 
     def _new(self, head: Head) -> Session:
         now: Any = datetime.fromisoformat(head.now)

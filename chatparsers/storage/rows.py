@@ -44,12 +44,19 @@ CREATE TABLE IF NOT EXISTS frames (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS owners (owner TEXT PRIMARY KEY, entries BIGINT NOT NULL, size BIGINT NOT NULL)
     WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sessions (
+    id TEXT PRIMARY KEY, gateway TEXT NOT NULL, owner TEXT, grouped TEXT, key TEXT, reward DOUBLE PRECISION,
+    digest TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_key ON sessions (key);
+CREATE INDEX IF NOT EXISTS by_group ON sessions (grouped);
 CREATE TABLE IF NOT EXISTS about (
     one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, writes BIGINT NOT NULL,
     clock DOUBLE PRECISION NOT NULL
 );
 """
-"""As SQLite has them. ``about``: how many writes there were, and the store's own clock."""
+"""As SQLite has them. ``sessions``: the index of `chatparsers.storage.session_index`. ``about``: how many writes there
+were, and the store's own clock."""
 
 
 def sealed(*values: Any) -> str:

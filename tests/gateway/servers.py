@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
+from getpass import getuser
 from pathlib import Path
 from typing import Any
 
+import pytest
 from scripted import soon
 
 from chatparsers.templates.builtins import builtin_source
@@ -93,6 +99,38 @@ def listens(port: int) -> bool:
         return httpx2.get(f"http://127.0.0.1:{port}/health", timeout=5).status_code == 200
     except httpx2.HTTPError:
         return False
+
+
+def nginx_program() -> str:
+    """Skips the test where there is none."""
+    found = os.environ.get("CHATPARSERS_NGINX") or shutil.which("nginx")
+    if found is None:
+        pytest.skip("nginx is not installed, and CHATPARSERS_NGINX names no other")
+    return found
+
+
+@contextmanager
+def nginx(configuration: str, ports: Sequence[int], folder: Path) -> Iterator[str]:
+    """The URL of nginx before gateways, as a page has it: the ports 8001 and 8002 are these, and 8000 is its own."""
+    port = free_port()
+    text = configuration.replace("listen 8000;", f"listen 127.0.0.1:{port};")
+    for number, one in enumerate(ports):
+        text = text.replace(f"127.0.0.1:{8001 + number}", f"127.0.0.1:{one}")
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    places = "".join(f"{kind}_temp_path {folder}/{kind}; " for kind in kinds)
+    whole = text if "http {" in text else f"events {{}}\nhttp {{\n{text}}}\n"
+    whole = whole.replace("http {", f"http {{ access_log off; {places}")
+    file, log = folder / "nginx.conf", folder / "nginx.log"
+    file.write_text(f"daemon off; user {getuser()}; pid {folder}/pid;\n{whole}")
+    command = [nginx_program(), "-p", str(folder), "-e", str(log), "-c", str(file)]
+    subprocess.run([*command, "-t"], check=True, capture_output=True)
+    router = subprocess.Popen(command)
+    try:
+        soon(lambda: listens(port))
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        router.terminate()
+        router.wait()
 
 
 def served(

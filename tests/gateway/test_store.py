@@ -239,7 +239,7 @@ def test_without_a_store_nothing_is_promised(gateway: Callable[..., Any]) -> Non
 def test_what_cannot_be_kept_is_said(gateway: Callable[..., Any], stream: bool, tmp_path: Path) -> None:
     """A full disk ends no answer: the response says that it is not stored. One in the background is refused."""
     server = gateway(str(tmp_path))
-    db = server.app.state.storing.store._base._db
+    db = server.app.state.storing.store.base._db
     (pages,) = db.execute("PRAGMA page_count").fetchone()
     db.execute(f"PRAGMA max_page_count = {pages}")
     body = {"input": "Hi " * 9000, "stream": stream}
@@ -286,7 +286,7 @@ def test_what_cannot_be_deleted_stays(gateway: Callable[..., Any], tmp_path: Pat
         found = [(one.status_code, one.json()["error"]["code"]) for one in refused]
         assert found == [(507, "store_full")] * 3
         assert [client.get(path).json() for path in paths] == before
-        checked = server.app.state.storing.store._base._db.execute("PRAGMA integrity_check").fetchall()
+        checked = server.app.state.storing.store.base._db.execute("PRAGMA integrity_check").fetchall()
         assert checked == [("ok",)]
         for path in paths:
             assert client.delete(path).status_code == 200 and client.get(path).status_code == 404
@@ -480,7 +480,7 @@ def test_it_outlives_a_kill(tmp_path: Path, opened: Callable[..., Store]) -> Non
     count = store._read("SELECT count(*), sum(size) FROM entries")
     assert store._read("SELECT entries, size FROM owners") == count
     store.begin("", StoredResponse("lost", {"id": "lost", "status": "in_progress"}, [], running=True))
-    store._base._db.execute("UPDATE entries SET running = running - 60 WHERE id = 'lost'")
+    store.base._db.execute("UPDATE entries SET running = running - 60 WHERE id = 'lost'")
     found = store.response("", "lost")
     assert found is not None and not found.running and found.response["status"] == "failed"
 
@@ -517,7 +517,7 @@ def test_the_log_is_copied_while_nobody_writes(tmp_path: Path, opened: Callable[
     """Within a transaction: where others write meanwhile, SQLite before 3.51.3 may lose it (the WAL-reset bug)."""
     store = opened(str(tmp_path))
     seen: list[tuple[str, int]] = []  # what begins, and how large the file is before it
-    store._base._db.set_trace_callback(lambda said: seen.append((said, (tmp_path / FILE).stat().st_size)))
+    store.base._db.set_trace_callback(lambda said: seen.append((said, (tmp_path / FILE).stat().st_size)))
     logs = []
     for number in range(1000):
         store.keep("", kept(str(number), "x" * 9000))

@@ -198,8 +198,8 @@ COMMANDS: Mapping[str, Command] = {
             "what a request may cost": "max_tokens max_body max_tools max_images max_schemas max_prompt max_cpu "
             "concurrency=1024 fetch_images drop_unsupported strict_fields strict_tools lenient_calls loops cache_watch",
             "what is kept": "store store_entries store_size store_age",
-            "rollouts": "rollouts history ignore sessions session_answers session_ids session_lines rollouts_size "
-            "session_idle",
+            "rollouts": "rollouts rollouts_name history ignore sessions session_answers session_ids session_lines "
+            "rollouts_size session_idle",
             "times": "stall body_timeout keep_alive slow_client wait drain",
         },
         (

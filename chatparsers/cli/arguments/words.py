@@ -294,6 +294,8 @@ store_age DAYS = 30: after which what is not used goes (%(default)g)
   in store.age
 rollouts DIR: record each client's session there, by exact ids, for training
   in rollouts.path
+rollouts_name HOST: how a router reaches this gateway (10.0.0.5:8000): the store says which one has which session
+  in rollouts.name
 history {template,exact} = template: what stays where the template drops what was sampled: the template's text, or
     the ids (%(default)s)
   in rollouts

@@ -27,28 +27,32 @@ from model import Model, chat_of
 from servers import free_port, listens
 from test_behaviours import check_rows, rows, script
 
+HERE = Path(__file__).parent
 PROGRAM = f"""
 import sys
-sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}
+sys.path[:0] = {[str(HERE), str(HERE.parent), str(HERE.parents[1] / "common")]!r}
 import uvicorn
 from model import Model, chat_of
 from test_behaviours import script
 from chatparsers.gateway import Settings, create_app
 model = Model(chat_of("qwen3"), script("", True), pause=0.002)
-uvicorn.run(create_app(model.chat, model, Settings(rollouts=sys.argv[1])), port=int(sys.argv[2]), log_level="critical")
+folder, port, *store = sys.argv[1:]
+named = {{"rollouts_name": f"127.0.0.1:{{port}}", "store": store[0]}} if store else {{}}
+uvicorn.run(create_app(model.chat, model, Settings(rollouts=folder, **named)), port=int(port), log_level="critical")
 """
 
 
 class Process:
-    """A gateway in a process of its own, on the same port and folder after each kill."""
+    """A gateway in a process of its own, on the same port and folder after each kill. ``store``: where its index is."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, free_port()
+    def __init__(self, folder: Path, *store: str) -> None:
+        self.folder, self.port, self._store = folder, free_port(), store
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 
     def start(self) -> None:
-        self._process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(self.folder), str(self.port)])
+        command = [sys.executable, "-c", PROGRAM, str(self.folder), str(self.port), *self._store]
+        self._process = subprocess.Popen(command)
         until = time.monotonic() + 60
         while not listens(self.port):
             assert time.monotonic() < until, "the gateway did not start"

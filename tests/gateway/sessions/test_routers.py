@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 import sys
-from getpass import getuser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +19,7 @@ import httpx2
 from behaviours import Agent
 from clients import CLIENTS
 from model import Model, chat_of
-from scripted import soon
-from servers import free_port, listens
+from servers import nginx, nginx_program
 from test_behaviours import check_rows, rows, script
 from test_kills import Process
 
@@ -59,35 +56,40 @@ def test_nginx_names_the_session_of_a_path_as_the_gateway_does(path: str, sessio
     assert len(patterns) == 2 and next((match["id"] for match in found if match), None) == session
 
 
-def nginx() -> str:
-    found = os.environ.get("CHATPARSERS_NGINX") or shutil.which("nginx")
-    if found is None:
-        pytest.skip("nginx is not installed, and CHATPARSERS_NGINX names no other")
-    return found
-
-
 def test_nginx_before_two_gateways_of_which_one_is_killed(tmp_path: Path) -> None:
     """The sessions of the one that lives go on; those of the other are refused until it is back, and then go on by the
     same ids. Nothing is lost, and no session is in two logs."""
-    program, port = nginx(), free_port()
-    gateways = [Process(tmp_path / f"runs{number}") for number in range(2)]
-    text = configuration("nginx.conf").replace("listen 8000;", f"listen 127.0.0.1:{port};")
-    for number, gateway in enumerate(gateways):
-        text = text.replace(f"127.0.0.1:{8001 + number}", f"127.0.0.1:{gateway.port}")
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    places = "".join(f"{kind}_temp_path {tmp_path}/{kind}; " for kind in kinds)
-    text = text.replace("http {", f"http {{ access_log off; {places}")
-    file, log = tmp_path / "nginx.conf", tmp_path / "log"
-    file.write_text(f"daemon off; user {getuser()}; pid {tmp_path}/pid;\n{text}")
-    router = subprocess.Popen([program, "-p", str(tmp_path), "-e", str(log), "-c", str(file)])
+    with (
+        gateways_of(tmp_path) as gateways,
+        nginx(configuration("nginx.conf"), ports(gateways), tmp_path) as url,
+    ):
+        check_a_kill(url, gateways)
+
+
+def test_nginx_asks_the_gateway_that_has_the_session(tmp_path: Path, place: Callable[[str], str]) -> None:
+    """The same by the index alone, wherever requests go first."""
+    text = configuration("nginx-index.conf")
+    with (
+        gateways_of(tmp_path, place(str(tmp_path / "kept"))) as gateways,
+        nginx(text, ports(gateways), tmp_path) as url,
+    ):
+        check_a_kill(url, gateways)
+
+
+@contextmanager
+def gateways_of(folder: Path, *store: str) -> Iterator[list[Process]]:
+    """Two gateways, if there is an nginx to stand before them."""
+    nginx_program()
+    gateways = [Process(folder / f"runs{number}", *store) for number in range(2)]
     try:
-        soon(lambda: listens(port))
-        check_a_kill(f"http://127.0.0.1:{port}", gateways)
+        yield gateways
     finally:
-        router.terminate()
-        router.wait()
         for gateway in gateways:
             gateway.kill()
+
+
+def ports(gateways: list[Process]) -> list[int]:
+    return [gateway.port for gateway in gateways]
 
 
 class At:
@@ -109,6 +111,7 @@ def check_a_kill(url: str, gateways: list[Process]) -> None:
         one["id"]: gateway
         for gateway in gateways
         for one in httpx2.get(f"{gateway.url}/sessions").json()["data"]
+        if one.get("gateway", gateway.url[7:]) == gateway.url[7:]
     }
     assert place.keys() == set(IDS) and set(place.values()) == set(gateways), "each has some"
     lost, model = gateways[0], Model(chat_of("qwen3"), script("", True))
