@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 from scripted import ENDLESS, WORD, Slow, Upstream, soon
-from servers import free_port, served, tiny_model
+from servers import free_port, nginx, nginx_program, served, tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -218,7 +219,7 @@ def test_the_drill_of_the_store(
         rows.append(("one ends, with responses in the background", found))
         full = ["--store", str(tmp_path / "full")]
         running.append(served(ports[3], engine, model, *full, file=600_000))
-        answers = [found for _ in range(150 * in_a_file) if (found := _answer(ports[3], 3)) is not None]
+        answers = [one for _ in range(150 * in_a_file) if (one := _answer(ports[3], 3)) is not None]
         stored = [answer for answer in answers if answer["store"]]
         found = _kept(ports[3], stored)
         found["not stored, as it said"] = len(answers) - len(stored)
@@ -237,3 +238,80 @@ def test_the_drill_of_the_store(
         return
     assert set(rows[2][1]) == {"equal", "not stored, as it said"}
     assert rows[2][1]["equal"] > 60, "what its log held goes into the file, else the log's 600 kB hold a few"
+
+
+def test_the_drill_behind_nginx(
+    model: dict[str, str],
+    upstream: Callable[..., Upstream],
+    tmp_path: Path,
+    pytestconfig: pytest.Config,
+    capsys: Any,
+    place: Callable[[str], str],
+) -> None:
+    """Two gateways share a store, and nginx as a page has it spreads requests over them: they answer for each other,
+    also when one of them is killed under its clients, who ask again."""
+    if not pytestconfig.getoption("--nightly"):
+        pytest.skip("the drill is run with --nightly")
+    nginx_program()
+    page = Path(__file__).parents[2] / "docs" / "operate.md"
+    (text,) = re.findall(r"```nginx\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    engine = upstream(Slow(tokenizer=tiny_model("qwen3").tokenizer))
+    ports = [free_port(), free_port()]
+    running = [served(port, engine, model, "--store", place(str(tmp_path / "kept"))) for port in ports]
+    broken = 0
+    try:
+        with nginx(text, ports, tmp_path) as url, httpx2.Client(base_url=url, timeout=60) as client:
+
+            def asked(**more: Any) -> dict[str, Any]:
+                nonlocal broken
+                while True:
+                    body = {"input": "Hi", "max_output_tokens": 3, **more}
+                    answer = client.post("/v1/responses", json=body)
+                    if answer.status_code == 200:
+                        return dict(answer.json())
+                    assert answer.status_code in (502, 504), answer.text  # nginx's own
+                    broken += 1
+
+            def talks(way: int) -> tuple[str, list[dict[str, Any]]]:
+                """By the response before, or in a conversation."""
+                if way % 2:
+                    read = [asked()]
+                    for _ in range(19):
+                        read.append(asked(previous_response_id=read[-1]["id"]))
+                    return "", read
+                id = client.post("/v1/conversations", json={}).json()["id"]
+                return id, [asked(conversation=id) for _ in range(20)]
+
+            ids = [asked(background=True, max_output_tokens=n)["id"] for n in (20, ENDLESS, 20, ENDLESS)]
+            for id in ids[1::2]:
+                for _ in ports:  # one of them does not run it
+                    assert client.post(f"/v1/responses/{id}/cancel", json={}).status_code == 200
+            with ThreadPoolExecutor(CLIENTS) as pool:
+                found = [pool.submit(talks, way) for way in range(CLIENTS)]
+                soon(lambda: len(engine.requests) > 8 * CLIENTS, 60)
+                running[0].kill()
+                talked = [one.result() for one in found]
+            seen: Counter[str] = Counter()
+            for id, read in talked:
+                for response in read:
+                    kept = client.get(f"/v1/responses/{response['id']}")
+                    seen["equal" if kept.json() == response else f"{kept.status_code}"] += 1
+                if id:
+                    listed = client.get(f"/v1/conversations/{id}/items", params={"limit": 100}).json()["data"]
+                    assert {item["id"] for one in read for item in one["output"]} <= {
+                        item["id"] for item in listed
+                    }
+
+            def statuses() -> list[str]:
+                return [client.get(f"/v1/responses/{id}").json()["status"] for id in ids]
+
+            soon(lambda: "in_progress" not in statuses() and "queued" not in statuses(), 30)
+            states = statuses()
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
+    with capsys.disabled():
+        print(f"\n{dict(seen)}; {broken} asked again; in the background: {states}")
+    assert seen == {"equal": 20 * CLIENTS} and broken
+    assert states[1::2] == ["cancelled"] * 2 and set(states[::2]) <= {"completed", "failed"}
