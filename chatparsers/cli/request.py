@@ -145,11 +145,12 @@ def _defined(source: str) -> Format:
 
 
 def _response_format(path: str | None) -> Mapping[str, Any] | None:
-    """OpenAI's ``response_format``, also for a bare JSON Schema or a ``.gbnf`` file."""
+    """OpenAI's ``response_format``, also for a bare JSON Schema or a ``.gbnf`` or ``.lark`` file."""
     if path is None:
         return None
-    if path.endswith(".gbnf"):
-        return {"type": "grammar", "grammar": read_text(path)}
+    for end, kind in ((".gbnf", "grammar"), (".lark", "lark")):
+        if path.endswith(end):
+            return {"type": kind, "grammar": read_text(path)}
     found = read_json(path)
     if not isinstance(found, (dict, bool)):
         raise Refused(f"{name_of(path)}: expected a response_format or a JSON Schema, found {found!r:.40}")

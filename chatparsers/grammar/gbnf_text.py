@@ -19,8 +19,9 @@ from parsimonious.nodes import Node
 
 from ..errors import RequestError
 from . import ir
+from .misread import wrong
 
-__all__ = ["read_rules", "wrong"]
+__all__ = ["read_rules"]
 
 _DEEPEST = 30
 """The deepest nesting of groups."""
@@ -97,11 +98,6 @@ def read_rules(text: str) -> dict[str, ir.Ir]:
         if name not in rules:
             raise wrong(text, f"no rule is named {name!r}", at)
     return rules
-
-
-def wrong(text: str, why: str, at: int) -> RequestError:
-    line, before = text.count("\n", 0, at) + 1, text.rfind("\n", 0, at)
-    return RequestError(f"grammar: line {line}, column {at - before}: {why}")
 
 
 def _missed(text: str, at: int, name: str) -> RequestError:

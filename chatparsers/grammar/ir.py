@@ -95,6 +95,13 @@ class Ref(Ir):
 
 
 @dataclass(eq=False, slots=True)
+class Nested(Ir):
+    """A grammar that a user wrote in the dialect itself, with a rule ``start``."""
+
+    text: str
+
+
+@dataclass(eq=False, slots=True)
 class Blank(Ir):
     """Optional white space inside JSON: nothing, one space, or a line's end and spaces or tabs; up to 64 of these where
     an engine bears to count them. A name, a colon, a value or a closing bracket follows. ``written``: the line's end

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import RequestError
 from . import ir
+from .misread import wrong
 from .regular.regex import Invalid, Unsupported, read_regex
 
 _DEEPEST_RULES = 16
@@ -121,7 +122,7 @@ def read_gbnf(text: str) -> UserGrammar:
 
     Raises `RequestError` with the line, the column and what was expected.
     """
-    from .gbnf_text import read_rules, wrong  # parsimonious is imported where such a grammar is read
+    from .gbnf_text import read_rules  # parsimonious is imported where such a grammar is read
 
     rules = read_rules(text)
     if "root" not in rules:

@@ -72,9 +72,9 @@ def read_schema(response_format: Mapping[str, Any]) -> Any:
     if kind == "json_schema":
         named = response_format.get("json_schema", {})
         return modern(named.get("schema", True)) if isinstance(named, Mapping) else True
-    if kind in ("text", "grammar", "regex", "choice"):
+    if kind in ("text", "grammar", "lark", "regex", "choice"):
         return None
     raise RequestError(
-        f"response_format.type: expected 'text', 'json_object', 'json_schema', 'grammar', 'regex' or 'choice', found "
-        f"{kind!r}"
+        f"response_format.type: expected 'text', 'json_object', 'json_schema', 'grammar', 'lark', 'regex' or "
+        f"'choice', found {kind!r}"
     )

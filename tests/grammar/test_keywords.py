@@ -8,6 +8,7 @@ judges these two with Python's own decoders.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import random
 from collections import Counter
@@ -367,3 +368,66 @@ def test_listed_values_are_judged_by_every_keyword(keyword: str) -> None:
     taken = [one for one in LISTED if engine.status(spell(one)) == FULL]
     assert taken == [one for one in LISTED if validator.is_valid(one)] != LISTED
     assert not weakened
+
+
+def told(chance: random.Random, depth: int = 0) -> dict[str, Any]:
+    """A schema of an object some of whose members decide its conditions."""
+    kinds: list[Any] = ["a", "b", "c"]
+    name = chance.choice(["kind", "on"])
+    asked = {"const": chance.choice(kinds)} if chance.random() < 0.6 else {"enum": chance.sample(kinds, 2)}
+    if name == "on":
+        asked = {"const": chance.random() < 0.5}
+    condition: dict[str, Any] = {"properties": {name: asked}, "required": [name]}
+    if chance.random() < 0.5:
+        del condition[chance.choice(["properties", "required"])]
+    found: dict[str, Any] = {"if": condition}
+    for way in ("then", "else"):
+        if chance.random() < 0.7:
+            more = [
+                {"required": chance.sample(["x", "kind"], 1)},
+                {"properties": {"x": chance.choice([False, {"type": "integer"}, {"const": 1}])}},
+                {"$ref": "#"},
+                {"$ref": "#/$defs/more"},
+            ]
+            found[way] = (
+                told(chance, depth + 1) if depth < 2 and chance.random() < 0.3 else chance.choice(more)
+            )
+    return found
+
+
+def test_a_member_decides_conditions(amount: Callable[[int, int, int], int]) -> None:
+    """Exactly, if its values are listed: by what it is, or by whether it is there."""
+    objects = [
+        {name: part for name, part in zip(("kind", "on", "x"), parts, strict=True) if part is not ...}
+        for parts in itertools.product((..., "a", "b", "c"), (..., True, False), (..., 1, 2, "s"))
+    ]
+    verdicts: Counter[bool] = Counter()
+    many, schemas = 0, amount(10, 60, 1_500)
+    for number in range(schemas):
+        chance = random.Random(f"conditions {number}")
+        schema = {
+            "type": "object",
+            "properties": {"kind": {"enum": ["a", "b", "c"]}, "on": {"type": "boolean"}, "x": {}},
+            "required": chance.choice([[], ["kind"], ["kind", "on"]]),
+            "additionalProperties": False,
+            "allOf": [told(chance) for _ in range(chance.randint(1, 4))],
+            "$defs": {"more": {"properties": {"x": {"enum": [1, "s"]}}}},
+        }
+        # What leads back to itself adds nothing, and jsonschema does not come back from there.
+        validator = VALIDATORS[2020](json.loads(json.dumps(schema).replace('{"$ref": "#"}', "{}")))
+        try:
+            root, rules, weakened = compiled(schema)
+        except SchemaError:
+            assert not any(map(validator.is_valid, objects)), schema
+            continue
+        if weakened:  # too many ways
+            assert {weak.keyword for weak in weakened} == {"if"}, schema
+            many += 1
+            continue
+        engines = judges(root, rules)
+        for one in objects:
+            valid = validator.is_valid(one)
+            verdicts[valid] += 1
+            for engine, judge in engines.items():
+                assert (judge.status(spell(one)) == FULL) is valid, (number, engine, one, schema)
+    assert min(verdicts.values()) > 50 and many <= schemas // 20

@@ -436,10 +436,34 @@ FORMS = [
     ({"type": "choice", "choices": ["yes", "no", "yes, but"]}, ["yes", "no", "yes, but"], ["maybe", "yes,", "yesno"]),
     ({"type": "regex", "pattern": "[A-Z]{2}-[0-9]{3,5}|none"}, ["AB-123", "none"], ["AB-12", "AB-123456", "xAB-123"]),
 ]  # fmt: skip
+LARK = """%llguidance {}
+start: item ("," item)*  # braces that close nothing: }}
+item: "}" | "\\"}" | WORD | %json {"enum": ["}", 7]} | %lark { start: "{" WORD? "}" // }
+WORD: /[b-d]+/
+}
+WORD: /a[}a]*\\//
+"""
+"""The user's names are also ours, and a rule of a grammar inside it."""
 
 
-@pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
-@pytest.mark.parametrize(("form", "taken", "refused"), FORMS)
+@pytest.mark.parametrize(
+    ("form", "taken", "refused", "dialect"),
+    [
+        *((*form, dialect) for form in FORMS for dialect in ALL_DIALECTS),
+        (
+            {"type": "lark", "grammar": LARK},
+            ["}", '"}', "{b},{}", 'aa}/,"}"', "7"],
+            ["", "{a}", "},", "a", "8"],
+            "lark",
+        ),
+        (
+            {"type": "lark", "grammar": "start: A+ // start\nA: /[a-c]/\n%ignore / +/"},
+            ["a", "a  b", "cc "],
+            ["", "a\nb"],
+            "lark",
+        ),
+    ],
+)
 def test_answers_of_a_form(form: dict[str, Any], taken: list[str], refused: list[str], dialect: str) -> None:
     """The answer alone, and after a thought."""
     for more, before in (({"thinking": False}, ""), ({"thinking": True}, "<think>\nHm.\n</think>\n\n")):
@@ -469,9 +493,32 @@ def test_white_space_in_json(most: int, dialect: str) -> None:
         ({"type": "regex"}, "pattern: expected a regular expression as text, found NoneType"),
         ({"type": "regex", "pattern": "(?=a)"}, "lookaround"),
         ({"type": "regex", "pattern": "("}, "pattern: expected a regular expression that a grammar can say"),
+        ({"type": "lark"}, "grammar: expected the text of a Lark grammar, found NoneType"),
+        *(
+            ({"type": "lark", "grammar": text}, message)
+            for text, message in (
+                ("begin: /a/", "column 1: expected a rule named 'start', found none"),
+                ("a: %lark { start: /a/\n}", "expected a rule named 'start', found none"),
+                ("a: start\n", "expected a rule named 'start', found none"),
+                ("start: /a/ }\nfoo: {", r"line 1, column 12: expected a token of Lark, found '}'"),
+                ("start: /a/\n}\nstart: /b/", r"line 2, column 1: expected a token of Lark, found '}'"),
+                ('start: "a', """column 8: expected a token of Lark, found '"a'"""),
+                ("start: a{1,2", "column 13: expected '}', found the end"),
+                ("start: %json {", "column 14: expected JSON after %json"),
+                ('start: "a" @}', "column 12: expected a token of Lark, found '@}'"),
+                ("start: %json {}\n%ignore / /", "line 2, column 1: beside %json or %lark"),
+            )
+        ),
     ],
 )
-def test_a_wrong_choice_or_pattern(form: dict[str, Any], message: str) -> None:
+def test_a_wrong_form(form: dict[str, Any], message: str) -> None:
     turn = chatparsers.get_format("qwen3").bind(response_format=form, thinking=False)
     with pytest.raises(chatparsers.RequestError, match=message):
         turn.grammar("lark")
+
+
+@pytest.mark.parametrize("dialect", ["gbnf", "structural_tag"])
+def test_a_dialect_that_reads_no_lark(dialect: str) -> None:
+    turn = chatparsers.get_format("qwen3").bind(response_format={"type": "lark", "grammar": LARK})
+    with pytest.raises(chatparsers.RequestError, match="found 'lark': give dialect=\"lark\""):
+        turn.grammar(dialect)

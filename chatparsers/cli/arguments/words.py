@@ -52,7 +52,7 @@ no_parallel: at most one call in the turn
   like no-parallel-tool-calls
 lenient_calls: also read a whole answer as calls that is JSON in a fence, in tags or bare
   in server models
-response_format FILE: a JSON file with response_format or a JSON Schema, or a .gbnf grammar
+response_format FILE: a JSON file with response_format or a JSON Schema, or a .gbnf or .lark grammar
   like schema json-schema
 ids: ANSWER is token ids: JSON, or numbers between white space
   like token-ids tokens

@@ -249,6 +249,8 @@ class _Writer(RuleWriter):
             return _literal(node.text) if number is None else f"<[{number}]>"
         if isinstance(node, ir.Rep):
             return self.repeat(node)
+        if isinstance(node, ir.Nested):
+            return self.rule("user", f"%lark {{\n{node.text}\n}}")
         if isinstance(node, ir.Free):
             return self.free(node)
         if isinstance(node, ir.Order):

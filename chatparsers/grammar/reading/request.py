@@ -163,7 +163,7 @@ def check_call_within(turn: Any, number: int | None) -> None:
         )
 
 
-_WRITTEN = ("grammar", "regex", "choice")
+_WRITTEN = ("grammar", "lark", "regex", "choice")
 """The answers whose form the user writes without a schema."""
 _MOST_CALLS = 16
 """A model that is made to call may fall into a loop of calls."""

@@ -219,12 +219,25 @@ class TurnReader(ValueReader):
             return read_choice(given.get("choices"))
         if given["type"] == "regex":
             return read_pattern(given.get("pattern"))
+        if given["type"] == "lark":
+            return self._user_lark(given.get("grammar"))
         source = given.get("grammar")
         if not isinstance(source, str):
             raise RequestError(
                 f"response_format.grammar: expected the text of a GBNF grammar, found {type(source).__name__}"
             )
         return read_gbnf(source).embed(self.rules)
+
+    def _user_lark(self, source: object) -> Ir:
+        from ..lark_text import read_lark  # few requests need it
+
+        engine = self.output.target.engine
+        if engine != "llguidance":
+            raise RequestError(
+                f"response_format.type: expected a form that {engine} reads, found 'lark': give dialect=\"lark\" "
+                "(llguidance), or the grammar in GBNF ({'type': 'grammar'})"
+            )
+        return read_lark(source)
 
     def _within(self, node: Ir) -> Ir:
         """Free text with a limit of its tokens, if the request has one."""

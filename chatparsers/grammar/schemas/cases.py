@@ -97,6 +97,8 @@ class Case:
     """(schemas of the first items, schema of the others, path)"""
     least_items: int = 0
     most_items: int | None = None
+    conditions: list[Located] = field(default_factory=list)
+    """The schemas with ``if`` that are not decided."""
     maybe: dict[str, list[Located]] = field(default_factory=dict)
     """Members that a condition may bring. They are optional in the grammar."""
     unsaid: list[Unsaid] = field(default_factory=list)

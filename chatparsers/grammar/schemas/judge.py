@@ -24,7 +24,7 @@ from ...schema.tools import Tool
 from ..budget import Budget
 from ..steps import Steps, run
 from .cases import UNEVALUATED, Case, Located, Unsaid, Verdict, Weakened, disjoint, shown
-from .keywords import RULES, SPEAKING, Gather, counted, decided_by
+from .keywords import RULES, SPEAKING, Gather, counted, decided_by, told_by
 from .written import Output
 
 Together = dict[int, Located]
@@ -34,6 +34,10 @@ _MOST_COMBINED = 256
 """The most alternatives in a product of alternatives."""
 _MOST_LISTED = 10_000
 """The most alternatives in a list of alternatives."""
+_MOST_TOLD = 200
+"""The most members in the cases that conditions make of one case."""
+_FEW_VALUES = (("boolean", True), ("boolean", False), ("null", None))
+_CONDITION = frozenset({"if", "then", "else"})
 _LONGEST_PATH = 1_000
 _NO_VALUE = "no listed value has the type: those that are listed and those of the type are generated"
 _ITEMS = "no listed value is an array: they are taken for the items"
@@ -60,6 +64,10 @@ class Judge:
         """The verdicts on a value and its parts, by the identities of the part and its schemas."""
         self.unsure: dict[Weakened, None] = {}
         """What would have to be known to judge the value."""
+        self.without: dict[int, Mapping[str, Any]] = {}
+        """Schemas without their conditions, by the identities of the schemas."""
+        self.alive: list[Any] = []
+        """Keeps objects alive whose id() is a key elsewhere, so that the id is not reused."""
         self.unsaid = True
         """Whether keywords count that no grammar enforces."""
 
@@ -129,7 +137,11 @@ class Judge:
                 found = self.both(found, run(self.alternatives(schema, path)), path, "allOf")
             if self.cyclic:  # the alternatives found in a circle depend on the schema at which it was entered
                 self.known.clear()
-        cases = [case for together in found if (case := self.case(together)) is not None]
+        cases: list[Case] = []
+        for together in found:
+            case = self.case(together)
+            if case is not None:
+                cases += self.told(case, together) if case.conditions else [case]
         for case in cases:
             for schema, path in case.sealed:  # exact only if no other schema applies
                 if len(schemas) > 1 or schema is not first or not self.plain(schema):
@@ -275,6 +287,94 @@ class Judge:
         for gathers, value, path, schema in late:
             gathers(case, value, path, schema)
         return None if late and not case.types else case
+
+    # conditions
+
+    def told(
+        self, case: Case, together: Together, room: int = _MOST_TOLD, decided: frozenset[int] = frozenset()
+    ) -> list[Case]:
+        """A case with conditions as one case for each way in which the values of one member decide them, such as
+        ``kind`` of ``"a"`` or ``"b"``; itself if no member does. ``room``: how many members may be written in all.
+        ``decided``: the schemas whose conditions are; one that leads back to itself is decided alike."""
+        names = {name: None for shape in case.shapes for name in shape.properties}
+        for name in dict.fromkeys(told_by(schema) for schema, _ in case.conditions):
+            conditions = [one for one in case.conditions if told_by(one[0]) == name]
+            ways = self.ways(case, name, conditions) if name in names and case.types == {"object"} else {}
+            if not ways or len(ways) * len(names) > room or self.budget.work < 0:
+                continue
+            decided = decided.union(id(schema) for schema, _ in conditions)
+            found: list[Case] = []
+            for verdicts, member in ways.items():
+                self.budget.work -= 8
+                parts = [part for part in together.values() if id(part[0]) not in decided]
+                parts += [(self.unconditional(schema), path) for schema, path in conditions]
+                sets: list[Together] = [{id(part[0]): part for part in (*parts, (member, case.path))}]
+                for (schema, path), holds in zip(conditions, verdicts, strict=True):
+                    keyword = "then" if holds else "else"
+                    chosen = run(self.alternatives(schema.get(keyword, True), f"{path}.{keyword}"))
+                    sets = self.both(sets, chosen, path, keyword)
+                for one in sets:
+                    left = {key: part for key, part in one.items() if id(part[0]) not in decided}
+                    inner = self.case(left)
+                    if inner is not None:
+                        more = room // len(ways)
+                        found += self.told(inner, left, more, decided) if inner.conditions else [inner]
+            return found
+        return [case]
+
+    def ways(
+        self, case: Case, name: str, conditions: list[Located]
+    ) -> dict[tuple[bool, ...], dict[str, Any]]:
+        """What a member of an object may be, by which of the conditions hold then, as a schema of the object; empty if
+        the values of the member are not listed, where they count."""
+        values: list[Any] | None = [None]
+        counts = any("properties" in schema["if"] for schema, _ in conditions)
+        if counts:
+            values = self.listed(case.of_member(name)[0])
+        if values is None:
+            return {}
+        objects: list[dict[str, Any]] = [{name: value} for value in values]
+        if name not in case.required:
+            objects.append({})
+        found: dict[tuple[bool, ...], dict[str, Any]] = {}
+        self.alive += objects, found
+        for given in objects:
+            verdicts = [run(self.accepts(given, [(one["if"], f"{path}.if")])) for one, path in conditions]
+            if None in verdicts:
+                return {}
+            key = tuple(map(bool, verdicts))
+            if not given:  # the last one
+                absent = {"properties": {name: False}}
+                found[key] = {**found[key], "required": []} if key in found else absent
+                continue
+            way = found.setdefault(
+                key, {"properties": {name: {"enum": []} if counts else {}}, "required": [name]}
+            )
+            if counts:
+                way["properties"][name]["enum"].append(given[name])
+        return found
+
+    def listed(self, schemas: list[Located]) -> list[Any] | None:
+        """The values that the schemas allow, if they list them; else None."""
+        found: list[Any] = []
+        for case in self.gathered(schemas):
+            values = case.values
+            if values is None and case.types <= {"boolean", "null"}:
+                values = {one: one for kind, one in _FEW_VALUES if kind in case.types}
+            if values is None:
+                return None
+            found += [one for one in values.values() if run(self._within(one, case)) is not False]
+        return found
+
+    def unconditional(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A schema without its condition."""
+        found = self.without.get(id(schema))
+        if found is None:
+            left = {keyword: value for keyword, value in schema.items() if keyword not in _CONDITION}
+            found = self.without[id(schema)] = left
+            self.loose[id(found)] = self.loose.get(id(schema), [])
+            self.alive.append(schema)
+        return found
 
     def plain(self, schema: Mapping[str, Any]) -> bool:
         """Whether a schema judges members only by their names."""

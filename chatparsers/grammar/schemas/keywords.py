@@ -253,9 +253,22 @@ def decided_by(schema: Schema) -> str:
     return "else" if condition is False or condition in ({"not": {}}, {"not": True}) else ""
 
 
+def told_by(schema: Schema) -> str:
+    """The only member of an object of which the condition of a schema speaks; "" if it speaks of anything else."""
+    condition = schema["if"]
+    if not isinstance(condition, Mapping) or condition.keys() - SILENT - {"type", "properties", "required"}:
+        return ""
+    properties, required = condition.get("properties", {}), condition.get("required", [])
+    if not isinstance(properties, Mapping) or not isinstance(required, (list, tuple)):
+        return ""
+    names = [*dict.fromkeys((*properties, *required))]
+    return names[0] if len(names) == 1 and condition.get("type", "object") == "object" else ""
+
+
 def on_condition(case: Case, value: Any, path: str, schema: Schema) -> None:
     if decided_by(schema):
         return
+    case.conditions.append((schema, path))
     why = "a grammar cannot decide one part of a value by another"
     case.weaken(path, "if", why, partial(_conditional, schema, path))
     for keyword in ("then", "else"):
