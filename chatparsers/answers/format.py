@@ -46,7 +46,7 @@ _new = object.__new__
 _opened = lru_cache(load_reference)
 """Looked up once: each request opens a stream."""
 _OPENED = "chatparsers.streams.stream:opened"
-_NAMED = "chatparsers.streams.tokenizer:Named"
+_NAMED = "chatparsers.tokens.bound:Named"
 
 
 @public
@@ -269,7 +269,7 @@ class Format(Shown):
         if call_within is not None:
             found["call_within"] = call_within
         if tokenizer is not None:
-            found["tokenizer"] = load_reference("chatparsers.streams.tokenizer:read_tokenizer")(tokenizer)
+            found["tokenizer"] = load_reference("chatparsers.tokens.bound:bound_tokenizer")(tokenizer)
         if response_format is not None:
             found["response_format"] = read_response_format(response_format)
             found["options"] = turn.options._replace(schema=read_schema(found["response_format"]))

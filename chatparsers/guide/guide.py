@@ -88,7 +88,7 @@ class Guide:
     """
 
     __slots__ = (
-        "_call", "_count", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_read", "_stream",
+        "_call", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_read", "_stream",
         "_take",
     )  # fmt: skip
 
@@ -97,10 +97,8 @@ class Guide:
     _matchers: list[tuple[int, Matcher | None]]
     """The matchers, each with the count of ids at which it began. The last one is used."""
     _known: _Known
-    _count: int
-    """How many ids were fed."""
     _ids: list[int]
-    """These ids."""
+    """The ids that were fed."""
     _ends: frozenset[int]
     """The ids that may end the turn."""
     _deadline: int
@@ -201,7 +199,8 @@ class Guide:
         """
         if type(ids) is not int:
             return self._feed_all(read_ids(ids, _EXPECTED))
-        if self._count >= self._deadline or ids in self._ends:
+        fed = self._ids
+        if len(fed) >= self._deadline or ids in self._ends:
             events = self._step(ids)
             if events is None:
                 raise self._refusal(ids, 0)
@@ -215,15 +214,11 @@ class Guide:
                 self._restart()
                 raise self._refusal(ids, 0)
         events = self._read(ids)
-        self._ids.append(ids)
-        self._count += 1
+        fed.append(ids)
         stream = self._stream
-        if stream._plain is not self._plain or self._count >= self._deadline:
-            if (
-                self._call is not None
-                and stream._transcript.call is self._call
-                and self._count < self._deadline
-            ):
+        if stream._plain is not self._plain or len(fed) >= self._deadline:
+            call = self._call
+            if call is not None and stream._transcript.call is call and len(fed) < self._deadline:
                 self._plain = stream._search  # the call goes on: nothing else has begun
             else:
                 self._look()
@@ -312,7 +307,6 @@ class Guide:
             matcher.rollback(taken - now)
         while self._known.before is not None and self._known.since > now:
             self._known = self._known.before
-        self._count = now
         del self._ids[now:]
         try:
             self._stream.rollback(count)
@@ -331,7 +325,7 @@ class Guide:
         ('Hi', '')
         """
         other = Guide.__new__(Guide)
-        for name in ("_plan", "_ends", "_count", "_known"):
+        for name in ("_plan", "_ends", "_known"):
             setattr(other, name, getattr(self, name))
         other._ids = self._ids[:]
         other._stream = self._stream.fork()
@@ -389,7 +383,6 @@ class Guide:
                 return None
         events = self._read(id)
         self._ids.append(id)
-        self._count += 1
         if (
             not ends and not after and id in self._ends and self._stream.ended
         ):  # in some formats a marker, too
@@ -447,7 +440,7 @@ class Guide:
         """Sets what follows from the rest: the methods that each id passes, and the deadline."""
         matcher, stream, known, plan = self._matcher, self._stream, self._known, self._plan
         self._take = None if matcher is None else matcher.take
-        self._read = stream._feed  # an id needs none of the look for text in `feed`
+        self._read = stream._feed_id
         self._plain = stream._search
         call = stream._transcript.call
         self._call = call if known.kind == "call" and call is not None and call.name is not None else None
@@ -460,6 +453,11 @@ class Guide:
             self._deadline = known.begun + plan.call_within - known.said
         if plan.on_loop is not None and not known.looped:
             self._deadline = min(self._deadline, (self._count // _LOOKS + 1) * _LOOKS)
+
+    @property
+    def _count(self) -> int:
+        """How many ids were fed."""
+        return len(self._ids)
 
     @property
     def _matcher(self) -> Matcher | None:
@@ -581,7 +579,7 @@ def counting(turn: Guided, thinking_tokens: int | None, due: Due, on_loop: OnLoo
 
 def _begun(plan: Plan) -> Guide:
     guide = Guide.__new__(Guide)
-    guide._plan, guide._count, guide._ids, guide._ends = plan, 0, [], plan.ends
+    guide._plan, guide._ids, guide._ends = plan, [], plan.ends
     guide._stream = plan.stream()
     guide._matchers = [(0, plan.matcher())]
     guide._known = _Known(0, guide._stream._stands()[0])

@@ -18,7 +18,6 @@ the end of the text, which an open value has left. `_catch_up` gives the machine
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import lru_cache
@@ -31,6 +30,7 @@ from ..errors import OutputError, RequestError, lacks_tokenizers, read_reason
 from ..lazy import load_reference
 from ..public import made_by, public
 from ..schema.tools import Toolset
+from .back import Back
 from .call import Call
 from .events import Content, Event, joined_events
 from .ids import Piece, read_ids
@@ -49,9 +49,8 @@ class Stream:
     """Reads one turn of the model as it is written. Made by `Turn.stream`."""
 
     __slots__ = (
-        "_asked", "_at", "_early", "_ended", "_every", "_fed", "_finished", "_first", "_forked", "_held",
-        "_ids", "_kind", "_known", "_loops", "_machine", "_make", "_most", "_odd", "_parts", "_pieces", "_plain",
-        "_recent", "_since", "_spot", "_strict", "_transcript", "_undo", "_value",
+        "_asked", "_at", "_back", "_early", "_ended", "_fed", "_finished", "_held", "_ids", "_kind", "_known",
+        "_loops", "_machine", "_make", "_parts", "_pieces", "_plain", "_spot", "_strict", "_transcript", "_value",
     )  # fmt: skip
 
     _asked: Asked | None
@@ -59,21 +58,8 @@ class Stream:
     _ids: Any
     _finished: str
     _ended: bool
-    _most: int
-    """How many ids can be taken back; 0: none."""
-    _undo: deque[tuple[int, Stream]]
-    """Copies of the stream, each with the number of ids before it. Forks share them."""
-    _every: int
-    """How many ids are between two copies at least."""
-    _odd: int
-    """How many ids were before the last one that did more than add to running text; -1 if there was none."""
-    _recent: list[int]
-    """The ids since the first copy, before which there were ``_since``."""
-    _since: int
-    _forked: bool
-    """Whether a fork may have the same copies."""
-    _first: int
-    """How many of the first ids cannot be taken back any more."""
+    _back: Any
+    """What is kept so that ids can be taken back (`Back`); None: none can."""
     _loops: Any
     """Who looks for loops (`chatparsers.watch.loops.Loops`), once somebody asked."""
 
@@ -167,7 +153,7 @@ class Stream:
                 else:
                     self._read_value(self._value, piece, events)
                 return events
-        return self._feed(piece)
+        return self._feed_id(piece) if type(piece) is int and self._ids else self._feed(piece)
 
     def finish(self, reason: FinishReason | str | None = None) -> list[Event]:
         """Ends the text and returns the events of the held text. Finishing again does nothing.
@@ -369,11 +355,7 @@ class Stream:
         other = opened(self._asked, self._strict)
         self._copy_to(other)
         other._settle()
-        if self._most:
-            other._most, other._first, other._undo = self._most, self._first, self._undo.copy()
-            other._every, other._odd = self._every, self._odd
-            other._forked = self._forked = True
-            other._recent, other._since = self._recent[:], self._since
+        other._back = None if self._back is None else self._back.fork()
         return other
 
     def rollback(self, n: int) -> None:
@@ -392,78 +374,46 @@ class Stream:
         """
         if self._finished:
             raise RequestError("rollback: the stream is finished; make a new one with turn.stream()")
-        fed = self._ids.fed if self._ids else 0
-        kept = min(self._most, fed - self._first) if self._most else 0
+        kept = 0 if self._back is None else self._back.possible
         if type(n) is not int or not 0 <= n <= kept:
-            more = "" if self._most else ": make the stream with turn.stream(rollback=…)"
+            more = "" if self._back is not None else ": make the stream with turn.stream(rollback=…)"
             raise RequestError(f"rollback: expected a number of ids from 0 to {kept}, found {n!r}{more}")
         if n:
-            self._go_back(fed - n)
+            self._go_back(self._back.fed - n)
             if self._loops is not None and self._loops.seen > self._fed:
                 self._loops = None
 
     def _go_back(self, count: int) -> None:
         """Keeps the first ``count`` ids. If only running text comes after them, it is taken off. Else the stream goes
-        on from the last copy before, with the ids between, or from the first one."""
-        undo = self._undo
-        if undo and self._odd >= count:
-            while len(undo) > 1 and undo[-1][0] > count:
-                undo.pop()
-            at, found = undo.pop()
-            again = self._recent[at - self._since : max(count - self._since, 0)]
-            del self._recent[at - self._since :]
-            if self._forked:
+        on from a copy before, with the ids between."""
+        back = self._back
+        found, again = back.to(count)
+        if found is not None:
+            if back.shared:
                 found._copy_to(self)
             else:
                 for name in _READ:
                     setattr(self, name, getattr(found, name))
                 self._pieces = self._transcript.pieces
             self._settle()
-            self._every, self._odd = 1, -1 if not undo else at
             for id in again:
-                self._feed_id(id, [])
+                if not self._running(id):
+                    self._read_id(id, [])
             if self._ids.unknown:
                 self._transcript.note_unknown(self._ids.take_unknown())
-        elif undo:
-            del self._recent[count - self._since :]
         begin = self._ids.keep(count)
         if begin >= 0:
             self._transcript.shorten(begin, self._fed - begin, self._kind)
             self._fed = begin
 
-    def _keep_from(self, first: int) -> None:
-        """Ids can be taken back from ``first`` on. Nobody has done so yet."""
-        self._undo, self._recent, self._first, self._since = deque(), [], first, 0
-        self._every, self._odd, self._forked = _EVERY, -1, False
-
-    def _keep(self, id: int) -> None:
-        """Keeps what is needed to take ``id`` back: a copy before one that does more than add to running text, or that
-        somebody reads so far. Until somebody goes back there is a copy only before some of them."""
-        ids, undo, call = self._ids, self._undo, self._transcript.call
-        if undo:
-            self._recent.append(id)
-        text = ids.ordinary(id)
-        if text and self._plain(text) is None and (call is None or call.reader is None):
-            if len(self._recent) > _RECENT + 2 * self._most and self._odd < ids.fed - self._most:
-                undo.clear()
-                self._recent.clear()
-            return
-        fed = self._odd = ids.fed
-        if undo and fed - undo[-1][0] < self._every:
-            return
-        if ids.unknown:
-            self._transcript.note_unknown(self._ids.take_unknown())
-        self._first = max(self._first, fed - self._most)
-        while len(undo) > 1 and undo[1][0] <= self._first:
-            undo.popleft()
-        found = opened(None, self._strict)
-        self._copy_to(found)
-        undo.append((fed, found))
-        if len(undo) == 1:
-            self._recent, self._since = [id], fed
-        elif undo[0][0] > self._since:
-            del self._recent[: undo[0][0] - self._since]
-            self._since = undo[0][0]
+    def _keep(self) -> None:
+        """Keeps a copy before an id that may do more than add to running text, if there must be one."""
+        if self._back.due():
+            if self._ids.unknown:
+                self._transcript.note_unknown(self._ids.take_unknown())
+            found = opened(None, self._strict)
+            self._copy_to(found)
+            self._back.keep(found)
 
     def _copy_to(self, other: Stream) -> None:
         """Gives another stream what this one has read."""
@@ -493,7 +443,6 @@ class Stream:
             setattr(self, name, value)
         self._pieces, self._loops = self._transcript.pieces, None
         self._known, self._spot, self._at = known(self._machine.program, self._transcript.tools), None, 0
-        self._keep_from(self._ids.fed if self._ids else 0)
         self._settle()
 
     # feeding
@@ -503,7 +452,7 @@ class Stream:
             raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
         events: list[Event] = []
         if type(piece) is int and self._ids:
-            self._feed_id(piece, events)
+            self._read_id(piece, events)
         elif isinstance(piece, str):
             if self._ids is False:
                 self._begin_with_text()
@@ -518,10 +467,13 @@ class Stream:
             if not self._ids:
                 self._begin_with_ids()
             if len(ids) == 1:
-                self._feed_id(ids[0], events)
-            elif self._most:
+                self._read_id(ids[0], events)
+            elif self._back is not None:
                 for id in ids:
-                    self._feed_id(id, events)
+                    if text := self._running(id):
+                        events.append(self._make(text))
+                    else:
+                        self._read_id(id, events)
                 events[:] = joined_events(events)
             else:
                 self._feed_ids(ids, events)
@@ -531,9 +483,30 @@ class Stream:
             self._check()
         return events
 
-    def _feed_id(self, id: int, events: list[Event]) -> None:
-        if self._most:
-            self._keep(id)
+    def _feed_id(self, id: int) -> list[Event]:
+        """As `_feed`, of one id of a stream that reads ids."""
+        text = self._running(id)
+        return [self._make(text)] if text else self._feed(id)
+
+    def _running(self, id: int) -> str:
+        """Reads an id that only adds to running text, and returns its text; else ``""``, and nothing changes."""
+        back, call = self._back, self._transcript.call
+        if back is not None and call is not None and call.reader is not None:
+            return ""  # a reader cannot go back
+        text: str = self._ids.running(id, self._fed, self._plain)
+        if text:
+            if back is not None:
+                back.ids.append(id)
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
+        return text
+
+    def _read_id(self, id: int, events: list[Event]) -> None:
+        """Reads an id that may do more than add to running text."""
+        if self._back is not None:
+            self._keep()
+            self._back.ids.append(id)
         text = self._ids.text(id, self._fed)
         if text is None:
             self._feed_ids((id,), events)
@@ -824,10 +797,8 @@ def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
     stream._ids = False
     stream._finished = ""
     stream._ended = False
-    stream._most = rollback
+    stream._back = Back(rollback) if rollback else None
     stream._loops = None
-    if rollback:
-        stream._keep_from(0)
     return stream
 
 
@@ -844,14 +815,11 @@ def _only_over(value: Transcoder) -> bool:
 
 
 _WORDS = m.CONTENT, m.REASONING
-_EVERY = 32  # ids are between two copies of a stream that nobody has gone back in
-_RECENT = 256
 _READ = (
     "_strict", "_finished", "_ended", "_fed", "_held", "_early", "_machine", "_known", "_spot", "_at", "_ids",
     "_transcript",
 )  # fmt: skip
 """What `Stream._copy_to` gives."""
 _NOT_PICKLED = (
-    "_at", "_every", "_first", "_forked", "_kind", "_known", "_loops", "_make", "_odd", "_parts", "_pieces", "_plain",
-    "_recent", "_since", "_spot", "_undo", "_value",
+    "_at", "_kind", "_known", "_loops", "_make", "_parts", "_pieces", "_plain", "_spot", "_value",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, TypeAlias
 
@@ -19,7 +19,7 @@ from ..core.machine.alphabet import FIRST_HIDDEN, LAST_HIDDEN, Alphabet
 from ..errors import RequestError
 from ..streams.start import Start, StreamTurn, start
 from ..streams.text import TokenTexts
-from ..streams.tokenizer import Named
+from .bound import Named
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
 from .vocabulary import Pieces, Vocabulary, forgotten_with_tokenizers
@@ -130,9 +130,16 @@ class IdFeed:
         del self._offsets[count:]
         return begin
 
-    def ordinary(self, id: int) -> str:
-        """The text of ``id``, if it is an ordinary one and no part of a character came before it; else ``""``."""
-        return "" if self._detokenizer.held else self._texts[id]
+    def running(self, id: int, position: int, search: Callable[[str], object]) -> str:
+        """The text of ``id``, if it is an ordinary one, no part of a character came before it, and ``search`` finds
+        nothing in it; else ``""``, and nothing changes."""
+        text = "" if self._detokenizer.held else self._texts[id]
+        if not text or search(text) is not None:
+            return ""
+        if self._new:
+            self._settle()
+        self._offsets.append(position)
+        return text
 
     @property
     def pending(self) -> int:

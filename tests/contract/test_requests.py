@@ -176,7 +176,7 @@ def test_a_pickle_names_its_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert turn.tokenizer.to_str().encode() not in unread + data + pickle.dumps(turn)
     assert max(map(len, (unread, data, pickle.dumps(turn)))) < 4000
     assert copy.deepcopy(turn).parse(ids) == pickle.loads(pickle.dumps(turn)).parse(ids) == turn.parse(ids)
-    monkeypatch.setattr("chatparsers.streams.tokenizer._read", {})
+    monkeypatch.setattr("chatparsers.tokens.bound._read", {})
     with pytest.raises(RequestError, match="the tokenizer of this turn is not loaded"):
         pickle.loads(data)
 

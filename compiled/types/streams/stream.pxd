@@ -6,11 +6,11 @@ from .known cimport Known, Run, Spot
 from .transcript cimport Transcript
 cdef object _no_shortcut
 cdef class Stream:
-    cdef public list _early, _parts, _pieces, _recent
-    cdef public bint _ended, _forked, _strict
-    cdef public Py_ssize_t _at, _every, _fed, _first, _most, _odd, _since
+    cdef public list _early, _parts, _pieces
+    cdef public bint _ended, _strict
+    cdef public Py_ssize_t _at, _fed
     cdef public str _finished, _held
-    cdef public object _asked, _ids, _loops, _make, _plain, _undo
+    cdef public object _asked, _back, _ids, _loops, _make, _plain
     cdef public Known _known
     cdef public Spot _spot
     cdef public int _kind
@@ -23,12 +23,13 @@ cdef class Stream:
     @cython.locals(machine=Machine, transcript=Transcript)
     cdef _copy_to(self, Stream other)
     cdef Transcript _record(self)
-    @cython.locals(found=Stream, at=Py_ssize_t)
     cdef _go_back(self, Py_ssize_t count)
-    cdef _keep_from(self, Py_ssize_t first)
-    @cython.locals(found=Stream, fed=Py_ssize_t)
-    cdef _keep(self, id)
-    cdef _feed_id(self, id, list events)
+    @cython.locals(found=Stream)
+    cdef _keep(self)
+    cpdef _feed_id(self, id)
+    @cython.locals(text=str)
+    cdef str _running(self, id)
+    cdef _read_id(self, id, list events)
     cdef _feed_ids(self, ids, list events)
     cdef _read(self, str text, list events)
     @cython.locals(spot=Spot, run=Run)

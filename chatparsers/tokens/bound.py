@@ -1,4 +1,4 @@
-"""The user's tokenizer: which kinds are accepted, and how a pickle names one.
+"""The tokenizer that is bound to a turn: which kinds are accepted, and how a pickle names one.
 
 A tokenizer takes megabytes, and every process that reads a model's ids has it. So a pickle holds only a digest.
 Unpickling finds the tokenizer among those that the process has bound to a turn.
@@ -36,7 +36,7 @@ def _noted(tokenizer: Any) -> _Read:
     return found
 
 
-def read_tokenizer(tokenizer: Any) -> Any:
+def bound_tokenizer(tokenizer: Any) -> Any:
     """The ``tokenizers.Tokenizer`` in a user's object, which is such a tokenizer or a fast one of transformers.
 
     Raises `RequestError` for anything else.
