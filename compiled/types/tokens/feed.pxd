@@ -13,5 +13,5 @@ cdef class IdFeed:
     cpdef list decode(self, ids, Py_ssize_t position)
     cdef Py_ssize_t _next(self, Py_ssize_t place) except -1
     cdef _settle(self)
-    cpdef str ordinary(self, id)
+    cpdef str running(self, id, Py_ssize_t position, search)
     cpdef str flush(self)
