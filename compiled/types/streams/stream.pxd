@@ -23,6 +23,7 @@ cdef class Stream:
     @cython.locals(machine=Machine, transcript=Transcript)
     cdef _copy_to(self, Stream other)
     cdef Transcript _record(self)
+    @cython.locals(found=Stream)
     cdef _go_back(self, Py_ssize_t count)
     @cython.locals(found=Stream)
     cdef _keep(self)
