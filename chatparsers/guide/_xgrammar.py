@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from ctypes import memmove
 from importlib.metadata import version
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import xgrammar
 
+from ..kept import cached
 from ..tokens import Vocabulary
 from .bitmask import allow_none
 
@@ -24,12 +26,14 @@ class Xgrammar:
         self.vocabulary = Vocabulary.of(tokenizer)
         self.size = tokenizer.get_vocab_size(with_added_tokens=True)
         pieces = [self.vocabulary.pieces[id] for id in range(self.size)]
+        self.pieces = [piece.encode() if isinstance(piece, str) else piece for piece in pieces]
         info = xgrammar.TokenizerInfo(
-            [piece.encode() if isinstance(piece, str) else piece for piece in pieces],
+            self.pieces,
             vocab_type=xgrammar.VocabType.RAW,
             vocab_size=self.size,
             stop_token_ids=list(ends),
         )
+        self.ends = ends
         self.last = np.uint32(2 ** ((self.size - 1) % 32 + 1) - 1).view(np.int32)
         """The bits of ids in the last word of a mask. xgrammar sets those after them."""
         installed = version("xgrammar")
@@ -42,6 +46,27 @@ class Xgrammar:
         compiled = self._compiler.compile_structural_tag(grammar)
         tokens = sorted({int(id) for id in _tokens(grammar)})
         return XgrammarMatcher(xgrammar.GrammarMatcher(compiled), self, tokens)
+
+    @cached
+    def texts(self) -> list[bytes]:
+        """The texts of ordinary ids, sorted."""
+        added = self.vocabulary.added
+        return sorted({piece for id, piece in enumerate(self.pieces) if id not in added})
+
+    def settled(self, ids: Sequence[int]) -> int:
+        """How many of the ids stay, whatever text follows: where their text ends in the beginning of a longer id, the
+        tokenizer may cut it otherwise from there on."""
+        text, ends = b"", []
+        for id in ids:
+            text += self.pieces[id]
+            ends.append(len(text))
+        first = next((at for at in range(len(text)) if self._goes_on(text[at:])), len(text))
+        return sum(end <= first for end in ends)
+
+    def _goes_on(self, text: bytes) -> bool:
+        """Whether a longer id begins with this text."""
+        at = bisect_right(self.texts, text)
+        return at < len(self.texts) and self.texts[at].startswith(text)
 
 
 _CACHED = (0, 2, 9)
@@ -110,8 +135,7 @@ class XgrammarMatcher:
         return XgrammarMatcher(self.inner.fork(), self._engine, self._tokens)
 
     def fill(self, address: int) -> None:
-        self.inner.fill_next_token_bitmask(self._words)
-        self.mend(self._words[0])
+        self._mask()
         memmove(address, self._words.ctypes.data, self._words.nbytes)
 
     def mend(self, words: Any) -> None:
@@ -120,22 +144,41 @@ class XgrammarMatcher:
         words[-1] &= self._engine.last
         for id in self._tokens:
             if words[id >> 5] >> (id & 31) & 1 and not self.accepts((id,)):
-                words[id >> 5] &= ~np.int32(1 << (id & 31)) if id & 31 < 31 else np.int32(0x7FFFFFFF)
+                _clear(words, id)
 
     def forced(self) -> list[int]:
         text = self.inner.find_jump_forward_string()
+        ids = self._engine.vocabulary.ids_of(text) if text else ()
         found: list[int] = []
-        for id in self._engine.vocabulary.ids_of(text) if text else ():
+        for id in ids:
             if self._chooses(id) or not self.take(id):
                 break
             found.append(id)
+        whole = len(found) == len(ids) and not self._text_follows()
         self.rollback(len(found))
-        return found
+        return found if whole else found[: self._engine.settled(found)]
 
     def _chooses(self, id: int) -> bool:
         """Whether a token that the grammar names may come in place of ``id``: xgrammar's forced text ignores these."""
         if not self._tokens:
             return False
+        words = self._mask()
+        return any(words[token >> 5] >> (token & 31) & 1 for token in self._tokens if token != id)
+
+    def _text_follows(self) -> bool:
+        """Whether more may come next than tokens that the grammar names and the end of the turn, before which the
+        tokenizer cuts text as it cuts it alone."""
+        words = self._mask()
+        for id in (*self._tokens, *self._engine.ends):
+            _clear(words, id)
+        return bool(words.any())
+
+    def _mask(self) -> Any:
         self.inner.fill_next_token_bitmask(self._words)
         self.mend(self._words[0])
-        return any(self._words[0, token >> 5] >> (token & 31) & 1 for token in self._tokens if token != id)
+        return self._words[0]
+
+
+def _clear(words: Any, id: int) -> None:
+    """Takes an id out of a mask."""
+    words[id >> 5] &= ~np.int32(1 << (id & 31)) if id & 31 < 31 else np.int32(0x7FFFFFFF)

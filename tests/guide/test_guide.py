@@ -145,10 +145,11 @@ def test_a_prefix_that_the_grammar_cannot_begin_with_is_named() -> None:
 
 
 @pytest.mark.of_the_folder
+@pytest.mark.parametrize("engine", ["llguidance", "xgrammar"])
 @pytest.mark.parametrize("name", ["hunyuan-a13b", "nemotron-v2", "qwen3"])
-def test_forced_ids_are_the_tokenizers_own(name: str, pytestconfig: pytest.Config) -> None:
+def test_forced_ids_are_the_tokenizers_own(name: str, engine: Any, pytestconfig: pytest.Config) -> None:
     """Where a run of forced text ends, the text that follows may change how the tokenizer cuts it."""
-    llguidance()
+    llguidance(), xgrammar()
     format = get_format(name)
     _, tokenizer = real_tokenizer(name, pytestconfig)
     ends = {"eos_token": tokenizer.id_to_token(end_of(tokenizer))}
@@ -158,7 +159,7 @@ def test_forced_ids_are_the_tokenizers_own(name: str, pytestconfig: pytest.Confi
     call = {"type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
     text = format.render({"role": "assistant", "content": "", "tool_calls": [call]}, TOOLS)
     written = tokenizer.encode(text, add_special_tokens=False).ids
-    guide, forced, at = turn.guide("llguidance"), 0, 0
+    guide, forced, at = turn.guide(engine), 0, 0
     while at < len(written):
         must = guide.forced()
         assert written[at : at + len(must)] == must, tokenizer.decode(written[:at], skip_special_tokens=False)
