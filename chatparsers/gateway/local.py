@@ -6,9 +6,8 @@ The model runs in a thread, token by token, so that the other tasks go on. It ne
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from functools import partial
-from itertools import takewhile
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -26,6 +25,17 @@ from .engine import Batch, End, Engine, EngineError, Job
 from .probable import Pieces, triples
 
 _NAMES = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
+
+
+class _Counting(Llama):  # type: ignore[misc]
+    """A model that counts the tokens it reads: of a prompt, those that it has not kept from the one before. What it
+    keeps depends on the model too: a recurrent one cannot go back to a shorter text."""
+
+    read = 0
+
+    def eval(self, tokens: Sequence[int]) -> None:
+        self.read += len(tokens)
+        super().eval(tokens)
 
 
 class Local(Engine):
@@ -51,7 +61,9 @@ class Local(Engine):
         threads = threads or max(_processors() // 2, 1)
         options = {"n_threads": threads, "n_threads_batch": threads, **options}
         try:
-            self._llama = Llama(str(path), n_ctx=context, n_gpu_layers=gpu_layers, verbose=False, **options)
+            self._llama = _Counting(
+                str(path), n_ctx=context, n_gpu_layers=gpu_layers, verbose=False, **options
+            )
         except (ValueError, OSError) as error:
             raise EngineError(f"{path}: llama.cpp cannot load it: {error}") from error
         self._queue = anyio.Semaphore(1)
@@ -84,27 +96,25 @@ class Local(Engine):
         seed = sampling.pop("seed", None)
         named = {_NAMES.get(name, name): value for name, value in sampling.items()}
         ends = frozenset(job.turn.stop_ids)
-        count, told = 0, False
+        count = 0
+        cached: int | None = None
         async with self._queue:
             if seed is not None:
                 self._llama.set_seed(seed)
-            held = self._llama.input_ids[
-                : self._llama.n_tokens
-            ].tolist()  # what `Llama.generate` goes on from
-            pairs = zip(held, prompt[:-1], strict=False)
-            cached = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            self._llama.read = 0
             grammar = to_llama_grammar(job.grammar)
             ids = generate(self._llama, job.turn, prompt=prompt, grammar=grammar, **named)
             take = partial(self._next, ids, job.logprobs)
             while count < most:
                 batch = await anyio.to_thread.run_sync(take, limiter=self._thread)
+                if cached is None:
+                    cached = len(prompt) - self._llama.read
+                    batch.end = End(None, cached=cached)  # it may be stopped before its end
                 count += len(batch.ids or ())  # with the token that ends the turn, as servers count
                 if not batch.ids or batch.ids[0] in ends:
                     batch.end = End("stop", len(prompt), count, cached)
                     yield batch
                     return
-                if not told:
-                    batch.end, told = End(None, cached=cached), True  # it may be stopped before its end
                 yield batch
         yield Batch(end=End("length", len(prompt), count, cached))
 

@@ -171,13 +171,13 @@ def test_llama_cpp_encodes_a_text_as_the_gateway_does(tmp_path: Path) -> None:
     chat = chatparsers.load(path, format="qwen3")
     turn = chat.bind()
 
-    async def compare() -> tuple[list[str], list[list[Batch]]]:
+    async def compare() -> tuple[list[str], list[Any]]:
         engine = Local(path, context=512)
         said = await same_ids(chat, engine)
         written = []
         for prompt in ("Hi", turn.tokenizer.encode("Hi", add_special_tokens=False).ids):
             job = Job(turn, prompt, max_tokens=5, sampling={"temperature": 0})
-            written.append([batch async for batch in engine.generate(job)])
+            written.append([batch.ids async for batch in engine.generate(job)])
         await engine.close()
         return said, written
 
@@ -188,6 +188,51 @@ def test_llama_cpp_encodes_a_text_as_the_gateway_does(tmp_path: Path) -> None:
 def test_a_prompt_that_does_not_fit(server: Any) -> None:
     answer = ask(server, messages=[{"role": "user", "content": "word " * 5000}])
     assert answer.status_code == 400 and "context length is 2048 tokens" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("goes_back", [True, False], ids=["any model", "a recurrent one"])
+def test_what_is_cached_is_what_was_not_read(
+    goes_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each prompt, llama.cpp itself counts the tokens that it decodes. A recurrent model cannot go back to where two
+    prompts part, so it reads the next one from its first token."""
+    path = tiny_model("qwen3").write_gguf(tmp_path / "tiny.gguf")
+    turn = chatparsers.load(path, format="qwen3").bind()
+    engine = Local(path, context=512)
+    if not goes_back:
+        remove = engine._llama._ctx.kv_cache_seq_rm
+        monkeypatch.setattr(
+            engine._llama._ctx, "kv_cache_seq_rm", lambda id, at, end: at == 0 and remove(id, at, end)
+        )
+    decoded: list[int] = []
+    decode = engine._llama._ctx.decode
+
+    def counted(batch: Any) -> None:
+        decoded.append(batch.batch.n_tokens)
+        decode(batch)
+
+    monkeypatch.setattr(engine._llama._ctx, "decode", counted)
+
+    async def cached(prompt: list[int], most: int = 3) -> int:
+        decoded.clear()
+        job = Job(turn, prompt, max_tokens=most, sampling={"temperature": 0})
+        ends = [batch.end async for batch in engine.generate(job) if batch.end is not None]
+        assert {end.cached for end in ends} == {ends[0].cached}
+        assert ends[0].cached == len(prompt) - sum(decoded) + (len(decoded) - 1)
+        return int(ends[0].cached)
+
+    async def talk() -> list[int]:
+        one = [*range(3, 40)]
+        found = [
+            await cached(one),
+            await cached([*one, 50, 51]),
+            await cached([*one[:20], 60]),
+            await cached(one, 1),
+        ]
+        await engine.close()
+        return found
+
+    assert asyncio.run(talk()) == ([0, 37, 20, 20] if goes_back else [0, 0, 0, 0])
 
 
 @pytest.mark.parametrize("given", [None, 1])
