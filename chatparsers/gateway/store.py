@@ -86,7 +86,7 @@ class Store:
         """Where it lives."""
         if where.startswith(URLS):
             try:
-                self.base = load_reference("chatparsers.storage.postgresql:Postgresql")(where)
+                self.base = load_reference("chatparsers.storage.postgresql:Postgresql")(where, tell)
             except ModuleNotFoundError as error:
                 raise OSError("PostgreSQL needs pip install 'chatparsers[postgresql]'") from error
         else:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeAlias
 
 from ..serving import ApiError
+from .rows import sealed
 
 Told: TypeAlias = Literal["damaged", "lost", "aged", "room"]
 """What is told of a store: rows that are left out, writes that are gone, entries that went by age or for others."""
@@ -23,9 +24,10 @@ class StoreFull(Exception):
 class Clock:
     """The store's own clock: seconds that somebody who used the store saw pass. It is written with each write. Whoever
     reads it adds what passed since he last did, by a clock that nobody sets. So no clock that is set ages anything, nor
-    does the time while nobody uses the store."""
+    does the time while nobody uses the store. ``tell``: takes what is to be told."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
         self._seen: tuple[float, float] | None = None
 
     def now(self, written: float) -> float:
@@ -43,6 +45,7 @@ class Rows(ABC):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._now: float | None = None
+        self._writes = 0
 
     @abstractmethod
     def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -58,15 +61,22 @@ class Rows(ABC):
 
     @property
     def now(self) -> float:
-        """The time of the store's own clock, when the transaction first asked."""
+        """The time of the store's own clock, when the transaction first asked. A damaged one would age what is young:
+        then it is as late as the last use of an entry."""
         if self._now is None:
-            ((written,),) = self.all("SELECT clock FROM about")
+            ((writes, written, digest),) = self.all("SELECT writes, clock, digest FROM about")
+            if sealed(writes, written) != digest:
+                self._clock.tell("damaged", "the store's clock is damaged: it goes on from the last use", 1)
+                ((written,),) = self.all("SELECT coalesce(max(used), 0) FROM entries")
+            self._writes = writes if isinstance(writes, int) else 0
             self._now = self._clock.now(written)
         return self._now
 
     def count(self) -> None:
         """Counts a write, and writes the clock."""
-        self.run("UPDATE about SET writes = writes + 1, clock = ?", self.now)
+        now, writes = self.now, self._writes + 1
+        query = "UPDATE about SET writes = ?, clock = ?, digest = ?"
+        self.run(query, writes, now, sealed(writes, now))
 
 
 class Database(ABC):

@@ -14,13 +14,16 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from .rows import ENTRY, INSERT, is_sound
+from .rows import BEGUN, ENTRY, INSERT, about_of, is_sound, sealed
 from .sqlite_file import begin
 
 _SHOWN = 5
 _COLUMNS = ", ".join(ENTRY)
 _NUMBERS = [ENTRY.index(name) for name in ("made", "used", "cancelled")]
 """The columns that no digest is of."""
+_COUNTED = "SELECT owner, count(*), sum(size) FROM entries GROUP BY owner"
+_OWNERS = "SELECT owner, entries, size FROM owners"
+"""What is counted of each owner's entries, and what the file says of it."""
 _WALKS = [
     f"SELECT id FROM entries {by} ORDER BY {column} {way}"
     for by, column in (
@@ -40,6 +43,9 @@ def is_whole(path: str, *, earlier: bool) -> bool:
             known = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
             whole = db.execute("PRAGMA integrity_check(1)").fetchall() == [("ok",)]
             if whole and "about" in known:
+                counts = db.execute(f"SELECT * FROM ({_COUNTED}) UNION SELECT * FROM ({_OWNERS})").fetchall()
+                if len(counts) != db.execute("SELECT count(DISTINCT owner) FROM entries").fetchone()[0]:
+                    return False
                 ids = [id for (id,) in db.execute("SELECT id FROM entries")]
                 return all(_sound(db, id) is not None for id in ids)
         except sqlite3.DatabaseError as error:
@@ -73,9 +79,9 @@ def mended(path: str) -> Iterator[tuple[str, int]]:
             made.execute(INSERT, row)
             made.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", [(id, *one) for one in items])
             made.executemany("INSERT INTO frames VALUES (?, ?, ?, ?)", [(id, *one) for one in frames])
-        made.execute("UPDATE about SET clock = coalesce((SELECT max(used) FROM entries), 0)")
-        with suppress(sqlite3.Error):
-            made.execute("UPDATE about SET writes = ?, clock = max(clock, ?)", _about(db))
+        ((last,),) = made.execute("SELECT coalesce(max(used), 0) FROM entries").fetchall()
+        made.execute("DELETE FROM about")
+        made.execute(BEGUN, about_of(*_about(db, last)))
         made.execute("COMMIT")
         made.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for ending in ("-wal", "-shm", ""):
@@ -122,9 +128,13 @@ def _names(db: sqlite3.Connection) -> list[str]:
     return [*found]
 
 
-def _about(db: sqlite3.Connection) -> tuple[int, float]:
-    ((writes, clock),) = db.execute("SELECT writes, clock FROM about").fetchall()
-    return int(writes), float(clock)
+def _about(db: sqlite3.Connection, last: float) -> tuple[int, float]:
+    """How many writes there were, and the clock; none and ``last`` if that is not what was written."""
+    with suppress(sqlite3.DatabaseError, UnicodeError):
+        for writes, clock, digest in db.execute("SELECT writes, clock, digest FROM about"):
+            if sealed(writes, clock) == digest:
+                return writes, clock
+    return 0, last
 
 
 def _aside(path: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 import psycopg_pool
 
-from .database import Clock, Database, Rows, StoreFull, unreadable
-from .rows import TABLES, VERSION
+from .database import Clock, Database, Rows, StoreFull, Tell, unreadable
+from .rows import BEGUN, TABLES, about_of
 
 _LOCK = 0x63686174
 """The lock of whoever writes: ``chat``."""
@@ -46,8 +46,8 @@ CREATE OR REPLACE TRIGGER counted AFTER INSERT OR DELETE OR UPDATE OF size ON en
 class Postgresql(Database):
     """``url``: such as ``postgresql://user@host/database``. Raises `OSError` if it cannot be reached or used."""
 
-    def __init__(self, url: str) -> None:
-        self._clock = Clock()
+    def __init__(self, url: str, tell: Tell) -> None:
+        self._clock = Clock(tell)
         shown = psycopg.conninfo.conninfo_to_dict(url)
         self.where = f"postgresql://{shown.get('host', '')}/{shown.get('dbname', '')}"
         self._pool = psycopg_pool.ConnectionPool(
@@ -65,7 +65,7 @@ class Postgresql(Database):
                 if not rows.all("SELECT 1 FROM pg_namespace WHERE nspname = 'chatparsers'"):
                     rows.run("CREATE SCHEMA chatparsers")
                 rows.run(f"{TABLES.replace('BLOB', 'BYTEA').replace('WITHOUT ROWID', '')} {_TRIGGERS}")
-                rows.run("INSERT INTO about VALUES (1, ?, 0, 0) ON CONFLICT DO NOTHING", VERSION)
+                rows.run(BEGUN, *about_of(0, 0.0))
         except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
             self._pool.close()
             raise OSError(

@@ -52,11 +52,19 @@ CREATE INDEX IF NOT EXISTS by_key ON sessions (key);
 CREATE INDEX IF NOT EXISTS by_group ON sessions (grouped);
 CREATE TABLE IF NOT EXISTS about (
     one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, writes BIGINT NOT NULL,
-    clock DOUBLE PRECISION NOT NULL
+    clock DOUBLE PRECISION NOT NULL, digest TEXT NOT NULL
 );
 """
 """As SQLite has them. ``sessions``: the index of `chatparsers.storage.session_index`. ``about``: how many writes there
 were, and the store's own clock."""
+
+
+BEGUN = "INSERT INTO about VALUES (1, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+
+
+def about_of(writes: int, clock: float) -> tuple[Any, ...]:
+    """What `BEGUN` says of a store that has had so many writes."""
+    return VERSION, writes, clock, sealed(writes, clock)
 
 
 def sealed(*values: Any) -> str:

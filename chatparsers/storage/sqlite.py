@@ -31,7 +31,7 @@ class Sqlite(Database):
     """``folder``: None keeps all in memory. Raises `sqlite3.Error` or `OSError` if the file is none of ours."""
 
     def __init__(self, folder: str | None, tell: Tell) -> None:
-        self._lock, self._clock, self._tell = threading.Lock(), Clock(), tell
+        self._lock, self._clock, self._tell = threading.Lock(), Clock(tell), tell
         self._failed = False
         self._witness: _Witness | None = None
         path = ":memory:"

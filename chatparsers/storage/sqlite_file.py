@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 
-from .rows import SEALED, SEALED_IDS, TABLES, VERSION, sealed
+from .rows import BEGUN, SEALED, SEALED_IDS, TABLES, about_of, sealed
 
 BUSY = 10.0
 """How many seconds one process waits for another."""
@@ -33,7 +33,7 @@ def begin(db: sqlite3.Connection) -> None:
     )
     try:
         _upgraded(db)
-        db.execute("INSERT OR IGNORE INTO about VALUES (1, ?, 0, 0)", (VERSION,))
+        db.execute(BEGUN, about_of(0, 0.0))
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:
@@ -58,7 +58,8 @@ def _upgraded(db: sqlite3.Connection) -> None:
     db.execute("UPDATE items SET digest = sealed(entry, number, id, item)")
     db.execute("UPDATE frames SET digest = sealed(entry, number, frame)")
     db.execute("UPDATE entries SET running = used WHERE running IS NOT NULL")
-    db.execute("INSERT INTO about SELECT 1, ?, 0, coalesce(max(used), 0) FROM entries", (VERSION,))
+    ((last,),) = db.execute("SELECT coalesce(max(used), 0) FROM entries").fetchall()
+    db.execute(BEGUN, about_of(0, last))
 
 
 def _keep_log(db: sqlite3.Connection) -> None:

@@ -50,6 +50,18 @@ def test_a_clock_that_is_set_ages_nothing(jump: float, clocks: dict[str, float],
         assert store.response("", "old") is not None and not told
 
 
+def test_a_clock_that_is_damaged_ages_nothing(tmp_path: Path) -> None:
+    told: list[str] = []
+    with closing(Store(str(tmp_path), tell=lambda kind, *_: told.append(kind))) as store:
+        store.keep("", kept("old"))
+        with store.base.reading() as db:
+            db.run("UPDATE about SET clock = clock + 1e9")
+        store.keep("", kept("new"))
+        assert store.response("", "old") is not None and told == ["damaged"]
+        store.keep("", kept("newer"))
+        assert told == ["damaged"]
+
+
 def test_what_a_used_store_ages_goes_and_is_told(clocks: dict[str, float], tmp_path: Path) -> None:
     """Of two processes each sees the time that passed, and it passes once."""
     told: list[Any] = []

@@ -123,6 +123,23 @@ def test_nothing_is_lost_in_silence(
         assert not again, (seed, again)
 
 
+@pytest.mark.parametrize(
+    "changed", ["UPDATE owners SET entries = 9", "INSERT INTO owners VALUES ('x', 10000000, 0)"]
+)
+def test_what_is_counted_of_owners_is_counted_anew(changed: str, tmp_path: Path) -> None:
+    """Else a store that looks full would let go what it has."""
+    with closing(Store(str(tmp_path))) as store:
+        fill(store)
+    with closing(sqlite3.connect(tmp_path / FILE)) as db:
+        db.execute(changed)
+        db.commit()
+    told: list[str] = []
+    with closing(Store(str(tmp_path), tell=lambda kind, *_: told.append(kind))) as store:
+        store.keep("", kept(500))
+        assert all(store.response("", f"r{number}") == kept(number) for number in range(120))
+        assert told == ["damaged"]
+
+
 def test_a_row_that_was_changed_is_an_error_for_its_reader(tmp_path: Path) -> None:
     """While the store is open: by whoever writes into its file."""
     told: list[str] = []
