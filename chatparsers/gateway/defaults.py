@@ -19,6 +19,8 @@ def with_defaults(request: Request, settings: Settings) -> Request:
         strict = [[*map(_strict, some)] if some else some for some in (request.tools, request.loaded)]
         request = replace(request, tools=strict[0], loaded=strict[1])
     given, own = request.template_kwargs, settings.template_kwargs
+    if settings.thinking is None and settings.effort is None and not own:
+        return request
     if settings.pin_template_kwargs:
         return replace(
             request,

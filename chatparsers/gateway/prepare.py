@@ -264,7 +264,7 @@ class Preparing:
             )
             forces = not unforced(request, engine, entry is not None)
             grammar = prompting.grammar(turn, None if forces else request.thinking_tokens)
-            if not forces:
+            if not forces and request.thinking_tokens is not None:
                 request = replace(request, thinking_tokens=None)
             most = request.max_tokens if request.max_tokens is not None else settings.max_tokens
             count = prompting.count(request, turn, prompt)

@@ -34,7 +34,7 @@ _OPTIONS = ("thinking", "effort", "template_kwargs", "tool_choice", "response_fo
 """What else of a request its template may read."""
 _FIELD = 80
 """How many bytes a kept digest takes, with its name."""
-_SESSIONS = ("x-claude-code-session-id", "x-session-id", "session-id", "x-session-affinity")
+_SESSIONS = (b"x-claude-code-session-id", b"x-session-id", b"session-id", b"x-session-affinity")
 """The headers in which clients name their session."""
 _CLIENTS = (
     *(("claude-cli", "claude-code"), ("codex", "codex"), ("opencode", "opencode"), ("qwencode", "qwen-code")),
@@ -57,7 +57,8 @@ def client_of(headers: Headers) -> str:
 
 def named_session(headers: Headers) -> str | None:
     """The session as the client's headers name it; None if they do not."""
-    return next((headers[name] for name in _SESSIONS if name in headers), None)
+    said = dict(headers.raw)
+    return next((said[name].decode("latin-1") for name in _SESSIONS if name in said), None)
 
 
 def session_of(headers: Headers, request: Request, owner: str) -> str:
@@ -152,7 +153,9 @@ class Prompt:
         return len(self.ids) + _FIELD * (len(self.tools) + sum(map(len, self.messages)) + 1)
 
     def shared(self, other: Prompt) -> int:
-        """How many ids both begin with: a bisection by comparisons of C."""
+        """How many ids both begin with: a bisection by comparisons of C, unless it just goes on."""
+        if self.ids.startswith(other.ids):
+            return len(other.ids) // 4
         least, most = 0, min(len(self.ids), len(other.ids)) // 4
         while least < most:
             half = (least + most + 1) // 2
