@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -15,8 +16,23 @@ from uuid import uuid4
 
 import pytest
 
+from chatparsers.storage.sqlite import FILE
+
 _NAMED = "CHATPARSERS_TEST_POSTGRESQL"
 _NONE = f"no server of PostgreSQL: apt-get install postgresql, or set {_NAMED}"
+
+
+def made_earlier(folder: Path) -> None:
+    """Makes a store one of version 1: it has no digests, and the times of a clock that is set."""
+    with closing(sqlite3.connect(folder / FILE)) as db:
+        for table, column in (("entries", "digest"), ("entries", "ids_digest"), ("items", "digest")):
+            db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        db.execute("ALTER TABLE frames DROP COLUMN digest")
+        for table in ("about", "sessions"):
+            db.execute(f"DROP TABLE {table}")
+        db.execute("UPDATE entries SET used = 1.7e9 + used")
+        db.commit()
+    (folder / f"{FILE}-writes").unlink()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from databases import made_earlier
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -183,17 +184,9 @@ def test_a_store_that_is_gone_beside_its_log_is_told(folders: dict[str, Path], t
 
 
 def test_a_store_of_an_earlier_version_is_taken(tmp_path: Path) -> None:
-    """It has no digests, and the times of a clock that is set."""
     with closing(Store(str(tmp_path))) as store:
         fill(store)
-    with closing(sqlite3.connect(tmp_path / FILE)) as db:
-        for table, column in (("entries", "digest"), ("entries", "ids_digest"), ("items", "digest")):
-            db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        db.execute("ALTER TABLE frames DROP COLUMN digest")
-        db.execute("DROP TABLE about")
-        db.execute("UPDATE entries SET used = 1.7e9 + used")
-        db.commit()
-    (tmp_path / f"{FILE}-writes").unlink()
+    made_earlier(tmp_path)
     told: list[Any] = []
     with closing(Store(str(tmp_path), age=60, tell=lambda *one: told.append(one))) as store:
         store.keep("", kept(200))

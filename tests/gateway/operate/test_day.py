@@ -1,6 +1,6 @@
 """A team's day: one gateway from one file, with two models, three keys, and all that happens to it.
 
-Each step is one that an operator does or suffers; what the gateway says of it is a line.
+Each step is one that an operator does or suffers; what the gateway says of it is a line, which ``pytest -s`` shows.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from databases import made_earlier
 from scripted import Llama, Upstream, Wire, soon
 from servers import free_port, listens, model_files, tiny_model
 
@@ -91,6 +92,11 @@ class Gateway:
         assert found.status_code == status, found.text
         return found
 
+    def show(self, step: str) -> None:
+        """What is said last of a step: in the log, or on standard error."""
+        lines = self.log.read_text().splitlines()[-1:] if self.log.exists() else []
+        print(f"{step}:", *lines, *self.errors.read_text().splitlines()[-1:], sep="\n  ")
+
     def said(self, key: str, model: str) -> str:
         return str(self.ask(key, model).json()["choices"][0]["message"]["content"])
 
@@ -144,12 +150,15 @@ def test_a_day(gateway: Gateway, engines: dict[str, Upstream]) -> None:
     assert gateway.said("a", "gpt-4o") == gateway.said("a", "qwen") == "I am qwen."
     assert gateway.said("b", "oss") in ("I am oss.", "I am spare.")
     gateway.ask("b", "qwen", 403)
+    gateway.show("another model than the key's")
     # A budget is spent, a rate is reached.
     gateway.ask("c", "qwen")
     assert "tokens of this day" in gateway.ask("c", "qwen", 429).json()["error"]["message"]
+    gateway.show("a budget is spent")
     for _ in range(4):
         gateway.ask("a", "qwen")
     assert int(gateway.ask("a", "qwen", 429).headers["retry-after"]) <= 10
+    gateway.show("a rate is reached")
     first = gateway.lines(gateway.log, 11)
     assert [line["status"] for line in first] == [200, 200, 200, 403, 200, 429, 200, 200, 200, 200, 429]
     line = first[2]
@@ -160,10 +169,12 @@ def test_a_day(gateway: Gateway, engines: dict[str, Upstream]) -> None:
     os.rename(gateway.log, gateway.folder / "log.1")
     gateway.ask("b", "oss")
     assert len(gateway.lines(gateway.log, 1)) == 1 and len(gateway.lines(gateway.folder / "log.1", 11)) == 11
+    gateway.show("the log is rotated")
     # A file with a mistake leaves what runs; a good one is served, while a stream goes on.
     gateway.tables["server"]["loops"] = "never"
     gateway.write()
     assert "what runs stays as it is" in gateway.again("invalid choice: 'never'")
+    gateway.show("a file with a mistake")
     assert gateway.said("b", "oss")
     gateway.tables["server"]["loops"] = "tell"
     gateway.tables["server"]["concurrency"] = 7
@@ -176,6 +187,7 @@ def test_a_day(gateway: Gateway, engines: dict[str, Upstream]) -> None:
         soon(lambda: "requests 1.0" in httpx2.get(f"{gateway.url}/metrics").text)
         assert "3 keys; only a restart changes concurrency" in gateway.again("is read: models qwen, oss")
         assert not running.done()
+        gateway.show("a file that is read again under a stream")
         assert running.result().text.endswith("data: [DONE]\n\n")
     gateway.ask("b", "oss", 401)
     assert gateway.said("d", "oss")
@@ -188,21 +200,24 @@ def test_a_day(gateway: Gateway, engines: dict[str, Upstream]) -> None:
     for _ in range(3):
         found = gateway.ask("d", "oss", **of_session).json()["choices"][0]["message"]["content"]
         assert found == f"I am {other}."
+    gateway.show("an engine of two is lost")
     assert httpx2.get(f"{gateway.url}/ready", timeout=20).json()["models"] == {"qwen": True, "oss": True}
     # The engine of the other model is lost and back: meanwhile that model alone has errors.
     script = Engine(["I am back."], tiny_model("qwen3").tokenizer)
     port = engines["qwen"].port
     engines["qwen"].close()
     gateway.ask("d", "qwen", 502)
+    gateway.show("the engine of a model is lost")
     gateway.ask("d", "oss")
     back = Upstream(script, 500, port)
     try:
         assert gateway.said("d", "qwen") == "I am back."
+        gateway.show("it is back")
     finally:
         back.close()
     counted = httpx2.get(f"{gateway.url}/metrics").text
     assert 'chatparsers_key_requests_total{key="team-d",model="qwen",status="502"} 1.0\n' in counted
-    # The gateway is killed: what it kept is there for the next one.
+    # The gateway is killed: what it kept is there for the next one, also of a later version.
     head = {"authorization": "Bearer sk-d"}
     kept = httpx2.post(
         f"{gateway.url}/v1/responses",
@@ -212,10 +227,12 @@ def test_a_day(gateway: Gateway, engines: dict[str, Upstream]) -> None:
     ).json()
     gateway.process.kill()
     gateway.process.wait()
+    made_earlier(gateway.folder / "kept")
     gateway.start()
     found = httpx2.get(f"{gateway.url}/v1/responses/{kept['id']}", headers=head)
     assert found.json()["output"] == kept["output"]
     assert "the model qwen is not served yet" in gateway.errors.read_text()
+    gateway.show("killed, and a later version on an earlier one's store")
     gateway.ask("c", "oss", 429)
     # It is told to end, while a stream runs.
     with ThreadPoolExecutor() as pool:
@@ -225,6 +242,7 @@ def test_a_day(gateway: Gateway, engines: dict[str, Upstream]) -> None:
         assert running.result().text.endswith("data: [DONE]\n\n")
     assert gateway.process.wait(60) in (0, -signal.SIGTERM)
     assert "ended: 1 requests were answered, 0 cut off" in gateway.errors.read_text()
+    gateway.show("it ends")
 
 
 def issue(folder: Path) -> int:
