@@ -9,7 +9,7 @@
     resume   <- opener thinking / top
     thinking <- run (closer entry / end top / any thinking)
 
-`strict` gathers what the format writes; each mend adds its options (`mended.py`); `written` makes the rules.
+`strict` gathers what the format writes; each mend adds its options (`mends/`); `written` makes the rules.
 
 An opener of reasoning counts at the start and after a thought or a call. Elsewhere it is text, unless it is a special
 token that no text can spell.
@@ -17,19 +17,18 @@ token that no text can spell.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 from ..core import flow as f
 from ..core.machine import instructions as m
-from ..core.machine.fences import LINES, MARKS
-from ..core.nodes.node import ALWAYS
+from ..core.machine.fences import MARKS
 from ..core.tree import children, first, head, once, tokens
 from . import nodes as n
-from .mended import REWRITES
+from .mends import REWRITES
 from .nodes import Node, Span
 from .openers import counted, counts_in, openers
-from .outline import Turn, section
+from .outline import Turn, marker, parted, section, unmistakable, up_to
 from .roles import roles
 
 
@@ -105,7 +104,7 @@ def strict(
 def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     """The turn as rules."""
     body, texts = turn.body, turn.texts
-    fences = LINES if turn.forms else ()
+    fences = MARKS if turn.forms or turn.thought_again else ()
     every = (*texts, *turn.answer_begins, *fences)
     blank = f.Blank()
     thought = turn.thought
@@ -114,20 +113,19 @@ def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     if thought is not None:
         around = [_opener(turn, thought)]
     rules["entry"] = [*around, n.Sequence((*turn.lead, f.Go("first")))]
-    opened: list[Node] = [n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Go("top")))]
+    opened = n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Go("top")))
     if fences:
-        opened.insert(0, n.Sequence((f.Follows(MARKS), f.Go("fence"))))
         rules["fence"] = [n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Emit(m.FENCE), f.Go("plain")))]
-    rules["first"] = [*turn.begin, *opened]
+    rules["first"] = [*turn.begin, opened]
     rules["top"] = [n.Sequence((f.Over(), f.Go("over"))), n.Sequence((f.Absent(every), f.Go("plain")))]
     if fences:
         rules["top"].append(n.Sequence((f.Follows(fences), f.Go("fence"))))
     rules["top"] += [n.Sequence((f.Markup(end), f.Go("over"))) for end in turn.ends]
-    if thought is not None and turn.declared and _unmistakable(tokens(thought.span.open), special):
+    if thought is not None and turn.declared and unmistakable(tokens(thought.span.open), special):
         rules["top"] += around
     sections = [*turn.sections, *(f.Markup(mark) for mark in turn.marks)]
     if sections:
-        rules["top"].append(section(n.Sequence((blank, _one(sections)))))
+        rules["top"].append(section(n.Sequence((blank, n.Choice.of(*sections)))))
     rules["top"] += turn.strays
     if turn.closers or turn.inner:
         rules["top"] += [n.Sequence((f.If(m.OPENER_IS_TEXT), f.Go("text"))), *turn.closers]
@@ -161,12 +159,12 @@ def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     rules["lost"] = [n.Sequence((f.Mark(m.BROKEN_END), f.Go("again")))]
     rules["again"] = [n.Sequence((f.Unset(m.OPENER_IS_TEXT), f.Gap(True), f.Go("resume")))]
     rules["closed"] = [n.Sequence((f.Gap(False), f.Go("resume")))]
-    rules["resume"] = [*turn.after, *(around if turn.declared else []), *opened]
+    rules["resume"] = [*turn.after, *(around if turn.declared else []), opened]
     if thought is not None:
         rules["thinking"] = [_thinking(turn, thought)]
     rules["over"] = [f.Emit(m.AFTER)]
     begin = _before(turn)
-    linked = tuple((name, _one(options)) for name, options in (begin | rules).items())
+    linked = tuple((name, n.Choice.of(*options)) for name, options in (begin | rules).items())
     return f.Turn(f.Rules(linked), texts, turn.stops, ends, turn.openers)
 
 
@@ -193,14 +191,10 @@ def _think(node: Node) -> n.Think | None:
     return node if isinstance(node, n.Think) else None
 
 
-def _one(options: list[Node]) -> Node:
-    return options[0] if len(options) == 1 else n.Choice(tuple(options))
-
-
 def _opener(turn: Turn, think: n.Think) -> Node:
     texts = first(think.span.open)
     opener: Node = n.Sequence.of(n.Space(""), think.span.open)
-    opener = _marker(opener, turn.inline)
+    opener = marker(opener, turn.inline)
     here = f.Here(texts, texts if turn.declared else ())
     return n.Sequence((here, opener, f.Unset(m.WITHOUT_OPENER), f.Go("thinking")))
 
@@ -212,7 +206,7 @@ def _thinking(turn: Turn, think: n.Think) -> Node:
     opens = n.Many(span.open)
     after: tuple[Node, ...] = () if inline else (f.Gap(False),)
     scan = up_to(span, region, begins, turn.ends, turn.thinking, inline, "top", (*after, f.Go("entry")))
-    lead = _marker(opens, inline)
+    lead = marker(opens, inline)
     return n.Sequence((f.Emit(m.CUT), f.Region(region), lead, scan))
 
 
@@ -222,48 +216,12 @@ def marked(turn: Turn, span: Span, region: int, exits: list[Node], inline: bool)
     begins = turn.answer_begins if region == m.CONTENT else ()
     other = _json(region, begins, "text")
     scan = up_to(span, region, begins, exits, other, inline, "done", (f.Go("done"),))
-    markers = (_marker(opened, inline), f.Emit(m.CUT), f.Region(region), _marker(rest, inline))
+    markers = (marker(opened, inline), f.Emit(m.CUT), f.Region(region), marker(rest, inline))
     return n.Sequence((*markers, scan))
-
-
-def _marker(node: Node, inline: bool) -> Node:
-    """A marker of reasoning; ``inline``: it is content, as the reasoning is."""
-    return n.Tagged(n.Tag.CONTENT, node) if inline else f.Markup(node)
-
-
-def up_to(
-    span: Span,
-    region: int,
-    begins: Iterable[str],
-    exits: list[Node],
-    other: list[Node],
-    inline: bool,
-    over: str,
-    then: tuple[Node, ...],
-) -> Node:
-    """The text of a span and its closer: ``text <- run (closer then / &exit over / other / any text)``."""
-    closers = first(span.close) if span.close is not None else ()
-    stops = tuple([*closers, *begins, *(t for node in exits for t in first(node))])
-    missing = "" if span.optional else " or ".join(map(repr, closers))
-    ways = [] if span.close is None else [parted(one) for one in _options(span.close)]
-    options: list[Node] = [
-        n.Sequence((_marker(end, inline), f.Go(f"closed{place}"))) for place, (end, _) in enumerate(ways)
-    ]
-    out = [n.Sequence((n.Peek(_marker(node, inline)), f.Go(over))) for node in exits]
-    options += [*out, *other, n.Sequence((f.One(region), f.Go("text")))]
-    rules = {"text": n.Sequence((f.Run(region, stops, over, missing), _one(options)))}
-    for place, (_, rest) in enumerate(ways):
-        rules[f"closed{place}"] = n.Sequence((f.Region(m.CONTENT), _marker(rest, inline), *then))
-    return f.Rules(tuple(rules.items()), "done")
 
 
 def _json(region: int, begins: tuple[str, ...], loop: str) -> list[Node]:
     return [n.Sequence((f.Follows(begins), f.Answer(region), f.Go(loop)))] if begins else []
-
-
-def _unmistakable(openers: tuple[str, ...], special: frozenset[str]) -> bool:
-    """Whether an opener of reasoning counts anywhere: no text spells it, or it has the bar of a special token."""
-    return bool(special.intersection(openers)) or any("|" in text for text in openers)
 
 
 def part_of(lead: str) -> Node:
@@ -272,18 +230,6 @@ def part_of(lead: str) -> Node:
 
 def _led(lead: str, span: Span) -> Span:
     return replace(span, open=n.Sequence.of(part_of(lead), span.open))
-
-
-def parted(marker: Node) -> tuple[Node, Node]:
-    items = marker.items if isinstance(marker, n.Sequence) else (marker,)
-    last = next((at for at in range(len(items), 0, -1) if items[at - 1].empty(()) < ALWAYS), len(items))
-    return n.Sequence.of(*items[:last]), n.Sequence.of(*items[last:])
-
-
-def _options(closer: Node) -> tuple[Node, ...]:
-    if isinstance(closer, n.Lenient):
-        closer = closer.inner(False)
-    return closer.options if isinstance(closer, n.Choice) else (closer,)
 
 
 def _tokens_of_arguments(tree: Node) -> set[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..core import flow as f
+from ..core.machine import instructions as m
 from ..core.machine.code import BrokenEnds
+from ..core.nodes.node import ALWAYS
 from ..core.tree import first, head
 from . import nodes as n
-from .nodes import Node
+from .nodes import Node, Span
 
 
 @dataclass
@@ -53,6 +56,8 @@ class Turn:
     """The texts with which calls are written."""
     forms: list[Node] = field(default_factory=list)
     """The calls of running text that may lack their opener."""
+    thought_again: bool = False
+    """A thought may begin in running text."""
     exits: list[Node] = field(default_factory=list)
     ends: list[Node] = field(default_factory=list)
     starts: tuple[str, ...] = ()
@@ -92,3 +97,51 @@ class Turn:
 def section(node: Node) -> Node:
     """A part that recovers: after a failure in a call the rest of the call is read over."""
     return n.Sequence((f.Guarded(node, "broken", "again"), f.Go("again")))
+
+
+def marker(node: Node, inline: bool) -> Node:
+    """A marker of reasoning; ``inline``: it is content, as the reasoning is."""
+    return n.Tagged(n.Tag.CONTENT, node) if inline else f.Markup(node)
+
+
+def unmistakable(openers: tuple[str, ...], special: frozenset[str] = frozenset()) -> bool:
+    """Whether an opener of reasoning counts anywhere: no text spells it, or it has the bar of a special token."""
+    return bool(special.intersection(openers)) or any("|" in text for text in openers)
+
+
+def up_to(
+    span: Span,
+    region: int,
+    begins: Iterable[str],
+    exits: list[Node],
+    other: list[Node],
+    inline: bool,
+    over: str,
+    then: tuple[Node, ...],
+) -> Node:
+    """The text of a span and its closer: ``text <- run (closer then / &exit over / other / any text)``."""
+    closers = first(span.close) if span.close is not None else ()
+    stops = tuple([*closers, *begins, *(t for node in exits for t in first(node))])
+    missing = "" if span.optional else " or ".join(map(repr, closers))
+    ways = [] if span.close is None else [parted(one) for one in _options(span.close)]
+    options: list[Node] = [
+        n.Sequence((marker(end, inline), f.Go(f"closed{place}"))) for place, (end, _) in enumerate(ways)
+    ]
+    out = [n.Sequence((n.Peek(marker(node, inline)), f.Go(over))) for node in exits]
+    options += [*out, *other, n.Sequence((f.One(region), f.Go("text")))]
+    rules = {"text": n.Sequence((f.Run(region, stops, over, missing), n.Choice.of(*options)))}
+    for place, (_, rest) in enumerate(ways):
+        rules[f"closed{place}"] = n.Sequence((f.Region(m.CONTENT), marker(rest, inline), *then))
+    return f.Rules(tuple(rules.items()), "done")
+
+
+def parted(marker: Node) -> tuple[Node, Node]:
+    items = marker.items if isinstance(marker, n.Sequence) else (marker,)
+    last = next((at for at in range(len(items), 0, -1) if items[at - 1].empty(()) < ALWAYS), len(items))
+    return n.Sequence.of(*items[:last]), n.Sequence.of(*items[last:])
+
+
+def _options(closer: Node) -> tuple[Node, ...]:
+    if isinstance(closer, n.Lenient):
+        closer = closer.inner(False)
+    return closer.options if isinstance(closer, n.Choice) else (closer,)

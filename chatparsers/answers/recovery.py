@@ -71,16 +71,16 @@ def _recovered(code: Code, item: Callable[[], None], following: Next, at: Place)
     item()
     code.emit(m.COMMIT, done)
     for entry, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
-        _read_over(code, entry, region, at.ends, (following, again))
+        _read_over(code, entry, region, at.ends, following, again)
         code.emit(m.ABANDON)
     code.place(done)
 
 
 def _read_over(
-    code: Code, entry: Label, region: int, ends: BrokenEnds, next: tuple[Next, Label] | None = None
+    code: Code, entry: Label, region: int, ends: BrokenEnds, following: Next, again: Label
 ) -> None:
     """Reads the text after a call that went wrong, until a text of ``ends`` comes, something begins, or the text ends.
-    ``next``: what the next call is, and where to go if it comes."""
+    ``following``: what the next call is; ``again``: where to go if it comes."""
     over = Label()
     markers = Place(m.MARKUP, m.MARKUP, ends)
 
@@ -91,18 +91,16 @@ def _read_over(
     code.place(entry)
     mark(m.BROKEN_BEGIN)
     scan = code.here()
-    code.text(region, ends.unclosed if next is None else (*next[0].texts, *ends.unclosed))
-    if next is not None:
-        following, again = next
-        ahead = partial(code.subroutine, (id(following), markers), partial(_ahead, code, following, markers))
-        found, absent = Label(), Label()
-        code.attempt(ahead, found, m.BACK)  # the call is open until that is certain
-        code.emit(m.JUMP, absent)
-        code.place(found)
-        mark(m.BROKEN_END)
-        ahead()
-        code.emit(m.JUMP, again)
-        code.place(absent)
+    code.text(region, (*following.texts, *ends.unclosed))
+    ahead = partial(code.subroutine, (id(following), markers), partial(_ahead, code, following, markers))
+    found, absent = Label(), Label()
+    code.attempt(ahead, found, m.BACK)  # the call is open until that is certain
+    code.emit(m.JUMP, absent)
+    code.place(found)
+    mark(m.BROKEN_END)
+    ahead()
+    code.emit(m.JUMP, again)
+    code.place(absent)
     code.follows(over, ends.broken if region == m.CALL else ends.unclosed, True)
     code.attempt(partial(code.called, ends.begun, markers), over, m.BACK)
     code.any_character(region)

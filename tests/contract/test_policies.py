@@ -93,6 +93,9 @@ AGAIN = [
     Row("qwen3", "<think>\nR1\n</think>\n\n<think>\nR2\n</think>\n\nok", "ok", "R1R2"),
     Row("qwen3", "<think>\nR\n</think>\n\nmid <think>x</think> ok", "mid <think>x</think> ok", "R",
         codes=("stray-marker",)),
+    Row("qwen3", "A\n<think>\nR\n</think>\n\n<think>R2</think>B", "A\nB", "RR2", codes=("stray-marker",)),
+    Row("qwen3", f"A\n<think>\nR {JSON_CALL}\n</think>\n\nB", "A\n<think>\nR \n\nB", "", 1,
+        codes=("stray-marker", "stray-marker")),
     Row("deepseek-v3-1", "<think>Hm</think>Hi", "Hi", "Hm", request={"prefix": "</think>"}),
 ]  # fmt: skip
 OUT_OF_REASONING = [
@@ -309,6 +312,43 @@ def test_a_special_token_opens_reasoning_anywhere(special: bool) -> None:
         assert (message.content, message.reasoning) == ("mid [THINK]b[/THINK]done", "a")
     spelt = [id for character in "[THINK]x" for id in tokenizer.encode(character).ids]
     assert turn.parse(spelt).content == "[THINK]x"
+
+
+def test_a_thought_after_the_answer_began(format: Format) -> None:
+    """It is read at the start of a line if its closer comes before a call and the end, and told; else it is content:
+    in a line, within a fence, not closed, or in an answer between markers of its own. An opener with the bar of special
+    tokens counts anywhere."""
+    if not format.features.reasoning or not any(isinstance(x, Think) for x in walk(format.tree(Options()))):
+        return
+    call = {"id": "a1b2c3d4e", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+    written = format.render({"reasoning_content": "Why?", "content": "That."})
+    calls = format.render({"content": "", "tool_calls": [call]}, TOOLS) if format.features.tools else ""
+    opener, closer = written.partition("That.")[0].split("Why?")
+    again, turn = f"{opener}So?{closer}", format.bind(tools=TOOLS)
+    bar = "|" in opener
+
+    def read(text: str) -> tuple[str, str, int, bool]:
+        whole = f"{opener}Why?{closer}That.{text}"
+        message = check_cuts(turn, whole, [list(whole)])
+        check_conservation(message, turn)
+        told = any(one.code == "stray-marker" for one in message.diagnostics)
+        return message.content, message.reasoning, len(message.tool_calls), told
+
+    plain = opener.lstrip("\n")
+    if written.partition("That.")[2]:
+        content, reasoning, *_ = read(f"\n{plain}So?{closer}Yes.")
+        assert plain in content and reasoning == "Why?"
+        return
+    assert read(f"\n{plain}So?{closer}Yes.")[1:] == ("Why?So?", 0, not bar)
+    assert read(f"\n{again}{again}Yes.")[1:] == ("Why?So?So?", 0, not bar)
+    if bar:
+        assert read(f" {plain}So?{closer}Yes.")[:2] == ("That. Yes.", "Why?So?")
+        return
+    for text in (f" {plain}So?{closer}Yes.", f"\n```\n{plain}So?{closer}\n```\nYes.", f"\n{plain}So?\nYes."):
+        assert read(text) == ("That." + text, "Why?", 0, True), text
+    if calls:
+        content, *others = read(f"\n{plain}So?{calls}")
+        assert plain in content and others == ["Why?", 1, True]
 
 
 def test_every_format_reads_the_thoughts_of_all(format: Format) -> None:

@@ -72,7 +72,7 @@ SAME region shown spell
 DECLARED lacks
     Fails unless the request has a tool of the name just read, and that tool has no argument called ``lacks``.
 LINE
-    Fails unless running text before this place ends a line, or none is right before it.
+    Fails unless running text before this place ends a line, or none is right before it; and within a fence.
 PLACE region
     Sets the region of the running text from here on.
 TOP label

@@ -290,7 +290,7 @@ class Machine(MachineState):
                 elif op == IF:
                     ip = ins[2] if self.flags & ins[1] else ip + 1
                 elif op == LINE:
-                    if self._ends_line(trail):
+                    if not self.fence and self._ends_line(trail):
                         ip += 1
                     else:
                         self._wanted(i, "the start of a line")
@@ -489,7 +489,7 @@ class Machine(MachineState):
                         self._wanted(i, why)
                         ip = 0
                 elif op == FENCE:
-                    end, fence = fence_at(text, i, final, self.fence)
+                    end, fence = fence_at(text, i, final, self.fence, self._ends_line(trail))
                     if end < 0:
                         break
                     if self.fence and not fence:
