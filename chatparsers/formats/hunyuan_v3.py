@@ -9,6 +9,7 @@
 
 Quirks:
 - Each tag is one special token. Its suffix names the checkpoint: `:opensource` in Hy3, no suffix in the preview.
+  With another suffix, load the model's template: an analysis makes its format.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - The prompt opens `<think>`, or closes it at once.
 - Seen in the wild: missing or additional white space, no section markers, no `<tool_sep>`,

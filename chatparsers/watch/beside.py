@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-_TAG = r"<[^<>\s]{0,30}(?:tool|call|invoke|function|sep|name)[^<>\s]{0,30}>"
+_TAG = r"<[^<>\s]{0,30}(?:tool|call|invoke|function|sep|name)[^<>\s]{0,30}(?:\s[^<>\n]{0,40})?>"
 _BEFORE = re.compile(
     r"(?:"
     r"""["'](?:name|tool_name|tool|function|action|recipient_name)["']\s*:\s*["'](?:functions\.)?"""
@@ -24,7 +24,7 @@ _AFTER = re.compile(
 )
 _PYTHON = re.compile(r"\((?:\w+=|\))")
 """A call as Python writes it: only after a bracket, a tag or a label, as people write ``read(path)`` in prose."""
-_PYTHON_AFTER = re.compile(r"(?:\[|[\w|]>|\bAction:)\s*\Z")
+_PYTHON_AFTER = re.compile(r"""(?:\[|[\w|"']>|\bAction:)\s*\Z""")
 _EDGES = frozenset("\"'=:>[")
 """With which one of these ends that stand before a name."""
 _FOLLOWS = frozenset("[<({:>` \t\n\r\f\v")

@@ -106,3 +106,18 @@ def test_one_observer_or_the_other() -> None:
     call = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
     turn = chatparsers.get_format("qwen3").bind()
     assert [one.code for one in observe(turn, turn.parse(call))] == ["tools-not-given"]
+
+
+def test_an_opener_with_attributes_is_content_and_told(format: Format) -> None:
+    """No template writes one. A call within, whose own opener is whole, is read all the same."""
+    arguments = json.dumps(CALLS["get_weather"])
+    call = {"id": "a1b2c3d4e", "function": {"name": "get_weather", "arguments": arguments}}
+    text = format.render({"tool_calls": [call]}, TOOLS) if format.features.tools else ""
+    opener = re.match(r"\s*<([\w:]+)>", text)
+    if opener is None:
+        return
+    given = f'<{opener[1]} id="1">'
+    turn = format.bind(tools=TOOLS)
+    message = turn.parse(text.replace(f"<{opener[1]}>", given, 1))
+    assert given in message.content
+    assert message.tool_calls or looks_like_a_call(turn, message)

@@ -469,3 +469,20 @@ def test_the_prompt_is_believed_over_the_past_calls(written: str, reads: bool) -
     for text in (told, told[len("functools[") : -1])[: 1 + reads]:
         (call,) = chat.format.bind(tools=[{"name": "f"}]).parse(text).tool_calls
         assert (call.name, call.arguments) == ("f", '{"a": 1}')
+
+
+@pytest.mark.parametrize("suffix", [":6124c78e", ""])
+@pytest.mark.parametrize("name", ["hunyuan-v3", "hunyuan-v4"])
+def test_the_suffix_of_a_checkpoint_is_read_from_its_template(name: str, suffix: str) -> None:
+    """Hunyuan's tags end with a suffix of the checkpoint. The formats know one by name, the template tells any."""
+    chat = chatparsers.load(own(name).replace(":opensource", suffix))
+    call = {"function": {"name": "f", "arguments": '{"city": "Oslo"}'}}
+    message = {"reasoning_content": "Hm.", "content": "Look.", "tool_calls": [call]}
+    text = chatparsers.get_format(name).render(message, TOOLS).replace(":opensource", suffix)
+    for thinking, begin in ((True, "Hm."), (False, "Look.")):
+        turn = chat.prepare(ASK, tools=TOOLS, thinking=thinking)
+        read = turn.parse(text[text.index(begin) :])
+        assert (read.reasoning, read.content) == ("Hm." if thinking else "", "Look."), read
+        assert [one.parsed_arguments for one in read.tool_calls] == [
+            {"city": "Oslo"}
+        ] and not read.diagnostics
