@@ -22,7 +22,7 @@ from ..kept import Kept
 from ..public import public
 from ..shown import Shown
 from .budget import MAX_SIZE, MAX_WORK, Budget
-from .cost import MOST_ROWS, Cost, cost_of
+from .cost import MOST_FUEL, MOST_ROWS, Cost, cost_of
 from .dialects.gbnf import write_gbnf
 from .dialects.lark import write_lark
 from .dialects.structural_tag import write_structural_tag
@@ -194,7 +194,7 @@ def _fitted(
     found, too_large = None, False
     sizes = [most.size, most.size // 2, most.size // 8, -1]  # the size of a grammar is only estimated
     fewer = list(_FEWER_MEMBERS if dialect == "lark" else ())
-    heavy, limit, before = 0, "max_size", ""
+    heavy, fuel, limit, before = 0, 0, "max_size", ""
     while sizes:
         reading = read(request, Output(budget=Budget(sizes[0], most.work, limit), target=target))
         if reading is None:
@@ -211,7 +211,8 @@ def _fitted(
             text, dialect, reading.lazy, reading.triggers, reading.weakened, root, by_id, reading.reasoning
         )
         if text != before:
-            heavy = cost_of(text).rows if dialect == "lark" and len(text) > _LIGHT else 0
+            weighed = dialect == "lark" and len(text) > _LIGHT
+            heavy, *_, fuel = cost_of(text) if weighed else (0, 0)
         before, fewer = text, fewer if text != before else []
         if heavy > MOST_ROWS and fewer:
             target = replace(target, most_members=fewer.pop(0))
@@ -219,6 +220,9 @@ def _fitted(
             sizes, limit = [-1], "the longest row that llguidance takes"
         elif len(text) > most.size:
             sizes.pop(0)
+        elif fuel > MOST_FUEL and sizes[0] >= 0:
+            sizes = [min(size, len(text) // 2) for size in sizes[1:]]
+            limit = "the work that llguidance gives its lexer"
         else:
             break
     if found is not None and heavy > MOST_ROWS:

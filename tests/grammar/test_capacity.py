@@ -10,6 +10,7 @@ from engines import FULL, compile_for, engines_of
 from samples import tool
 
 import chatparsers
+import chatparsers.grammar
 from chatparsers.errors import SchemaError
 from chatparsers.grammar.cost import MOST_ROWS, cost_of
 
@@ -97,6 +98,19 @@ def test_more_alternatives_than_one_row_has() -> None:
     assert [(weak.keyword, "the longest row" in weak.why) for weak in grammar.weakened] == [("*", True)]
     judge = compile_for("llguidance", str(grammar), "lark")
     assert judge.status(answer({"one": {"key_499_2": 2}}, "qwen3")) == FULL
+
+
+def test_more_values_than_a_lexer_has_work_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """llguidance gives up before the first token (of some 100,000 values). Those of the other member are listed."""
+    monkeypatch.setattr(chatparsers.grammar, "MOST_FUEL", 40_000)
+    members = {"one": {"enum": [*range(4_000)]}, "other": {"enum": ["a", "b"]}}
+    grammar = grammar_of({"type": "object", "properties": members, "required": ["one", "other"]}, "lark")
+    told = [(weak.path.rpartition(".")[2], weak.keyword, weak.why) for weak in grammar.weakened]
+    assert [(name, keyword) for name, keyword, _ in told] == [("one", "*")], told
+    assert "work that llguidance gives its lexer" in told[0][2] and grammar.cost.fuel < 10_000
+    judge = compile_for("llguidance", str(grammar), "lark")
+    assert judge.status(answer({"one": 3_999, "other": "b"}, "qwen3")) == FULL
+    assert judge.status(answer({"one": 1, "other": "c"}, "qwen3")).kind == "rejected"
 
 
 @pytest.mark.slow

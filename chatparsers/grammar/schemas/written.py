@@ -51,7 +51,9 @@ class Output:
         found = {key: value for case in cases for key, value in (case.values or {}).items()}
         size = sum(len(value) + 6 if isinstance(value, str) else 12 for value in found.values())
         if found and size > self.budget.size:
-            self.tell(cases[0].path, "*", "the grammar would be past max_size: any value is generated")
+            self.tell(
+                cases[0].path, "*", f"the grammar would be past {self.budget.limit}: any value is generated"
+            )
             return None
         self.budget.size -= size
         return list(found.values())
