@@ -88,13 +88,18 @@ def run(arguments: Namespace) -> int:
     sys.setswitchinterval(SWITCH)
     _show_few_warnings()
     _open_files(settings.concurrency)
+    usual = signal.getsignal(signal.SIGTERM)
     try:
-        asyncio.run(_serve(app, server, models, given, _Again(arguments, config, team, app, server)))
+        again = _Again(arguments, config, team, app, server)
+        terminated = asyncio.run(_serve(app, server, models, given, again))
     except EngineError as error:
         raise _away(error) from error
     finally:
         if spans is not None:
             spans.close()
+    if terminated:  # only now: what was kept is closed, and the spans are sent
+        signal.signal(signal.SIGTERM, usual)
+        signal.raise_signal(signal.SIGTERM)
     return 0
 
 
@@ -213,7 +218,8 @@ def _away(error: EngineError) -> Exception:
 
 async def _serve(
     app: Any, config: uvicorn.Config, models: Sequence[Model], arguments: Namespace, again: _Again
-) -> None:
+) -> bool:
+    """Whether SIGTERM ended it."""
     listening, got = _bound(arguments), list[int]()
     if hasattr(signal, "SIGHUP"):  # not on Windows
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, again.ask)
@@ -234,7 +240,7 @@ async def _serve(
             gc.collect()
             gc.freeze()  # what is there now stays: the collector need not look at it again
             server = _Draining(config, app.state.metrics, app.state.end, app.state.stop)
-            usual = signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
+            signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))  # uvicorn sends it again
             with suppress(KeyboardInterrupt):  # Python 3.10 raises it here, when all has ended
                 await server.serve(sockets=[listening])
     finally:
@@ -243,9 +249,7 @@ async def _serve(
         if spent is not None:
             spent.write()
         listening.close()
-    for number in got:  # uvicorn sends it again once it has ended, and the store was still open then
-        signal.signal(number, usual)
-        signal.raise_signal(number)
+    return bool(got)
 
 
 @asynccontextmanager

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
 from scripted import Llama, Upstream, soon
-from servers import tiny_model
+from servers import free_port, served, tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 pytest.importorskip("opentelemetry.sdk", reason="the package opentelemetry-sdk is not installed")
@@ -58,3 +61,36 @@ def test_a_request_is_four_spans(upstream: Callable[..., Upstream], serve: Calla
     failed = kept.get_finished_spans()[-1]
     assert failed.name == "chat qwen" and failed.parent is None and not failed.status.is_ok
     assert dict(failed.attributes or {})["error.type"] == "engine_error"
+
+
+def test_what_waits_is_sent_when_it_ends(
+    upstream: Callable[..., Upstream],
+    model: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SIGTERM comes before the exporter's next turn."""
+    pytest.importorskip(
+        "opentelemetry.exporter.otlp.proto.http",
+        reason="the package opentelemetry-exporter-otlp is not installed",
+    )
+    paths: list[str] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            paths.append(self.path)
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.end_headers()
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as collector:
+        Thread(target=collector.serve_forever, daemon=True).start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
+        engine = upstream(Llama(["Hello."], tiny_model("qwen3").tokenizer), context=500)
+        port = free_port()
+        process = served(port, engine, model, "--spans")
+        body = {"messages": [{"role": "user", "content": "Hello?"}], "max_tokens": 9}
+        assert httpx2.post(f"http://127.0.0.1:{port}/v1/chat/completions", json=body, timeout=60).is_success
+        process.terminate()
+        process.communicate(timeout=60)
+        collector.shutdown()
+    assert paths == ["/v1/traces"] and process.returncode == -signal.SIGTERM
