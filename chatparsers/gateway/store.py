@@ -208,10 +208,12 @@ class Store:
 
     def response(self, owner: str, id: str) -> StoredResponse | None:
         """A response; None if there is none of this owner."""
-        query = f"SELECT {_ROW} FROM entries WHERE id = ? AND owner = ? AND input IS NOT NULL"
+        query = f"SELECT {_ROW} FROM entries WHERE id = ? AND owner = ?"
         with self.base.reading() as db:
             rows = db.all(query, _word(id), owner)
-            return self._kept(db, rows[0]) if rows else None
+            for row in rows:
+                self._whole(row)
+            return self._kept(db, rows[0]) if rows and rows[0][3] is not None else None
 
     def _whole(self, row: tuple[Any, ...]) -> None:
         """Raises `ApiError` for a row of `_ROW` that is not what was written."""
@@ -360,10 +362,10 @@ class Store:
 
     def conversation(self, owner: str, id: str) -> tuple[dict[str, Any], str | None] | None:
         """A conversation without its items, and its last response if nothing was added after it."""
-        query = f"SELECT {_ROW} FROM entries WHERE id = ? AND owner = ? AND input IS NULL"
+        query = f"SELECT {_ROW} FROM entries WHERE id = ? AND owner = ?"
         for row in self._read(query, _word(id), owner):
             self._whole(row)
-            return json.loads(row[2]), row[4]
+            return (json.loads(row[2]), row[4]) if row[3] is None else None
         return None
 
     def change(self, owner: str, id: str, data: dict[str, Any]) -> None:

@@ -151,6 +151,8 @@ def test_a_row_that_was_changed_is_an_error_for_its_reader(tmp_path: Path) -> No
         with closing(sqlite3.connect(tmp_path / FILE)) as db:
             db.execute("UPDATE entries SET data = replace(data, 'word7', 'word9') WHERE id = 'r7'")
             db.execute("UPDATE entries SET sampled = given WHERE id = 'r9'")
+            db.execute("UPDATE entries SET input = NULL WHERE id = 'r11'")
+            db.execute("UPDATE entries SET input = '[]' WHERE id = 'c3'")
             db.execute(
                 "UPDATE items SET item = replace(item, 'said', 'sold') WHERE entry = 'c5' AND number = 2"
             )
@@ -160,6 +162,8 @@ def test_a_row_that_was_changed_is_an_error_for_its_reader(tmp_path: Path) -> No
         for ask in (
             lambda: store.response("", "r7"),
             lambda: store.chain("", "r8", 10**6),
+            lambda: store.response("", "r11"),
+            lambda: store.conversation("", "c3"),
             lambda: store.item("", "i5-2"),
             lambda: store.items("c5", 10**6),
             lambda: store.items("c7", 10**6),
