@@ -173,7 +173,7 @@ def test_a_row_that_was_changed_is_an_error_for_its_reader(tmp_path: Path) -> No
                 ask()
             assert caught.value.status == 410
         assert store.held("", "r9") is None and store.held("", "r11") is not None
-        assert told == ["damaged"] * 7
+        assert told == ["damaged"] * 9
         assert store.response("", "r6") == kept(6) and store.items("c6", 10**6) == conversation(6)
 
 
