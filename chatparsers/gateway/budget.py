@@ -64,6 +64,8 @@ class _Budget:
         self.count = 0
         self._said = False
         """Whether the engine has said what it had of the prompt."""
+        self._had: int | None = None
+        """How much of the prompt it had, once it has read the prompt for this answer; None: it has not."""
         self._closed = 0
         """How many thoughts were closed."""
         self._before = 0
@@ -83,11 +85,14 @@ class _Budget:
 
     async def take(self, batch: Batch) -> tuple[Batch, list[int]]:
         """A batch up to where the budget ends, and the ids that end the thought there."""
+        end = self._counted(batch.end)
         for place, id in enumerate(batch.ids or ()):
             self._feed(id)
             if forced := await self.closer():
-                return Batch(ids=(batch.ids or [])[: place + 1]), forced
-        return replace(batch, end=self._counted(batch.end)), []
+                self._had = self._first.known
+                said = None if end is None else End(None, cached=end.cached)
+                return Batch(ids=(batch.ids or [])[: place + 1], end=said), forced
+        return replace(batch, end=end), []
 
     async def closer(self) -> list[int]:
         """The ids that end a thought that has taken all its tokens; empty if it has not, or if none ends it here."""
@@ -148,7 +153,8 @@ class _Budget:
 
     def _counted(self, end: End | None) -> End | None:
         """An end with the counts of the whole answer. What the engine had of the prompt is what it said of the first
-        request. If it says that only at the end, it is what it has now, as far as a prompt before had it too."""
+        request. If it says that only at the end, it is what it has now, as far as a prompt before had it too; all of
+        it, where the thought was closed before the engine was asked."""
         if end is None:
             return None
         if not self._before:
@@ -159,5 +165,5 @@ class _Budget:
             end.reason,
             None if prompt is None else max(prompt - self._before, 0),
             None if completion is None else completion + self._before,
-            None if self._said or cached is None else min(cached, self._first.known),
+            None if self._said or cached is None else cached if self._had is None else min(cached, self._had),
         )

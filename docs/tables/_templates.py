@@ -33,8 +33,7 @@ writes this page.
 A score below 1 says why in `chatparsers detect`. Most often the template renders no calls (0.5): then markers and
 content alone tell the format. What is not read back is named below. gpt-oss writes a text beside a call as a thought,
 so it comes back as one. Guards, rerankers and reward models write an answer into a question. `qwen3` at 0.9 is a prompt
-that tells one form of calls while the template writes old calls in another: the model follows the prompt. Llama 4's
-template writes an empty pair of tokens before a call, xinference's for DeepSeek V3 arguments as Python prints them."""
+that tells one form of calls while the template writes old calls in another: the model follows the prompt."""
 
 
 _FOLDERS = {"llama.cpp", "models5", "templates", "templates-gguf", "templates-new"}

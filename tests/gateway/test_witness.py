@@ -223,6 +223,8 @@ class Caching:
         self.kind, self.tokenizer = kind, tiny_model("qwen3").tokenizer
         self.close_id = self.tokenizer.token_to_id("</think>")
         self.read: list[list[int]] = []
+        self.had: list[int] = []
+        """How much of each it had read before."""
 
     def held(self, prompt: list[int]) -> int:
         """How much of a prompt it had read before."""
@@ -231,7 +233,8 @@ class Caching:
             same = [one == other for one, other in zip(before, prompt, strict=False)]
             found = max(found, same.index(False) if False in same else len(same))
         self.read.append(prompt)
-        return min(found, len(prompt) - 1)
+        self.had.append(min(found, len(prompt) - 1))
+        return self.had[-1]
 
     async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
         if path in ("/v1/models", "/model_info"):
@@ -296,7 +299,7 @@ class Caching:
             await wire.send(sse({"text": "", "output_ids": ids, "meta_info": info}))
 
 
-@pytest.mark.parametrize("budget", [None, 3], ids=["free", "spent"])
+@pytest.mark.parametrize("budget", [None, 0, 1, 3], ids=["free", "none", "spent at once", "spent"])
 @pytest.mark.parametrize("kind", [LlamaServer, VLLM, SGLangGenerate])
 def test_what_is_cached_is_said_rightly(
     kind: Any, budget: int | None, upstream: Callable[..., Upstream], serve: Callable[..., Any]
@@ -311,6 +314,7 @@ def test_what_is_cached_is_said_rightly(
         body = {
             "messages": messages,
             "max_tokens": 400,
+            "continue_final_message": messages[-1]["role"] == "assistant",
             **({} if budget is None else {"thinking_budget_tokens": budget}),
         }
         found = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=20).json()
@@ -326,3 +330,15 @@ def test_what_is_cached_is_said_rightly(
         first,
     )
     assert 0 < shared <= first and again == shared < size
+
+    begun = {"role": "assistant", "content": None, "reasoning_content": "Hm"}
+    for messages, asked_once in (
+        ([{"role": "user", "content": "Something else."}], budget is None),
+        ([{"role": "user", "content": "Once more."}, begun], budget in (None, 0)),
+    ):
+        script.had.clear()
+        other, _ = cached(*messages)
+        late = (
+            kind is VLLM and not asked_once
+        )  # it says so at its end, and has read the prompt itself by then
+        assert script.had[0] > 0 and other == (0 if late else script.had[0])
