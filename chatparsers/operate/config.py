@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..cli.arguments.parser import Parser, build_parser
-from ..cli.arguments.words import Word
+from ..cli.arguments.words import WORDS, Word
 from ..cli.files import Refused
 from ..cli.request import known_format
 from ..errors import did_you_mean
@@ -40,6 +40,7 @@ TABLES = {
 _NAMED = ("models", "keys")
 PORTS = 65_535
 """The last port."""
+_NO_KEYS = "expected a file with a key in each line, found none"
 Values = Mapping[str, Any]
 """What was said, by the keys of words."""
 
@@ -249,33 +250,40 @@ def _checked(config: Config) -> Iterator[tuple[Keys, str]]:
         yield from _key(name, values, {**config.models, **names}, secrets)
 
 
-def _server(config: Config) -> Iterator[tuple[Keys, str]]:
-    values = config.gateway()
+def wrong(values: Namespace, mend: str | None) -> Iterator[tuple[str, str]]:
+    """What cannot be of what all models share, by the keys of words. ``mend``: what gives a key to clients that reach
+    an address; None: they have keys."""
     if values.port > PORTS:
-        yield ("server", "port"), f"port: expected a port from 1 to {PORTS}, found {values.port}"
-    if not (values.api_key or values.api_key_file or config.keys or is_loopback(values.host)):
-        said = f"host: who reaches {values.host} may use the models without a key: add a table [keys.NAME]"
-        yield ("server", "host"), said
+        yield "port", f"expected a port from 1 to {PORTS}, found {values.port}"
+    keyed = mend is None or values.api_key is not None or values.api_key_file is not None
+    if not (keyed or is_loopback(values.host)):
+        yield "host", f"without a key anybody who reaches {values.host} may use the models: {mend}"
     if values.api_key is not None and not values.api_key.strip():
-        yield ("server", "api_key"), "api_key: expected a key, found an empty text, which anybody can send"
-    yield from _key_file(("server", "api_key_file"), values.api_key_file)
+        yield "api_key", "expected a key, found an empty text, which anybody can send"
+    if values.api_key_file is not None and not KeyFile(values.api_key_file).digests():
+        yield "api_key_file", f"{values.api_key_file}: {_NO_KEYS}"
     try:
         settings_of(values, "", None)
     except ValueError as error:
         field, _, said = str(error).partition(": ")
-        name = {"hosts": "allowed_hosts", "passed": "pass_on"}.get(field, field)
-        yield ("server", name), f"{name}: {said}"
+        yield {"hosts": "allowed_hosts", "passed": "pass_on"}.get(field, field), said
     if values.log not in (None, "-") and not Path(values.log).absolute().parent.is_dir():
-        yield ("server", "log"), f"log: {values.log}: there is no such folder"
+        yield "log", f"{values.log}: there is no such folder"
     if (values.tls_cert is None) != (values.tls_key is None):
         there = "tls_cert" if values.tls_key is None else "tls_key"
-        yield ("server", there), "expected tls_cert and tls_key together: a certificate, and its private key"
+        yield there, "expected a certificate and its private key, found one of both"
     elif values.tls_cert is not None:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(values.tls_cert, values.tls_key)
         except OSError as error:
-            said = f"{values.tls_cert} and {values.tls_key}: {error.strerror or error}"
-            yield ("server", "tls_cert"), f"tls_cert, tls_key: {said}"
+            yield "tls_cert", f"{values.tls_cert} and {values.tls_key}: {error.strerror or error}"
+
+
+def _server(config: Config) -> Iterator[tuple[Keys, str]]:
+    values = config.gateway()
+    for key, said in wrong(values, None if config.keys else "add a table [keys.NAME]"):
+        table, name = WORDS[key].places[0]
+        yield (table, name), f"{name}: {said}"
     if len(config.models) > 1 and values.rollouts is not None:
         yield (
             ("rollouts", "path"),
@@ -328,12 +336,9 @@ def _key(
             yield (*where, "key"), "key: expected a key, found an empty text, which anybody can send"
         elif secrets.setdefault(digest_of(secret), name) != name:
             yield (*where, "key"), f"key: it is that of {secrets[digest_of(secret)]} too: give each its own"
-    yield from _key_file((*where, "key_file"), values.get("secret_file"))
+    path = values.get("secret_file")
+    if path is not None and not KeyFile(path).digests():
+        yield (*where, "key_file"), f"key_file: {path}: {_NO_KEYS}"
     for model in values.get("granted", ()):
         if model not in models:
             yield (*where, "models"), f"models: there is no model {model!r}: {_known(model, models)}"
-
-
-def _key_file(where: Keys, path: str | None) -> Iterator[tuple[Keys, str]]:
-    if path is not None and not KeyFile(path).digests():
-        yield where, f"{where[-1]}: {path}: expected a file with a key in each line, found none"

@@ -26,8 +26,6 @@ from ..cli.files import Refused
 from ..errors import ChatParsersError
 from ..gateway.app import create_team_app
 from ..gateway.engine import EngineError
-from ..gateway.guard import is_loopback
-from ..gateway.keys import KeyFile
 from ..gateway.metrics import Metrics
 from ..gateway.models import Model
 from ..gateway.server import draining_socket, timed_protocol
@@ -66,7 +64,7 @@ def run(arguments: Namespace) -> int:
         raise _away(error) from error
     given = config.gateway() if len(models) > 1 else config.model(next(iter(config.models)))
     try:
-        settings = settings_of(given, models[0].name, _key(given))
+        settings = settings_of(given, models[0].name, given.api_key)
         spans = _spans() if given.spans else None
         app = create_team_app(models, settings, keys(config), spans)
     except ValueError as error:
@@ -141,21 +139,12 @@ def _config(arguments: Namespace) -> Config:
 
 def _refuse(arguments: Namespace) -> None:
     """Raises `Refused` for flags that cannot be."""
-    if arguments.port > files.PORTS:
-        raise Refused(f"--port {arguments.port}: expected a port from 1 to {files.PORTS}")
     if arguments.url is not None and not arguments.url.startswith(("http://", "https://")):
         raise Refused(f"{arguments.url}: expected a URL such as http://127.0.0.1:8080")
-    if arguments.api_key_file is not None and not KeyFile(arguments.api_key_file).digests():
-        raise Refused(
-            f"--api-key-file {arguments.api_key_file}: expected a file with a key in each line, found none"
-        )
-    if (arguments.tls_cert is None) != (arguments.tls_key is None):
-        raise Refused("--tls-cert and --tls-key: expected both, a certificate and its private key")
-    if _key(arguments) is None and arguments.api_key_file is None and not is_loopback(arguments.host):
-        raise Refused(
-            f"--host {arguments.host}: without a key anybody who reaches this address may use the model: "
-            "say --api-key or --api-key-file as well, or set CHATPARSERS_API_KEY"
-        )
+    for key, said in files.wrong(arguments, "say --api-key or --api-key-file as well"):
+        word = WORDS[key]
+        by_variable = os.environ.get(word.variable) == str(getattr(arguments, key))
+        raise Refused(f"{f'${word.variable}' if by_variable else word.flag}: {said}")
 
 
 class _Again:
@@ -350,14 +339,3 @@ class _Draining(uvicorn.Server):
     def _ended(self) -> tuple[int, int]:
         """How many requests were answered, and how many were not because the server ends."""
         return self._metrics.value("requests", status="200"), self._metrics.value("requests", status="503")
-
-
-def _key(arguments: Namespace) -> str | None:
-    """The key that clients must send. An empty one is refused: somebody meant to set one, and anybody can send it."""
-    key: str | None = arguments.api_key
-    if key is None:
-        return None
-    name = "$CHATPARSERS_API_KEY" if os.environ.get("CHATPARSERS_API_KEY") == key else "--api-key"
-    if not key.strip():
-        raise Refused(f"{name} is empty: name a key, or leave it out to serve this machine alone")
-    return key

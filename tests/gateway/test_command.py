@@ -45,23 +45,28 @@ MISTAKES: dict[str, str] = {
     f"{NOWHERE} --model qwen3": "qwen3: expected a model's folder",
     f"{NOWHERE} MODEL": "no engine answers at http://127.0.0.1:9: start it",
     f"{NOWHERE} --gguf x": "--gguf runs the model in this process",
-    "--host 0.0.0.0": "without a key anybody who reaches this address may use the model",
+    "--host 0.0.0.0": "--host: without a key anybody who reaches 0.0.0.0 may use the models: say --api-key",
     "foo": "foo: expected a URL such as http://127.0.0.1:8080",
-    "--port 99999": "--port 99999: expected a port from 1 to 65535",
-    "--api-key-file no/such": "--api-key-file no/such: expected a file with a key in each line",
+    "--port 99999": "--port: expected a port from 1 to 65535, found 99999",
+    "--api-key-file no/such": "--api-key-file: no/such: expected a file with a key in each line",
     f"--api-key-file {sys.executable}": f"{sys.executable}: expected a file with a key in each line",
     "--keep-alive 0": "expected a number above 0, found '0'",
+    "--log no/such/log": "--log: no/such/log: there is no such folder",
+    "--tls-key k.pem": "--tls-key: expected a certificate and its private key, found one of both",
     "--port 0": "expected a whole number above 0, found '0'",
-    **{f"{SERVED} --model x --host 0.0.0.0 --api-key '{key}'": "--api-key is empty" for key in ("", "   ")},
+    **{
+        f"{SERVED} --model x --host 0.0.0.0 --api-key '{key}'": "--api-key: expected a key"
+        for key in ("", "   ")
+    },
     # Settings that could never match.
     f"{SERVED} MODEL --cors chat.example": (
-        "cors: expected an origin such as https://chat.example, or *, found 'chat.example'"
+        "--cors: expected an origin such as https://chat.example, or *, found 'chat.example'"
     ),
     f"{SERVED} MODEL --allowed-hosts ai.example:80": (
-        "hosts: expected a name such as gateway.example, without a port, found 'ai.example:80'"
+        "--allowed-hosts: expected a name such as gateway.example, without a port, found 'ai.example:80'"
     ),
     f"{SERVED} MODEL --pass-on tokenize": (
-        "passed: expected a path such as /v1/embeddings, found 'tokenize'"
+        "--pass-on: expected a path such as /v1/embeddings, found 'tokenize'"
     ),
 }
 
@@ -78,7 +83,7 @@ def test_a_mistake_is_said_in_one_line(command: str, model: dict[str, str], caps
 def test_an_empty_key_starts_nothing(key: str, monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setenv("CHATPARSERS_API_KEY", key)
     assert main(["serve", *shlex.split(SERVED), "--model", "x", "--host", "0.0.0.0"]) == 2
-    assert "$CHATPARSERS_API_KEY is empty" in capsys.readouterr().err
+    assert "$CHATPARSERS_API_KEY: expected a key" in capsys.readouterr().err
     with pytest.raises(ValueError, match="api_key"):
         Settings(api_key=key)
 
