@@ -284,7 +284,8 @@ loops {off,tell,close,stop} = tell: a model that repeats itself: told in the log
     ended (%(default)s)
   in server models
 cache_watch MB0 = 64: of the last prompts, to say who broke the engine's cache of prompts; 0: none (%(default)s)
-store DIR: keep responses and conversations of the Responses API in a file there, which processes share; or: memory
+store DIR: keep responses and conversations of the Responses API in a file there, which processes share; or: memory,
+    or postgresql://…
   in store.path
 store_entries N = 100000: kept at once (%(default)s)
   in store.entries
