@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...answers import Builder, Format, Node
 from ...answers.nodes import Nodelike, Span
-from ...templates.probe.differences import is_marker
+from ...templates.probe.differences import is_marker, units
 from .found import Analysis, CallMarkers, ContentMarkers, ReasoningMarkers
 from .generate_calls import section_of
 from .markup import Markup
@@ -57,6 +57,10 @@ class Definition:
         if reasoning.left_open and reasoning.bare_close and content is None:
             return self._sections(m, reasoning, section)
         opener, closer = _markers(m, reasoning)
+        answer = self.content.open.strip()
+        if any(map(is_marker, units(answer))):  # a thought that is left open ends where an answer begins
+            close = m.marker(reasoning.close)
+            closer = p.reads(close, close, p.peek(m.literal(answer)))
         think = p.think(opener, closer, always=reasoning.always, optional=reasoning.left_open) + body
         return p.reads("", p.optional(m.marker(reasoning.close))) + think if reasoning.bare_close else think
 

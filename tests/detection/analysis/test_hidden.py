@@ -280,3 +280,14 @@ def test_calls_without_their_section_are_read(own: Callable[[str], Template]) ->
             ("functions.f:0", "f", '{"a": 1}')
         ]
     assert not accepts(turn, call) and accepts(turn, section.replace('"a": 1', ""))
+
+
+def test_an_open_thought_ends_where_an_answer_begins(own: Callable[[str], Template]) -> None:
+    """Where the answer has an opener of its own."""
+    found = analyse(own("kimi-k3")).format
+    assert found is not None
+    turn = found.bind(prefix="<|open|>think<|sep|>")
+    for closer in ("<|close|>think<|sep|>", ""):
+        text = f"Hm.{closer}<|open|>response<|sep|>Hi.<|close|>response<|sep|>"
+        message = check_stream(turn, text, list(text))
+        assert (message.reasoning, message.content, message.complete) == ("Hm.", "Hi.", True)
