@@ -77,7 +77,8 @@ class ChatParser(Parser):  # type: ignore[misc]
         chat_of(tokenizer)  # an error now, when the server starts
 
     def adjust_request(self, request: Any) -> Any:
-        """Asks for markers in the text, and writes the grammar into the request. The caller's own constraint stays.
+        """Asks for markers in the text, and writes the grammar into the request, with the budget for thoughts. The
+        caller's own constraint stays.
 
         Raises vLLM's error for a request that is wrong, which becomes the status 400.
         """
@@ -86,12 +87,15 @@ class ChatParser(Parser):  # type: ignore[misc]
             turn = self._turn(request)
             if request.structured_outputs is not None or _kind(request) == "structural_tag":
                 return request
-            grammar = turn.grammar("structural_tag", engine=XGRAMMAR)
+            budget = _budget(request)
+            grammar = turn.grammar("structural_tag", engine=XGRAMMAR, thinking_tokens=budget)
         except ChatParsersError as error:
             raise VLLMValidationError(str(error)) from error
         if grammar is not None:
             request.structured_outputs = StructuredOutputsParams(structural_tag=str(grammar))
             request._grammar_from_parser = True
+            if budget is not None:
+                request.thinking_token_budget = None  # the engine counts them by the grammar
             if hasattr(request, "response_format"):
                 request.response_format = None  # the grammar has it
         return request
@@ -207,6 +211,12 @@ def _asked(request: Any) -> dict[str, Any]:
         "continue_final_message": request.continue_final_message,
         "add_generation_prompt": request.add_generation_prompt,
     }
+
+
+def _budget(request: Any) -> int | None:
+    """How many tokens thoughts may take; None: any number."""
+    most: int | None = getattr(request, "thinking_token_budget", None)
+    return None if most is None or most < 0 else most
 
 
 def _kind(request: Any) -> str | None:

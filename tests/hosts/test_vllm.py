@@ -19,6 +19,7 @@ import pytest
 from tinies import FORMATS, MESSAGES, RUNS, TOOLS, Table, tiny, wrong_in
 
 import chatparsers
+from chatparsers.serving import Usage
 
 pytest.importorskip("vllm", reason="vLLM is not installed: tests/hosts/install vllm")
 transformers = pytest.importorskip("transformers")
@@ -177,6 +178,22 @@ def test_a_schema_for_the_answer_is_in_our_grammar(servers: Any) -> None:
         format = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
         answer, _, _ = ask(serving, True, response_format=format)
         assert isinstance(json.loads(answer["content"])["a"], int)
+
+
+@pytest.mark.parametrize("budget", [0, 4])
+@pytest.mark.parametrize("name", ["qwen3", "gpt-oss"])
+def test_a_budget_for_thoughts_is_in_our_grammar(name: str, budget: int, servers: Any) -> None:
+    """vLLM's own needs a reasoning parser that names one marker, and forces its ids."""
+    engine, serving = servers(name)
+    thoughts = []
+    for seed in range(8):
+        engine.script, engine.seed = None, seed
+        answer, _, _ = ask(serving, True, tools=TOOLS, tool_choice="required", thinking_token_budget=budget)
+        assert engine.seen.thinking_token_budget is None and answer["tool_calls"]
+        turn = engine.model.chat.prepare(MESSAGES, tools=TOOLS, tool_choice="required")
+        thoughts.append(Usage.of(turn.parse(engine.written)).reasoning)
+    assert max(thoughts) <= budget
+    assert budget == 0 or max(thoughts) > 0
 
 
 def test_a_schema_that_is_wrong_is_the_clients_error(servers: Any) -> None:
