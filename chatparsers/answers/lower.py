@@ -22,7 +22,6 @@ from dataclasses import replace
 
 from ..core import flow as f
 from ..core.machine import instructions as m
-from ..core.machine.fences import MARKS
 from ..core.tree import children, first, head, once, tokens
 from . import nodes as n
 from .mends import REWRITES
@@ -104,8 +103,7 @@ def strict(
 def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     """The turn as rules."""
     body, texts = turn.body, turn.texts
-    fences = MARKS if turn.forms or turn.thought_again else ()
-    every = (*texts, *turn.answer_begins, *fences)
+    every = (*texts, *turn.answer_begins)
     blank = f.Blank()
     thought = turn.thought
     rules: dict[str, list[Node]] = {}
@@ -114,12 +112,8 @@ def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
         around = [_opener(turn, thought)]
     rules["entry"] = [*around, n.Sequence((*turn.lead, f.Go("first")))]
     opened = n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Go("top")))
-    if fences:
-        rules["fence"] = [n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Emit(m.FENCE), f.Go("plain")))]
     rules["first"] = [*turn.begin, opened]
     rules["top"] = [n.Sequence((f.Over(), f.Go("over"))), n.Sequence((f.Absent(every), f.Go("plain")))]
-    if fences:
-        rules["top"].append(n.Sequence((f.Follows(fences), f.Go("fence"))))
     rules["top"] += [n.Sequence((f.Markup(end), f.Go("over"))) for end in turn.ends]
     if thought is not None and turn.declared and unmistakable(tokens(thought.span.open), special):
         rules["top"] += around
@@ -157,7 +151,9 @@ def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
         )
     ]
     rules["lost"] = [n.Sequence((f.Mark(m.BROKEN_END), f.Go("again")))]
-    rules["again"] = [n.Sequence((f.Unset(m.OPENER_IS_TEXT), f.Gap(True), f.Go("resume")))]
+    rules["again"] = [
+        n.Sequence((f.Unset(m.OPENER_IS_TEXT | m.OPENER_IN_PROSE), f.Gap(True), f.Go("resume")))
+    ]
     rules["closed"] = [n.Sequence((f.Gap(False), f.Go("resume")))]
     rules["resume"] = [*turn.after, *(around if turn.declared else []), opened]
     if thought is not None:

@@ -56,8 +56,6 @@ class Turn:
     """The texts with which calls are written."""
     forms: list[Node] = field(default_factory=list)
     """The calls of running text that may lack their opener."""
-    thought_again: bool = False
-    """A thought may begin in running text."""
     exits: list[Node] = field(default_factory=list)
     ends: list[Node] = field(default_factory=list)
     starts: tuple[str, ...] = ()

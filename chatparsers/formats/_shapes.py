@@ -190,7 +190,7 @@ def keyed_call(
     # A name alone between the tags, in the middle of a line that goes on, is prose.
     over = p.chars(r" \t\r", 0) + p.choice(*p.stops, "\n", p.end(), opener, key)
     prose = opener + p.chars(r"^<>\n ") + p.chars(" ", 0) + closer + p.negate(over)
-    whole = p.reads("", p.choice(p.line_start(), p.negate(prose))) + opener + p.each_tool(one)
+    whole = p.reads("", p.choice(p.negate(prose), p.line_start())) + opener + p.each_tool(one)
     return p.reads(
         whole, whole, json, opener + p.each_tool(unopened), *(way for name in also for way in misnamed(name))
     )

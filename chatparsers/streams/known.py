@@ -57,16 +57,17 @@ _kind = itemgetter(0)
 class Run:
     """What a machine made of a text at a spot: the ``items``, and the spot ``here`` after the first ``end`` characters.
     ``passes``: it only passes over text of ``regions``, each with its place, ``length`` in all; nothing begins, and the
-    tool of the open call stays."""
+    tool of the open call stays. ``line``: where in a line the spot has to be, if the machine asked for that."""
 
-    __slots__ = ("end", "here", "items", "length", "passes", "regions")
+    __slots__ = ("end", "here", "items", "length", "line", "passes", "regions")
 
-    def __init__(self, spot: Spot, items: list[Item], here: Spot, end: int) -> None:
+    def __init__(
+        self, spot: Spot, items: list[Item], here: Spot, end: int, line: m.Line | None = None
+    ) -> None:
         self.items = _joined(items)
-        self.here, self.end = here, end
-        self.passes = (
-            here.value is None and here.waiting is None and (here.tool is spot.tool or not here.name)
-        )
+        self.here, self.end, self.line = here, end, line
+        stays = here.tool is spot.tool or not here.name
+        self.passes = stays and line is None and here.value is None and here.waiting is None
         self.regions: list[tuple[int, int]] = []
         self.length = 0
         for kind, raw, _ in items:
@@ -112,9 +113,9 @@ class Spot:
     ``runs``: by the piece, what is read of it. ``leads``: the texts after which a value or running text begins, the
     longest first. ``value``: the instruction of the value that begins here; once one began, ``make`` makes its reader
     and ``after`` is the spot after it. ``running``: the region of the running text that goes on here, and what finds
-    its end; ``moved``: the spot after some of it, by whether that ends a line; ``open``: this spot without the ``text``
-    that it holds, if the machine knows no place in that. ``waiting``: as `Machine.waiting`. ``tool``: what the request
-    declares of the open call's tool, which has the ``name``. ``stands``: what `state_of` says here.
+    its end; ``moved``: the spot after some of it; ``open``: this spot without the ``text`` that it holds, if the
+    machine knows no place in it. ``waiting``: as `Machine.waiting`. ``tool``: what the request declares of the open
+    call's tool, which has the ``name``. ``stands``: what `state_of` says here.
 
     A spot where nothing begins is one of those ``within`` another, the ``origin``, which is itself elsewhere:
     ``before`` is the text from there. ``ways``: those of the texts that lead on from an origin. The ``state`` of a
@@ -140,7 +141,7 @@ class Spot:
         self.value: Instruction | None = None
         self.make: Callable[[], Transcoder] | None = None
         self.running: tuple[int, Any] | None = None
-        self.moved: dict[bool, Spot | None] = {}
+        self.moved: Spot | None = None
         self.open: Spot | None = None
         self.stands: dict[bool, tuple[StateKind, str]] = {}
         self.waiting: tuple[int, Any] | None = None
@@ -167,8 +168,7 @@ class Spot:
         self.state = (
             machine.ip, machine.stack.copy(), machine.floor, machine.flags, machine.trail.copy(), machine.live,
             machine.text_region, machine.calling, machine.tool if open else "", machine.arg if open else "",
-            machine.nth if open else 0, machine.left if open else (), machine.line_ended, machine.fence,
-            *_places(machine), machine.wanted.copy(),
+            machine.nth if open else 0, machine.left if open else (), *_places(machine), machine.wanted.copy(),
         )  # fmt: skip
 
     def restore(self, machine: Machine, position: int, value: Transcoder | None = None) -> None:
@@ -181,8 +181,7 @@ class Spot:
         (
             machine.ip, stack, machine.floor, machine.flags, trail, machine.live,
             machine.text_region, machine.calling, machine.tool, machine.arg,
-            machine.nth, machine.left, machine.line_ended, machine.fence,
-            furthest, drafted, section, wanted,
+            machine.nth, machine.left, furthest, drafted, section, wanted,
         ) = self.state  # fmt: skip
         machine.stack, machine.trail = stack.copy(), trail.copy()
         machine.text, machine.value = self.text, value
@@ -194,11 +193,6 @@ class Spot:
         machine.furthest = -1 if furthest is None else base + furthest
         machine.drafted = -1 if drafted is None else base + drafted
         machine.section = -1 if section is None else base + section
-
-    def ends_line(self, text: str) -> bool:
-        """What `Machine.line_ended` is after ``text`` of markup or of a call, which has no line break at its end."""
-        assert self.state is not None and self.running is not None
-        return self.running[0] == m.CALL or bool(self.state[7] or self.state[12] or text.strip(" \t\r"))
 
     def begin(self, machine: Machine) -> Transcoder:
         """Makes the reader of the value that begins here."""
@@ -346,14 +340,11 @@ class Known:
         places = _places(machine)
         if places[0] is None:
             machine.furthest, machine.wanted = -1, []
-        if not machine.program.lines:
-            machine.line_ended = True
         tool = machine.tools.get(machine.tool) if open and machine.tool else None
         key = (
-            machine.ip, text, tuple(stack), floor, machine.flags, tuple(trail), machine.live,
-            machine.text_region, machine.calling, machine.line_ended, machine.fence,
+            machine.ip, text, tuple(stack), floor, machine.flags, tuple(trail), machine.live, machine.text_region,
             (machine.tool, id(tool), machine.arg, machine.nth, machine.left) if open else None,
-            places, tuple(machine.wanted),
+            machine.calling, places, tuple(machine.wanted),
         )  # fmt: skip
         found = self.spots.get(key)
         if found is None:
@@ -365,7 +356,7 @@ class Known:
 
     def later(self, spot: Spot, machine: Machine, text: str) -> Spot | None:
         """Where the machine is that has read ``text`` at the spot, as `spot`, if no value begins there."""
-        before = spot.before + text
+        before = "" if machine.asked else spot.before + text  # a place within is found again without asking
         running = machine.program.code[machine.ip][0] == m.TEXT and not machine.live
         if running or not 0 < len(before) <= _LONGEST_LEAD:
             return self.spot(machine)
@@ -379,44 +370,48 @@ class Known:
     def after(self, machine: Machine) -> Spot:
         """The spot after the value that begins where the machine is."""
         machine.ip += 1
-        machine.line_ended = True
         machine.furthest = machine.drafted = machine.section = -1
         after = self.spot(machine)
         assert after is not None  # nothing is held
         return after
 
-    def moved(self, spot: Spot, machine: Machine, line: bool) -> Spot:
-        """The spot after running text that was read at ``spot``; ``line``: it ends a line."""
-        moved = spot.moved.get(line)
-        if moved is None:
+    def moved(self, spot: Spot, machine: Machine) -> Spot:
+        """The spot after running text that was read at ``spot``."""
+        if spot.moved is None:
             later = Machine(machine.program, machine.tools)
             spot.restore(later, 0)
-            later.skip_to(1, "", line)
-            moved = spot.moved[line] = self.spot(later)
-            assert moved is not None  # running text is no value
-        return moved
+            later.skip_to(1, "")
+            spot.moved = self.spot(later)
+            assert spot.moved is not None  # running text is no value
+        return spot.moved
 
-    def learn(self, spot: Spot, machine: Machine, text: str, position: int, items: list[Item]) -> Run | None:
+    def learn(
+        self, spot: Spot, machine: Machine, text: str, position: int, items: list[Item], line: m.Where
+    ) -> Run | None:
         """Has the machine read ``text``, which begins at ``position``, at ``spot``: ``items`` gets what it makes of it.
         Keeps that, if it is short, and returns it; None if the machine comes to no spot."""
         self.credits = min(self.credits, _MOST_CREDITS) - 1
         spot.restore(machine, position)
-        made = machine.feed(text, -1, True)
+        machine.asked = False
+        made = machine.feed(text, -1, True, line)
         read = len(text) - len(machine.text)
         begins = _begins(machine, read)
         here = None if begins else self.later(spot, machine, text)
         if begins and not machine.live and read >= 0:  # else it begins in a piece before, which was held
             here = self.spot(machine, True)
-        if begins and here is None:
-            made += machine.feed("")
-            begins, here = False, self.spot(machine)
+        again = begins and here is None
+        begun = line and line() if again or machine.asked else None
         items += made
+        if again:
+            more = machine.feed("", line=line)
+            items += more
+            made, begins, here = made + more, False, self.spot(machine)
         if here is None:
             return None
-        run = Run(spot, made, here, read if begins else len(text))
+        run = Run(spot, made, here, read if begins else len(text), begun if machine.asked else None)
         if not _DIFFER.isdisjoint(map(_kind, made)):
             return run
-        if not begins:
+        if not begins or machine.asked:
             if len(text) <= _LONGEST:
                 spot.runs[text] = run
             return run

@@ -10,7 +10,8 @@ from ..answers.compile import program
 from ..answers.features import Definition
 from ..answers.idioms import Options
 from ..core.machine.alphabet import Alphabet, AlphabetKey
-from ..core.machine.instructions import BROKEN_END, CALL_BEGIN, CALL_END, NOTE, Item
+from ..core.machine.fences import after
+from ..core.machine.instructions import BROKEN_END, CALL_BEGIN, CALL_END, NOTE, Item, Line
 from ..core.machine.machine import Machine
 from ..schema.tools import Toolset
 
@@ -49,6 +50,7 @@ class Start(NamedTuple):
     ``machine`` has read the prefix, which is ``origin`` characters long. The first ``read`` of these are decided. The
     rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it, after the
     notes on what comes after the prefix. ``before`` holds the items before those, if there is a whole call among them.
+    ``line``: where these end.
     """
 
     machine: Machine
@@ -56,6 +58,7 @@ class Start(NamedTuple):
     read: int
     call: tuple[Item, ...]
     before: tuple[Item, ...] = ()
+    line: Line = ("", "")
 
 
 def start(
@@ -115,4 +118,5 @@ def _read(machine: Machine, prefix: str) -> Start:
     read = sum(len(item[1]) for item in items[:begin])
     later = [item for item in items[:begin] if item[0] == NOTE and item[2][1] >= len(prefix)]
     call, before = (*later, *items[begin:]), tuple(items[:begin]) if whole else ()
-    return Start(machine, len(prefix), read, call, before)
+    line = after(None, items[:begin])
+    return Start(machine, len(prefix), read, call, before, line)

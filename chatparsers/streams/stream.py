@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from ..core.machine import instructions as m
@@ -91,7 +91,7 @@ class Stream:
 
     def _begin(self, begin: Start, ids: Any, tools: Toolset) -> None:
         """``ids``: the feed of ids, None if text is fed."""
-        shared, origin, read, call, before = begin
+        shared, origin, read, call, before, line = begin
         self._machine = machine = shared.copy()
         machine.tools = tools
         self._ids = ids
@@ -99,7 +99,7 @@ class Stream:
         turn, _, _, _, seed, check = self._asked or _NOT_ASKED
         seed = turn if seed is None else seed
         spelling = ids.spelling if ids is not None else None
-        self._transcript = Transcript(tools, machine.program, seed, origin, read, spelling)
+        self._transcript = Transcript(tools, machine.program, seed, origin, read, spelling, line)
         if before:
             earlier = Transcript(tools, machine.program, "", 0, 0, spelling)
             earlier.apply(before, [])
@@ -612,7 +612,7 @@ class Stream:
             self._transcript.advance(m.MARKUP, len(text))
             return
         machine, known = self._machine, self._known
-        items = machine.feed(text, scanned)
+        items = machine.feed(text, scanned, False, partial(self._transcript.line_after, self._fed))
         if items:
             self._transcript.apply(items, events)
         self._spot = None
@@ -627,10 +627,7 @@ class Stream:
         """The place of the machine, which was ``spot`` before the text that took the shortcut."""
         self._note_region()
         self._plain = _no_shortcut
-        if self._fed == self._at:
-            return spot
-        line = not self._machine.program.lines or self._transcript.ends_line()
-        return spot.known.moved(spot, self._machine, line)
+        return spot if self._fed == self._at else spot.known.moved(spot, self._machine)
 
     def _follow(self, spot: Spot, text: str, i: int, items: list[m.Item], events: list[Event]) -> None:
         """Reads ``text``, the last that was fed, from ``i`` on, from a known place to the next: as a machine did
@@ -646,15 +643,12 @@ class Stream:
                 match = stops.find(text, i)
                 end = n if match is None else match.start()
                 if i < end:
-                    read = text[i:end]
-                    items.append((region, read, None))
-                    line = read[-1] == "\n" or not machine.program.lines
-                    line = line or (region not in _WORDS and spot.ends_line(read))
-                    spot, i = known.moved(spot, machine, line), end
+                    items.append((region, text[i:end], None))
+                    spot, i = known.moved(spot, machine), end
                     if i == n:
                         break
             run = spot.run(text, i, machine)
-            if run is not None:
+            if run is not None and (run.line is None or run.line == transcript.line_after(self._fed, items)):
                 known.credits += 1
                 items += run.items
             else:
@@ -662,7 +656,8 @@ class Stream:
                 if known.credits <= 0:
                     self._leave(spot, begin, text[i:], items, events)
                     return
-                run = known.learn(spot, machine, text[i : i + MOST_AT_ONCE], begin, items)
+                line = partial(transcript.line_after, self._fed, items)
+                run = known.learn(spot, machine, text[i : i + MOST_AT_ONCE], begin, items, line)
                 if run is None:
                     transcript.apply(items, events)
                     self._go(text[i + MOST_AT_ONCE :], events)
@@ -709,7 +704,7 @@ class Stream:
         self._early = []
         machine, transcript = self._machine, self._transcript
         transcript.over()
-        transcript.apply(machine.finish(cut_off), events)
+        transcript.apply(machine.finish(cut_off, partial(transcript.line_after, self._fed)), events)
         transcript.close(events)
         if transcript.answer is not None and not cut_off:
             transcript.judge_whole()
@@ -756,8 +751,7 @@ class Stream:
         machine = self._at_place()
         self._spot = None
         if self._plain is not _no_shortcut or self._value is not None:
-            line = not machine.program.lines or self._kind == m.CALL or self._transcript.ends_line()
-            machine.skip_to(self._note_region(), self._held, line)
+            machine.skip_to(self._note_region(), self._held)
             self._plain = _no_shortcut
             self._value = None
             self._held = ""
@@ -814,7 +808,6 @@ def _only_over(value: Transcoder) -> bool:
     return value.done and not value.error and not value.notes and value.marked < 0
 
 
-_WORDS = m.CONTENT, m.REASONING
 _READ = (
     "_strict", "_finished", "_ended", "_fed", "_held", "_early", "_machine", "_known", "_spot", "_at", "_ids",
     "_transcript",

@@ -20,6 +20,7 @@ from operator import attrgetter, is_, itemgetter
 from typing import Any, Protocol
 
 from ..core.machine import instructions as m
+from ..core.machine.fences import after
 from ..core.machine.instructions import (
     ARG_NAME,
     ARGUMENT,
@@ -70,13 +71,14 @@ class Transcript:
     ``tools`` are the request's tools. ``unwanted``: the request wants no calls, so a call makes no event. ``late_ids``:
     the format may write a call's id after its arguments. ``seed`` makes the ids that the model does not write; of a
     turn, its own seed does. The text before ``origin`` is the prefix, which the prompt wrote. ``length`` is the end of
-    the last item. ``spelling``: what the characters of special tokens spell; None if text is fed.
+    the last item. ``spelling``: what the characters of special tokens spell; None if text is fed. ``line``: where in a
+    line of content the text ends, as far as it was ``looked`` at.
     """
 
     __slots__ = (
         "answer", "call", "calls", "checks", "content", "diagnostics", "earlier", "ending", "kind", "late_ids",
-        "length", "mended", "notes", "origin", "pieces", "reasoning", "records", "regions", "runs", "said", "seed",
-        "serious", "spelling", "text", "tools", "unwanted", "whole", "wrong",
+        "length", "line", "looked", "mended", "notes", "origin", "pieces", "reasoning", "records", "regions", "runs",
+        "said", "seed", "serious", "spelling", "text", "tools", "unwanted", "whole", "wrong",
     )  # fmt: skip
 
     def __init__(
@@ -87,13 +89,15 @@ class Transcript:
         origin: int,
         length: int,
         spelling: TokenTexts | None = None,
+        line: m.Line = ("", ""),
     ) -> None:
         self.tools = tools
         self.unwanted = program.unwanted
         self.late_ids = program.late_ids
         self.seed = seed
         self.origin = origin
-        self.length = length
+        self.length = self.looked = length
+        self.line = line
         self.spelling = spelling
         self.pieces: list[str] = []
         """All that was fed."""
@@ -135,7 +139,7 @@ class Transcript:
         other = Transcript.__new__(Transcript)
         other.tools, other.unwanted, other.late_ids = self.tools, self.unwanted, self.late_ids
         other.seed, other.origin, other.length = self.seed, self.origin, self.length
-        other.spelling = self.spelling
+        other.spelling, other.line, other.looked = self.spelling, self.line, self.looked
         other.call = None if self.call is None else self.call.copy()
         for texts in (self.pieces, self.content, self.reasoning):
             joined(texts)
@@ -170,10 +174,6 @@ class Transcript:
         if self.call is not None and self.call.index == index:
             return self.call
         return self.calls[index]
-
-    def ends_line(self) -> bool:
-        """Whether what was fed ends a line."""
-        return bool(self.pieces) and self.pieces[-1].endswith("\n")
 
     def shorten(self, end: int, length: int, kind: int) -> None:
         """Takes ``length`` characters off the text, which ends at ``end`` then. All of them are of the region
@@ -219,6 +219,8 @@ class Transcript:
         """Takes the items into the message, and adds their events to ``events``."""
         spelling, origin, call = self.spelling, self.origin, self.call
         length, region = self.length, self.kind
+        if length < origin:  # the prefix, which is not in the pieces
+            self.line, self.looked = after(self.line, items), length + sum([len(raw) for _, raw, _ in items])
         again = bool(events)  # whether neighbours may be of one kind
         said: list[str] = []  # of the call's arguments: it becomes one event
         for op, raw, value in items:
@@ -285,6 +287,8 @@ class Transcript:
                         self.note("unwanted-call", length, "no call")
                     else:
                         call = self.call = Call(self.count, length, len(self.notes))
+                    if value is not None:  # the opener that it lacks
+                        self.note("unopened-call", length, value)
                 elif call is not None:
                     self.length = length
                     self._in_call(call, op, raw, value, events)
@@ -504,6 +508,8 @@ class Transcript:
         the text, as the model writes it."""
         begin = fed
         place = len(self.pieces)
+        if at <= self.origin:
+            begin, place = self.origin, 0
         while place and begin > at:
             place -= 1
             begin -= len(self.pieces[place])
@@ -517,6 +523,12 @@ class Transcript:
             found.append((start, kind, piece if self.spelling is None else self.spelling.full(piece)))
             end = start
         return found[::-1]
+
+    def line_after(self, fed: int, items: Sequence[m.Item] = ()) -> m.Line:
+        """Where in a line of content the text ends, of all that was ``fed``, after ``items``, which come next."""
+        new = [(kind, text, None) for _, kind, text in self.since(self.looked, fed)]
+        self.line, self.looked = after(self.line, new), self.length
+        return after(self.line, items)
 
     def place(self, at: int, ids: Any) -> int:
         """Where the position ``at`` is in the model's text."""

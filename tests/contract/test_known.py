@@ -74,7 +74,9 @@ def test_what_was_read_before_is_not_read_again(size: int, monkeypatch: pytest.M
     fed: list[str] = []
     feed = known.Machine.feed
     monkeypatch.setattr(
-        known.Machine, "feed", lambda machine, *given: fed.append(given[0]) or feed(machine, *given)
+        known.Machine,
+        "feed",
+        lambda machine, *given, **more: fed.append(given[0]) or feed(machine, *given, **more),
     )
     counts = []
     for enabled in (True, True, True, False):
@@ -123,6 +125,7 @@ def test_a_value_that_begins_in_held_text_is_whole() -> None:
 def test_a_place_is_all_that_a_machine_is() -> None:
     """What a machine has joined the key of a place and what is put back there, or it is none of a place."""
     elsewhere = {
+        "asked",
         "base",
         "cut_off",
         "final",

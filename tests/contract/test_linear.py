@@ -34,9 +34,9 @@ class Work:
         self.calls = self.characters = 0
         feed = Machine.feed
 
-        def counted(machine: Machine, piece: str, *more: int) -> list[Item]:
+        def counted(machine: Machine, piece: str, *more: Any, **named: Any) -> list[Item]:
             before = len(machine.text) + len(piece)
-            items = feed(machine, piece, *more)
+            items = feed(machine, piece, *more, **named)
             self.characters += max(before, len(machine.text))
             return items
 

@@ -114,6 +114,7 @@ def made(format: Format, form: str, after_text: bool) -> dict[str, tuple[str, in
         "after an empty line": (f"I look.\n\n{form}\n", 0),
         "after a fence": (f"So:\n```python\nx = 1\n```\n\n{form}", 0),
         "after inline code": (f"So:\n```x = 1```\n{form}", 0),
+        "after a fence that tells it": (f"So:\n```\n{form}\n```\n\n{form}", 0),
     }
     if format.name not in BARE:  # there it is one list of calls
         places["after a call"] = f"{written(format)}\n{form}", 1
@@ -152,6 +153,13 @@ def test_a_call_counts_where_it_stands(format: Format) -> None:
             codes = [diagnostic.code for diagnostic in message.diagnostics]
             assert codes.count(CODE) == len(alone), (place, text)
     assert any(read_after_text) == (format.name in AFTER_TEXT)
+
+
+def test_half_a_call_at_the_end_of_prose_is_prose() -> None:
+    turn = get_format("gemma-4").bind(tools=[TOOL])
+    for text in ("Use call:", "Use call:get_weather", "- call:forecast.day-1"):
+        message = turn.parse(text)
+        assert message.content == text and message.complete, text
 
 
 def test_an_opener_keeps_its_meaning_everywhere(format: Format) -> None:

@@ -115,7 +115,7 @@ def test_skipped_text_moves_what_is_reported(hermes: Turn) -> None:
     """After `skip_to`, the machine reports positions as if it had read the skipped text."""
     machine = Machine(program(hermes.format, hermes.options), hermes.tools)
     machine.feed("The answer")
-    machine.skip_to(1000, "", False)
+    machine.skip_to(1000, "")
     notes = [value for op, _, value in machine.feed("</tool_call>") if op == m.NOTE]
     assert notes == [("stray-marker", 1000, "")]
 

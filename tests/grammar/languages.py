@@ -18,7 +18,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from chatparsers.core.machine import instructions as m
-from chatparsers.core.machine.instructions import Item
+from chatparsers.core.machine.fences import after
+from chatparsers.core.machine.instructions import Item, Line
 from chatparsers.core.machine.machine import Machine
 from chatparsers.core.machine.value import Transcoder
 from chatparsers.grammar import ir
@@ -198,7 +199,7 @@ def standing(machine: Machine) -> Hashable:
     header = machine.tool, machine.arg, machine.nth, machine.left
     return (
         machine.ip, machine.text, tuple(machine.stack), machine.floor, machine.flags, tuple(machine.trail),
-        machine.live, machine.text_region, machine.calling, machine.fence, machine.program.lines and machine.line_ended,
+        machine.live, machine.text_region, machine.calling,
         header if machine.calling or machine.trail else None,
         tuple(place - machine.base if place >= first else None for place in places), _state(machine.value),
     )  # fmt: skip
@@ -215,10 +216,11 @@ def _state(found: Any) -> Hashable:
 
 
 class Place:
-    """Where a machine is. ``then``: what it makes of a character there; ``over``: of the end."""
+    """Where a machine is, and where in a ``line`` the text. ``then``: what it makes of a character there; ``over``: of
+    the end."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, line: Line) -> None:
+        self.machine, self.line = machine, line
         self.then: dict[str, tuple[list[Item], Place]] = {}
         self.over: list[Item] | None = None
 
@@ -228,22 +230,22 @@ class Reading:
 
     def __init__(self, machine: Machine) -> None:
         self.places: dict[Hashable, Place] = {}
-        self.start = self.at(machine)
+        self.start = self.at(machine, ("", ""))
 
-    def at(self, machine: Machine) -> Place:
-        return self.places.setdefault(standing(machine), Place(machine))
+    def at(self, machine: Machine, line: Line) -> Place:
+        return self.places.setdefault((standing(machine), line), Place(machine, line))
 
     def after(self, place: Place, char: str) -> tuple[list[Item], Place]:
         found = place.then.get(char)
         if found is None:
             machine = place.machine.copy()
-            items = machine.feed(char)
-            found = place.then[char] = items, self.at(machine)
+            items = machine.feed(char, line=lambda: place.line)
+            found = place.then[char] = items, self.at(machine, after(place.line, items))
         return found
 
     def over(self, place: Place) -> list[Item]:
         if place.over is None:
-            place.over = place.machine.copy().finish()
+            place.over = place.machine.copy().finish(line=lambda: place.line)
         return place.over
 
 

@@ -40,4 +40,4 @@ def _fenced(turn: Turn) -> Node:
     ]
     after = [n.Sequence((f.Markup(n.Sequence.of("\n", space)), form)) for form in forms]
     held = f.Held(n.Sequence((begin, n.Choice.of(*forms, *after), end)))
-    return n.Sequence((held, f.Unset(m.HELD), f.Emit(m.CUT), f.Go("again")))
+    return n.Sequence((f.Here(("```",)), held, f.Unset(m.HELD), f.Emit(m.CUT), f.Go("again")))

@@ -23,4 +23,3 @@ def thought_again(turn: Turn) -> None:
     thought = f.Rules((("thought", n.Sequence((opened, closed))), ("open", NEVER)), "whole")
     again = (f.Held(thought), f.Unset(m.HELD), f.Emit(m.CUT), f.Go("closed"))
     turn.strays.append(n.Sequence((f.Here(turn.opens_thought), *again)))
-    turn.thought_again = True

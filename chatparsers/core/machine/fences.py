@@ -1,26 +1,36 @@
-"""Markdown fences. A line in which the marks come again is inline code. Indented ones are not looked for."""
+"""Where in a line of content a text ends, and in which Markdown fence: asked only where it matters.
+
+Whatever else is between two runs of content stands on a line of its own. A line in which the marks come again is inline
+code. Indented marks are not looked for.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable
 
-MARKS = ("```", "~~~")
+from .instructions import CONTENT, MARKUP, REASONING, Item, Line
+
 _MOST = 64  # the name of a language is shorter
-_open = re.compile(rf"(`{{3,}}|~{{3,}}|)[^`<\n\ud800-\udfff]{{0,{_MOST}}}").match
-_close = re.compile(rf"(`{{3,}}|~{{3,}}|)[ \t\r]{{0,{_MOST}}}").match
+_marks = re.compile(rf"^(`{{3,}}|~{{3,}})([^`<\n\ud800-\udfff]{{0,{_MOST}}})$", re.MULTILINE).finditer
 
 
-def fence_at(text: str, i: int, final: bool, open: str, starts: bool) -> tuple[int, str]:
-    """Where the marks at ``i`` end (-1 if more text must tell), and those of the fence that is open after them, if one
-    is. ``open``: the marks of the fence that is open before them. ``starts``: they are at the start of a line."""
-    found: Any = (_close if open else _open)(text, i)
-    if not starts:
-        return found.end(1), open
-    end = found.end()
-    if end == len(text) and not final and end - found.end(1) < _MOST:
-        return -1, open
-    line = end == len(text) or text[end] == "\n"
-    if open:
-        return found.end(1), "" if line and found[1].startswith(open) else open
-    return found.end(1), found[1] if line else ""
+def after(line: Line | None, items: Iterable[Item]) -> Line:
+    """Where a text ends that goes on from ``line``, or begins, with ``items``."""
+    open, rest = line or ("", "")
+    whole, _, rest = (rest + "".join([_content(kind, raw) for kind, raw, _ in items])).rpartition("\n")
+    for found in _marks(whole):
+        marks, name = found.groups()
+        if not open:
+            open = marks
+        elif marks.startswith(open) and not name.strip():
+            open = ""
+    return open, rest[: 2 * _MOST] if rest[:1] in "`~" else "."
+
+
+def _content(kind: int, text: str) -> str:
+    if kind == CONTENT or not text:
+        return text
+    if kind == REASONING:
+        return "\n" if text.endswith("\n") else "."
+    return "\n" if kind != MARKUP or text.strip(" \t\r") else ""

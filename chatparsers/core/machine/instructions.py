@@ -88,10 +88,9 @@ NOTED code length expected
     Puts a diagnostic on the trail. Its place is ``length`` characters back.
 COUNTS finder spelt unless
     Succeeds if an opener that ``finder`` looks for (see `StopFinder`) is here, after white space, which it holds. Else
-    the call lacks it: a diagnostic tells it, it must name a tool of the request, stand at the start of a line and in no
-    fence, ``unless`` be empty (what else is expected), and ``spelt`` find no opener after one was read as text.
-FENCE
-    Reads the marks of a Markdown fence as content, and notes whether one is open after them. Holds them and a name.
+    the call lacks it: ``unless`` (what else is expected) must be empty, ``spelt`` find no opener after one was text in
+    prose, its name (`CAPTURE`) be declared, and this place begin a line outside of fences. Without openers, and after a
+    section, this is asked at the name: an item marks the place.
 UNOPENED finder label
     If a marker that ``finder`` looks for (see `StopFinder`) is here, notes that it opens nothing, and sets the flag
     `OPENER_IS_TEXT`. Holds the beginning of a marker. If the text ends within a call right after a section (`BETWEEN`),
@@ -143,7 +142,7 @@ TEXT, VALUE = range(2)
 CHOICE, FAIL, COMMIT, JUMP, CALLSUB, PLACE, RECOVER, CUT, MARK, RETURN = range(2, 12)
 UNSET, BACK, FAILTWICE, DECLARED, IF, LINE, NOTED, HOLD, DRAFT, ABANDON = range(12, 22)
 LIT, SPAN, UNLESS, WORDS, TOP, BETWEEN, CAPTURE, FOLLOWS = range(22, 30)
-CHARS, BLANK, AFTER, COUNTS, FENCE, UNOPENED, NTH, END, SAME = range(30, 39)
+CHARS, BLANK, AFTER, COUNTS, UNOPENED, NTH, END, SAME = range(30, 38)
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""
@@ -151,6 +150,7 @@ NAMED: Final = 1 << 30
 # Flags of the turn. They change only where the machine cannot go back.
 OPENER_IS_TEXT: Final = 1
 """An opener was read as text, so a closer is text too."""
+OPENER_IN_PROSE: Final = 8  # and it is in no fence
 WITHOUT_OPENER: Final = 4  # the call that is read lacks its opener (`COUNTS`)
 HELD: Final = 2
 """Calls in open reasoning are held until it is known whether the turn ends with them. No cut commits to them."""
@@ -162,18 +162,22 @@ RETURN_ADDRESS: Final = 2
 
 Item = tuple[int, str, Any]
 Instruction = tuple[Any, ...]
+Line = tuple[str, str]
+"""Where in a line a text ends: the marks of the fence that is open, and what is before it, if that may become marks."""
+Where = Callable[[], Line] | None
+"""Says where the text ends that was read before; None if none was."""
 
 
 class Program:
     """A compiled format.
 
     ``code[0]`` is `FAIL`. The parser begins at ``start``. At ``fallback`` it reads the rest of the text as content.
-    ``lines``: the parser asks where in a line it is (`LINE`, `FENCE`, `COUNTS`). ``late_ids``: it may read a call's id
-    after its arguments. ``unwanted``: the request wants no calls. ``recipe`` is the function that makes the program,
-    and its arguments: a pickle holds only these. A program without one is pickled by nobody.
+    ``late_ids``: it may read a call's id after its arguments. ``unwanted``: the request wants no calls. ``recipe`` is
+    the function that makes the program, and its arguments: a pickle holds only these. A program without one is pickled
+    by nobody.
     """
 
-    __slots__ = ("code", "fallback", "late_ids", "lines", "recipe", "start", "unwanted")
+    __slots__ = ("code", "fallback", "late_ids", "recipe", "start", "unwanted")
 
     def __init__(
         self,
@@ -187,7 +191,6 @@ class Program:
         self.code = code
         self.start = start
         self.fallback = fallback
-        self.lines = any(instruction[0] in (LINE, FENCE, COUNTS) for instruction in code)
         self.late_ids = late_ids
         self.unwanted = unwanted
         self.recipe = recipe

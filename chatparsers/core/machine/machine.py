@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .code import WHITE
-from .fences import fence_at
+from .fences import after
 from .instructions import (
     AFTER,
     ARG_NAME,
@@ -50,7 +50,6 @@ from .instructions import (
     END,
     FAIL,
     FAILTWICE,
-    FENCE,
     FOLLOWS,
     HELD,
     HOLD,
@@ -65,6 +64,7 @@ from .instructions import (
     NOTE,
     NOTED,
     NTH,
+    OPENER_IN_PROSE,
     OPENER_IS_TEXT,
     PLACE,
     RECOVER,
@@ -80,6 +80,7 @@ from .instructions import (
     WITHOUT_OPENER,
     WORDS,
     Item,
+    Where,
 )  # fmt: skip
 from .state import MachineState
 from .value import Search
@@ -114,20 +115,20 @@ class Machine(MachineState):
         region: int = ins[1] if ins[0] == TEXT else self.text_region
         return region
 
-    def finish(self, cut_off: bool = False) -> list[Item]:
+    def finish(self, cut_off: bool = False, line: Where = None) -> list[Item]:
         """Runs to the end, as no more text will come, and returns the items that are left. ``cut_off``: the end of the
-        text cuts an open value off and does not end it."""
+        text cuts an open value off and does not end it. ``line`` is as in `feed`."""
         self.final, self.cut_off = True, cut_off
         if cut_off and self.value is not None:
             self.value.cut_off()
-        return self.feed("")
+        return self.feed("", line=line)
 
-    def feed(self, piece: str, scanned: int = -1, pause: bool = False) -> list[Item]:
+    def feed(self, piece: str, scanned: int = -1, pause: bool = False, line: Where = None) -> list[Item]:
         """Adds ``piece`` to the window and runs until the machine needs more text. Returns the items that are final.
 
         ``scanned``: how many characters of ``piece`` the transcoder of the open value has already scanned; -1 if it has
         seen no part of the piece. ``pause``: waits where the value of an argument begins, too, and within the piece
-        where running text does, if the machine cannot go back.
+        where running text does, if the machine cannot go back. ``line`` tells of the items that were handed out before.
         """
         i, ip, final = 0, self.ip, self.final
         text = self.text + piece
@@ -253,11 +254,6 @@ class Machine(MachineState):
                 elif op == MARK:
                     if ins[1] == CALL_BEGIN:
                         self.calling, self.tool = True, ""
-                        if self.flags & WITHOUT_OPENER:
-                            told = "unopened-call", self.base + i, ins[2]
-                            trail += ((CALL_BEGIN, "", None), (NOTE, "", told))
-                            ip += 1
-                            continue
                     elif ins[1] == CALL_END or ins[1] == BROKEN_END:
                         self.calling = False
                     elif ins[1] == NAME:
@@ -266,7 +262,8 @@ class Machine(MachineState):
                         self.arg = ins[2]
                     elif ins[1] == ARGS_BEGIN:
                         self.nth = 0
-                    trail.append((ins[1], "", ins[2]))
+                    told = ins[1] != CALL_BEGIN or self.flags & WITHOUT_OPENER
+                    trail.append((ins[1], "", ins[2] if told else None))
                     ip += 1
                 elif op == RETURN:
                     ip = stack.pop()[1]
@@ -290,9 +287,9 @@ class Machine(MachineState):
                 elif op == IF:
                     ip = ins[2] if self.flags & ins[1] else ip + 1
                 elif op == LINE:
-                    if not self.fence and self._ends_line(trail):
-                        ip += 1
-                    else:
+                    ip += 1
+                    self.asked = True
+                    if any(after(line and line(), trail)):
                         self._wanted(i, "the start of a line")
                         ip = 0
                 elif op == NOTED:
@@ -430,11 +427,13 @@ class Machine(MachineState):
                             ip = 0
                         continue
                     parts = self.named(parts)
-                    unopened = self.flags & WITHOUT_OPENER and ins[1].item == NAME
-                    if unopened and self.tools.get(self.tool) is None:
-                        self._wanted(end, "the arguments of the call")
-                        ip = 0
-                        continue
+                    if self.flags & WITHOUT_OPENER and ins[1].item == NAME:
+                        declared = self.tools.get(self.tool) is not None
+                        why = self._misplaced(trail, line) if declared else "the arguments of the call"
+                        if why:
+                            self._wanted(end, why)
+                            ip = 0
+                            continue
                     i = end
                     trail += parts
                     ip += 1
@@ -479,25 +478,17 @@ class Machine(MachineState):
                     if found > 0:
                         self.flags &= ~WITHOUT_OPENER
                         continue
-                    why = "the end of the fence" if self.fence else ins[3]
-                    if not why and self.flags & OPENER_IS_TEXT and ins[2].at(text, end) > 0:
+                    why = ins[3]
+                    if not why and self.flags & OPENER_IN_PROSE and ins[2].at(text, end) > 0:
                         why = "another call before"
-                    if not (why or "\n" in text[i:end] or self._ends_line(trail)):
-                        why = "the start of a line"
                     self.flags |= WITHOUT_OPENER
+                    if not ins[1].stops or end == n or self.base + i in (0, self.section):
+                        trail.append((MARKUP, "", text[i:end]))
+                    elif not why:
+                        why = self._misplaced([*trail, (MARKUP, "", text[i:end])], line)
                     if why:
                         self._wanted(i, why)
                         ip = 0
-                elif op == FENCE:
-                    end, fence = fence_at(text, i, final, self.fence, self._ends_line(trail))
-                    if end < 0:
-                        break
-                    if self.fence and not fence:
-                        self.flags &= ~OPENER_IS_TEXT
-                    self.fence = fence
-                    trail.append((CONTENT, text[i:end], None))
-                    i = end
-                    ip += 1
                 elif op == UNOPENED:
                     begin = max(i, self.section - self.base)
                     found = ins[1].at(text, begin)
@@ -511,7 +502,8 @@ class Machine(MachineState):
                         if begin == i or over:
                             note = "truncated" if cut else "stray-marker"
                             trail.append((NOTE, "", (note, self.base + begin, self._expected(at))))
-                            self.flags |= OPENER_IS_TEXT
+                            fenced = after(line and line(), trail)[0]
+                            self.flags |= OPENER_IS_TEXT if fenced else OPENER_IS_TEXT | OPENER_IN_PROSE
                         if over:
                             trail.append((MARKUP, text[i:], None))
                             i = n
@@ -551,10 +543,18 @@ class Machine(MachineState):
             self.live = True
             return self._final(stack[oldest][2])
         self.live = False
-        if trail and self.program.lines:
-            self.line_ended = self.calling or self._ends_line(trail)
         self.trail = []
         return trail
+
+    def _misplaced(self, trail: list[Item], line: Where) -> str:
+        """What is expected before the call that is read without its opener (`COUNTS`); "" if nothing is missing."""
+        for at in range(len(trail) - 1, -1, -1):
+            kind, _, space = trail[at]
+            if kind == MARKUP and space is not None:
+                self.asked = True
+                open, rest = after(line and line(), [*trail[:at], (CONTENT, space, None)])
+                return "the start of a line" if rest else "the end of the fence" if open else ""
+        return ""
 
     def named(self, parts: list[Item]) -> list[Item]:
         """Notes the name in the items of a header, and gives a tool the declared name that it means."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from . import instructions as m
 from .instructions import Item, Program
-from .stops import WHITE
 from .value import Transcoder
 
 if TYPE_CHECKING:
@@ -35,17 +34,16 @@ class MachineState:
     ``ip``: the instruction that comes next. ``text``: the window, which is unread, and ``base``, where it is. ``live``:
     there is a choice point to which the machine may go back. ``text_region``: the region of running text. ``calling``:
     a call is open, with the names ``tool`` and ``arg``. ``nth``: how many arguments of the call came without names.
-    ``left``: which declared arguments have not come, where a value asks. ``line_ended``: the text before the trail ends
-    a line, or is no running text. ``fence``: the marks of the Markdown fence that is open in it. ``furthest`` and
-    ``wanted``: the furthest place where an instruction failed, and what was expected there. ``drafted``: calls in open
-    reasoning that begin before this place are a draft. ``section``: the place after the last section and the white
-    space after it; -1 if no section comes before the running text.
+    ``left``: which declared arguments have not come, where a value asks. ``asked``: an instruction asked where in a
+    line it is. ``furthest`` and ``wanted``: the furthest place where an instruction failed, and what was expected
+    there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``: the place after
+    the last section and the white space after it; -1 if no section comes before the running text.
     """
 
     __slots__ = (
-        "arg", "base", "calling", "cut_off", "drafted", "fence", "final", "flags", "floor", "furthest", "ip",
-        "left", "line_ended", "live", "nth", "program", "section", "stack", "text",
-        "text_region", "tool", "tools", "trail", "value", "wanted",
+        "arg", "asked", "base", "calling", "cut_off", "drafted", "final", "flags", "floor", "furthest", "ip", "left",
+        "live", "nth", "program", "section", "stack", "text", "text_region", "tool", "tools", "trail", "value",
+        "wanted",
     )  # fmt: skip
 
     def __init__(self, program: Program, tools: Names) -> None:
@@ -62,8 +60,7 @@ class MachineState:
         self.trail: list[Item] = []
         self.value: Transcoder | None = None
         self.live = False
-        self.line_ended = True
-        self.fence = ""
+        self.asked = False
         self.text_region = m.CONTENT
         self.calling = False
         self.tool = ""
@@ -82,10 +79,10 @@ class MachineState:
         other.text, other.base, other.ip = self.text, self.base, self.ip
         other.final, other.cut_off = self.final, self.cut_off
         other.stack, other.floor, other.flags = self.stack.copy(), self.floor, self.flags
-        other.trail, other.live, other.line_ended = self.trail[:], self.live, self.line_ended
+        other.trail, other.live = self.trail[:], self.live
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
-        other.fence, other.left, other.wanted = self.fence, self.left, self.wanted.copy()
+        other.asked, other.left, other.wanted = self.asked, self.left, self.wanted.copy()
         other.furthest, other.drafted, other.section = self.furthest, self.drafted, self.section
         return other
 
@@ -96,17 +93,9 @@ class MachineState:
         self.text += piece
         return True
 
-    def skip_to(self, position: int, held: str, line: bool) -> None:
-        """Continues at ``position`` of the text, where ``held`` begins. The text before it was read elsewhere, as
-        `waiting` allows; ``line``: it ends a line."""
-        self.base, self.text, self.line_ended = position, held, line
-
-    def _ends_line(self, items: list[Item]) -> bool:
-        """Whether the text up to the end of ``items`` ends a line, or no running text is there."""
-        for kind, raw, _ in reversed(items):
-            if raw and (kind != m.MARKUP or "\n" in raw or raw.strip(WHITE)):
-                return raw[-1] == "\n" or not m.CONTENT <= kind <= m.REASONING
-        return self.line_ended
+    def skip_to(self, position: int, held: str) -> None:
+        """Continues at ``position`` of the text, where ``held`` begins: others read what is before it (`waiting`)."""
+        self.base, self.text = position, held
 
     def _undecided(self) -> bool:
         """Whether there is a live choice point, so that the text after it may yet be read in another way."""
@@ -125,7 +114,6 @@ class MachineState:
         items = self.trail[:length]
         if items:
             del self.trail[:length]
-            self.line_ended = self._ends_line(items)
             for height in range(self.floor, len(self.stack)):
                 kind, ip, after, calling = self.stack[height]
                 self.stack[height] = (kind, ip, after - length, calling)

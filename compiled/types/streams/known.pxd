@@ -8,12 +8,13 @@ cdef class Run:
     cdef public Spot here
     cdef public list items, regions
     cdef public Py_ssize_t end, length
+    cdef public object line
 @cython.final
 cdef class Spot:
-    cdef public Spot after, open, origin
+    cdef public Spot after, moved, open, origin
     cdef public Known known
     cdef public list leads
-    cdef public dict moved, runs, stands, ways, within
+    cdef public dict runs, stands, ways, within
     cdef public str before, name, text
     cdef public object make, running, tool, value, waiting
     cdef public tuple state
@@ -46,8 +47,8 @@ cdef class Known:
     cpdef Spot later(self, Spot spot, Machine machine, str text)
     @cython.locals(after=Spot)
     cpdef Spot after(self, Machine machine)
-    @cython.locals(later=Machine, moved=Spot)
-    cpdef Spot moved(self, Spot spot, Machine machine, bint line)
+    @cython.locals(later=Machine)
+    cpdef Spot moved(self, Spot spot, Machine machine)
     @cython.locals(made=list, out=list, here=Spot, origin=Spot, trial=Machine, run=Run, end=Py_ssize_t, begin=Py_ssize_t, read=Py_ssize_t, begins=bint)
-    cpdef Run learn(self, Spot spot, Machine machine, str text, Py_ssize_t position, list items)
+    cpdef Run learn(self, Spot spot, Machine machine, str text, Py_ssize_t position, list items, line)
 cdef bint _begins(Machine machine, Py_ssize_t read) except -1

@@ -7,8 +7,9 @@ cdef class Transcript:
     cdef public Call call
     cdef public list calls, content, diagnostics, notes, pieces, reasoning, records, regions, runs
     cdef public int kind
-    cdef public Py_ssize_t length, origin
+    cdef public Py_ssize_t length, looked, origin
     cdef public object seed
+    cdef public tuple line
     cdef public object answer, checks, earlier, spelling, tools
     cdef public set mended, said
     cdef public Text text

@@ -3,5 +3,5 @@ cimport cython
 cdef class Program:
     cdef public list code
     cdef public Py_ssize_t start, fallback
-    cdef public bint late_ids, lines, unwanted
+    cdef public bint late_ids, unwanted
     cdef public tuple recipe

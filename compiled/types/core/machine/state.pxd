@@ -3,9 +3,9 @@ from .value cimport Transcoder
 from .instructions cimport Program
 cdef class MachineState:
     cdef public object arg, left, tool
-    cdef public str text, fence
+    cdef public str text
     cdef public Py_ssize_t base, ip, floor, furthest, drafted, section, nth
-    cdef public bint calling, cut_off, final, line_ended, live
+    cdef public bint asked, calling, cut_off, final, live
     cdef public int flags, text_region
     cdef public object tools
     cdef public Program program
@@ -14,11 +14,9 @@ cdef class MachineState:
     @cython.locals(other=MachineState)
     cpdef object copy(self)
     cpdef bint hold(self, str piece) except -1
-    cpdef skip_to(self, Py_ssize_t position, str held, bint line)
+    cpdef skip_to(self, Py_ssize_t position, str held)
     @cython.locals(items=list, height=Py_ssize_t, kind=int, ip=Py_ssize_t, after=Py_ssize_t, calling=bint)
     cdef list _final(self, Py_ssize_t length)
-    @cython.locals(raw=str, kind=int)
-    cdef bint _ends_line(self, list items)
     @cython.locals(stack=list, height=Py_ssize_t)
     cdef Py_ssize_t _oldest(self)
     @cython.locals(raw=str)
