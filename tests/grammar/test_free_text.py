@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,6 +89,8 @@ REFUSED = [
     ("xlam", f"Let me see. <tool_call>{WRONG_ARRAY}</tool_call>"),
     ("functionary-v3-1", "Let me see. <|python_tag|>print(1)"),
     ("functionary-v3-1", "<function=nobody>{}</function>"),
+    ("gemma-4", "Hm.\ncall:get_weather{city:5}"),
+    ("gemma-4", "Hm.\ncall:default_api.get_weather{city:5}"),
 ]  # fmt: skip
 """Other beginnings of calls, which the parser would read or tell."""
 TAKEN = [
@@ -321,11 +324,28 @@ ORDINARY = (
     "Action:\n1. do", "Hm.\nAction:\n```python\nx\n```", "import functools\nfunctools.reduce(f)", "Use functools[0].",
     "Please call:me later", "See call:f{x}", "**Tool Call:** none", "[note] hi", '["a", "b"]', "[[1, 2], [3]]",
     '[{"city": "Oslo"}]', '{"a": [1, 2]}', "{x}", "[\n  1,\n  2\n]", "print(1)", "get_weather is a tool", "python code",
+    "a >>> b", ">>> print(1)\n2", "use <function here", "Use <function> tags.", "Hm call:f{ now", "call:f{x}",
+    "Ways: call: f", '{"name": "Oslo"}', '{"name": "Oslo", "age": 3}', "[f(x) for x in y]", "Say <|call here",
 )  # fmt: skip
 """What models write beside calls."""
-NARROWER = {("gemma-4", "See call:f{x}")}
-"""Text that the grammar does not write, though it is content: it keeps a call's head out of all text, and the parser
-only out of the start of a line."""
+NARROWER = {
+    "functionary-v3-2": "after '>>>'",
+    "minicpm5": "after '<function'",
+    **dict.fromkeys(
+        ("generic", "gigachat-3", "gigachat-3-1", "granite", "llama-3-x", "phi-4-mini", "pythonic", "xlam"),
+        "begins as JSON",
+    ),
+}
+"""The formats whose grammars leave out text that is content. `Grammar.weakened` names it: text that goes on after an
+opener, and JSON that has the keys of calls."""
+KEYS = re.compile(r'[{\[].*"(name|arguments|parameters)"', re.DOTALL)
+
+
+def named(grammar: chatparsers.Grammar, text: str) -> bool:
+    """Whether the grammar says that it leaves out such text."""
+    said = " ".join(weak.why for weak in grammar.weakened)
+    openers = re.findall("after '([^']+)'", said)
+    return any(opener in text for opener in openers) or ("begins as JSON" in said and bool(KEYS.match(text)))
 
 
 def matchers(turn: chatparsers.Turn, tokenizer: Any) -> Iterator[Any]:
@@ -373,9 +393,13 @@ def ordinary_is_text(name: str, tokenizer: Any) -> None:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
         return ids[: next((at for at, id in enumerate(ids) if id in ends), None)]
 
-    for start in matchers(turn, tokenizer):
+    for start, dialect in zip(matchers(turn, tokenizer), DIALECTS, strict=True):
+        grammar = turn.grammar(dialect)
+        assert any(NARROWER.get(name, "nothing") in weak.why for weak in grammar.weakened) == (
+            name in NARROWER
+        )
         for text in ORDINARY:
-            if (name, text) in NARROWER:
+            if named(grammar, text):
                 continue
             written = format.render({"role": "assistant", "content": text})
             ids = encoded(written)

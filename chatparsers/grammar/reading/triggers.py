@@ -162,6 +162,11 @@ def ordinary(openers: Iterable[str], markers: Iterable[str]) -> tuple[str, ...]:
     return tuple(text for text in openers if not _MARKUP(text) and not text.startswith(known))
 
 
+def begins_words(openers: Iterable[str]) -> tuple[str, ...]:
+    """The openers with which other words may begin: `>>>`, or `<function` with its last letter."""
+    return tuple(text for text in openers if not _MARKUP(text) or (text[-1:].isalnum() and "|" not in text))
+
+
 def told_apart(calls: Ir, trigger: str, opener: str) -> tuple[str, ...]:
     """The beginnings of calls with ``trigger``, long enough to tell them from prose that has the word ``opener``: where
     only white space follows it, with the name of each tool. None if no names follow, or too many."""
@@ -188,6 +193,17 @@ def unfinished_of(node: Ir) -> Ir:
     if isinstance(node, ir.Rep) and not isinstance(node.node, ir.Chars):
         return seq(ir.Rep(node.node, 0, node.most), unfinished_of(node.node))
     return ir.Rep(node.node, 0, node.most) if isinstance(node, ir.Rep) else ir.opt(node)
+
+
+def declared(items: list[Ir], names: Collection[str]) -> list[Ir]:
+    """The items of a way, with the declared ``names``, perhaps after a namespace, in place of any name; if they are
+    given and not too many."""
+    if not 0 < len(names) <= _MOST_TOLD:
+        return items
+    named = (isinstance(item, ir.Shared) and item.hint == "name" for item in items)
+    return [
+        seq(ir.opt(item), ir.texts(names)) if name else item for item, name in zip(items, named, strict=True)
+    ]
 
 
 def split_heads(node: Ir, others: list[str], further: bool = False) -> list[tuple[Ir, Ir]]:

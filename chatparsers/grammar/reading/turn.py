@@ -8,13 +8,14 @@ every generated text as it was meant.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ...answers import nodes as n
 from ...answers.nodes import Node, Span
+from ...answers.openers import openers
 from ...core.tree import first, head, once, through, tokens, walk
 from ...errors import DefinitionError, RequestError, SchemaError
 from .. import ir
@@ -23,6 +24,8 @@ from .place import At
 from .residual import residual
 from .triggers import (
     Beginning,
+    begins_words,
+    declared,
     distinct,
     holds,
     literal_heads,
@@ -325,6 +328,8 @@ class TurnReader(ValueReader):
             return rest
         within = free(EMPTY, most)
         openers = [seq(SPACES, alt(*at_start.openers), ANYTHING)] if at_start.openers else []
+        if openers:
+            self.output.tell("$.tools", "name", _LIKE_CALLS)
         last, plain = (_but(text, *at_start.always, *openers) for text in (within.last, within.text))
         lead = GAP if node.start is not None and _after_space(node.start) else EMPTY
         begun = [seq(ir.Shared("begin", seq(lead, head), True), then, GAP) for head, then in heads]
@@ -375,10 +380,17 @@ class TurnReader(ValueReader):
             longer = () if opener is None else told_apart(calls, trigger, opener)
             if opener is not None and not longer:
                 prose.discard(opener)
-                why = f"too many tools: after {opener!r} only a call is generated, also where a text has that word"
-                self.output.tell("$.tools", "name", why)
             found += longer or (trigger,)
+            if not longer:
+                self._tell_words([trigger])
         return prose, tuple(found)
+
+    def _tell_words(self, openers: Iterable[str]) -> None:
+        """Names the openers after which text cannot go on, though they may begin another word."""
+        for opener in begins_words(openers):
+            self.output.tell(
+                "$.tools", "name", f"after {opener!r} no text goes on: only what the format has there"
+            )
 
     def _in_prose(
         self, node: n.Body, prose: Collection[str], stops: tuple[str, ...]
@@ -386,23 +398,29 @@ class TurnReader(ValueReader):
         """What free text may not be where calls begin with the words ``prose``: `Free.taken` and `Free.unfinished`."""
         if node.calls is None or not prose:
             return (), ()
-        begins = head(node.calls)
+        begins, written = head(node.calls), openers(node.calls) or ()
+        at_line = alt(SPACES, seq(ANYTHING, ir.Text("\n")))
+        """Where the parser reads a call that begins with none of the openers that are written, if its tool is declared
+        (answers/openers.py)."""
 
-        def after_word(names: Collection[str]) -> list[tuple[str, Ir]]:
-            """The ways to begin with a word, each with what follows the word."""
-            found: list[tuple[str, Ir]] = []
+        def after_word(names: Collection[str]) -> list[tuple[Ir, Ir, Ir]]:
+            """The ways to begin with a word: what is before it, the word, and what follows it."""
+            found: list[tuple[Ir, Ir, Ir]] = []
             for way in parsed_heads(begins, names):
                 first_, *rest = way.items if isinstance(way, ir.Seq) else (way,)
                 text = first_.text if isinstance(first_, ir.Text) else ""
                 word = next((word for word in prose if text.startswith(word)), "")
                 if word and not holds(way, stops):
-                    found.append((word, seq(ir.Text(text[len(word) :]), *rest)))
+                    lacks = word not in written
+                    after = declared(rest, names) if lacks else rest
+                    before = at_line if lacks else ANYTHING
+                    found.append((before, ir.Text(word), seq(ir.Text(text[len(word) :]), *after)))
             return found
 
         # At the end of a text the parser takes any name, also after white space, for the half of one.
-        taken = [seq(ir.Text(word), rest, ANYTHING) for word, rest in after_word(self._names)]
-        halves = [seq(ir.Text(word), SPACES, unfinished_of(rest)) for word, rest in after_word(())]
-        return (seq(ANYTHING, alt(*taken)),), (seq(ANYTHING, alt(*halves)),)
+        taken = [seq(before, word, rest, ANYTHING) for before, word, rest in after_word(self._names)]
+        halves = [seq(before, word, SPACES, unfinished_of(rest)) for before, word, rest in after_word(())]
+        return (alt(*taken),), (alt(*halves),)
 
     def _around(self, content: Span | None, at: At, stops: tuple[str, ...]) -> tuple[str, ...]:
         """The two tokens around content that may stand without them; none if content has no such tokens."""
@@ -498,6 +516,7 @@ class TurnReader(ValueReader):
             if at.thoughts or span is not node.reasoning
         ]
         stops = _exits(node)
+        self._tell_words(stops)
         texts = {
             stop: [(span, rest) for span, open in opens for rest in self._after([open], stop)]
             for stop in stops
@@ -606,6 +625,13 @@ def _but(text: ir.Lang, *taken: Ir) -> ir.Lang:
 def _text_until(*stops: str, within: int | None = None) -> ir.Lang:
     """Text that holds none of these, of so many tokens."""
     return ir.Lang(stops=tuple(dict.fromkeys(stops)), within=within)
+
+
+_LIKE_CALLS = (
+    'an answer that begins as JSON is told from a call by its keys alone: a string after "name", and "arguments" or '
+    '"parameters", are generated in calls only'
+)
+"""What is named where free text at the start of a turn is told from calls by a part of them."""
 
 
 class _Taken(NamedTuple):
