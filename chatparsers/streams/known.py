@@ -403,7 +403,7 @@ class Known:
         begun = line and line() if again or machine.asked else None
         items += made
         if again:
-            more = machine.feed("", line=line)
+            more = machine.feed("", -1, False, line)
             items += more
             made, begins, here = made + more, False, self.spot(machine)
         if here is None:

@@ -121,7 +121,7 @@ class Machine(MachineState):
         self.final, self.cut_off = True, cut_off
         if cut_off and self.value is not None:
             self.value.cut_off()
-        return self.feed("", line=line)
+        return self.feed("", -1, False, line)
 
     def feed(self, piece: str, scanned: int = -1, pause: bool = False, line: Where = None) -> list[Item]:
         """Adds ``piece`` to the window and runs until the machine needs more text. Returns the items that are final.
