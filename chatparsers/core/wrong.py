@@ -70,28 +70,19 @@ def check_regex(node: _Shown, pattern: str) -> re.Pattern[str]:
         try:
             return re.compile(pattern)
         except (re.error, Warning, TypeError, RecursionError, OverflowError) as error:
-            wrong(
-                node,
-                f"{pattern!r} is no regular expression: {error}",
-                "write one that Python's re reads, with a backslash before what is meant as text",
-            )
+            mend = "write one that Python's re reads, with a backslash before what is meant as text"
+            wrong(node, f"{pattern!r} is no regular expression: {error}", mend)
 
 
 def check_run(node: _Shown, chars: str) -> None:
     """Checks that ``chars`` is a regular expression for one character of a name."""
     one = check_regex(node, chars)
     if one.fullmatch(""):
-        wrong(
-            node,
-            f"chars={chars!r} also matches no character",
-            "leave out what repeats it: the parser does that",
-        )
+        what = f"chars={chars!r} also matches no character"
+        wrong(node, what, "leave out what repeats it: the parser does that")
     if not matches_any(one):
-        wrong(
-            node,
-            f"chars={chars!r} matches no single character",
-            f"write a class in brackets: chars={f'[{chars}]'!r}",
-        )
+        what = f"chars={chars!r} matches no single character"
+        wrong(node, what, f"write a class in brackets: chars={f'[{chars}]'!r}")
     if not re.fullmatch(_CLASS, chars, re.DOTALL):
         what = f"chars={chars!r} is more than a class of characters"
         wrong(node, what, "write one class in brackets, such as chars='[^<>]'")

@@ -777,7 +777,6 @@ REASONS = {
     THOUGHT: "content",
     "": "content",
     f"{WORDS} {{{{ m.reasoning_content }}}}": "moved",
-    f"{WORDS}\n{THOUGHT}": "moved",
 }
 """What a template shows of an older answer, and what is said of it."""
 

@@ -122,6 +122,7 @@ def test_a_copy_of_the_rest_at_each_call_is_seen(monkeypatch: pytest.MonkeyPatch
 
 FOUND = [
     ("gpt-oss", "", "<|channel|>analysis to=assistant", 1 << 20, False),
+    ("gpt-oss", "So:\n```\n", "<|channel|>analysis to=assistant\n", 1 << 20, False),
     ("glm-4-5", "<tool_call>get_weather\n", "<arg_key>", 1 << 20, False),
     ("magistral", "[THINK]Thoughts.[/THINK]Text.[TOOL_CALLS]", "[TOOL_CALLS]", 7, True),
     (

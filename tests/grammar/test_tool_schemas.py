@@ -18,7 +18,7 @@ from grammar_report import record
 from schema_suite import canonical, compiled, judges, spell
 from tool_schemas import TOOL_SCHEMAS, variants
 
-WIDER = {"conditional", "contains", "lookahead", "pydantic set", "unique"}
+WIDER = {"contains", "lookahead", "pydantic set", "unique"}
 """The schemas with a keyword that no grammar of ours enforces."""
 
 FORMATS = jsonschema.FormatChecker()

@@ -80,6 +80,7 @@ from .instructions import (
     WITHOUT_OPENER,
     WORDS,
     Item,
+    Line,
     Where,
 )  # fmt: skip
 from .state import MachineState
@@ -131,6 +132,7 @@ class Machine(MachineState):
         where running text does, if the machine cannot go back. ``line`` tells of the items that were handed out before.
         """
         i, ip, final = 0, self.ip, self.final
+        self.seen: tuple[int, Line | None] = 0, None
         text = self.text + piece
         code = self.program.code
         n = len(text)
@@ -225,8 +227,7 @@ class Machine(MachineState):
                                 trail.append((MARKUP, text[i:], None))
                                 i = n
                             break
-                    if self.floor > len(stack):
-                        self.floor = len(stack)
+                    self.floor = min(self.floor, len(stack))
                     if ip < 0:
                         at = max(self.furthest, self.base + i)
                         trail.append((NOTE, "", ("malformed", at, self._expected(at))))
@@ -289,7 +290,7 @@ class Machine(MachineState):
                 elif op == LINE:
                     ip += 1
                     self.asked = True
-                    if any(after(line and line(), trail)):
+                    if any(self._where(trail, line)):
                         self._wanted(i, "the start of a line")
                         ip = 0
                 elif op == NOTED:
@@ -502,7 +503,7 @@ class Machine(MachineState):
                         if begin == i or over:
                             note = "truncated" if cut else "stray-marker"
                             trail.append((NOTE, "", (note, self.base + begin, self._expected(at))))
-                            fenced = after(line and line(), trail)[0]
+                            fenced = self._where(trail, line)[0]
                             self.flags |= OPENER_IS_TEXT if fenced else OPENER_IS_TEXT | OPENER_IN_PROSE
                         if over:
                             trail.append((MARKUP, text[i:], None))
@@ -552,9 +553,17 @@ class Machine(MachineState):
             kind, _, space = trail[at]
             if kind == MARKUP and space is not None:
                 self.asked = True
-                open, rest = after(line and line(), [*trail[:at], (CONTENT, space, None)])
+                open, rest = after(self._where(trail[:at], line), [(CONTENT, space, None)])
                 return "the start of a line" if rest else "the end of the fence" if open else ""
         return ""
+
+    def _where(self, trail: list[Item], line: Where) -> Line:
+        """Where in a line the text ends with ``trail``. What the machine cannot go back before is gone through once."""
+        count, seen = self.seen
+        found = after(seen or (line and line()), trail[count:])
+        if not self._undecided():
+            self.seen = len(trail), found
+        return found
 
     def named(self, parts: list[Item]) -> list[Item]:
         """Notes the name in the items of a header, and gives a tool the declared name that it means."""

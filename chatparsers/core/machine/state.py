@@ -35,14 +35,14 @@ class MachineState:
     there is a choice point to which the machine may go back. ``text_region``: the region of running text. ``calling``:
     a call is open, with the names ``tool`` and ``arg``. ``nth``: how many arguments of the call came without names.
     ``left``: which declared arguments have not come, where a value asks. ``asked``: an instruction asked where in a
-    line it is. ``furthest`` and ``wanted``: the furthest place where an instruction failed, and what was expected
-    there. ``drafted``: calls in open reasoning that begin before this place are a draft. ``section``: the place after
-    the last section and the white space after it; -1 if no section comes before the running text.
+    line it is; ``seen``: what it found, after so many items. ``furthest``, ``wanted``: the furthest place where an
+    instruction failed, and what was expected there. ``drafted``: calls in open reasoning that begin before this place
+    are a draft. ``section``: the place after the last section and the white space after it; -1 if none comes before.
     """
 
     __slots__ = (
         "arg", "asked", "base", "calling", "cut_off", "drafted", "final", "flags", "floor", "furthest", "ip", "left",
-        "live", "nth", "program", "section", "stack", "text", "text_region", "tool", "tools", "trail", "value",
+        "live", "nth", "program", "section", "seen", "stack", "text", "text_region", "tool", "tools", "trail", "value",
         "wanted",
     )  # fmt: skip
 

@@ -25,9 +25,7 @@ def opening(fmt: Format, generation_prompt: str) -> str:
     places = sorted({at for text in _openings(fmt) for at in _all(text, generation_prompt)})
     if not places:
         return ""
-    oddness = {generation_prompt[at:]: _oddness(fmt, generation_prompt[at:]) for at in places}
-    begun = min(oddness, key=oddness.__getitem__)
-    return "" if oddness[begun][0] else begun
+    return generation_prompt[min(places, key=lambda at: _oddness(fmt, generation_prompt[at:])) :]
 
 
 def _all(text: str, within: str) -> Iterator[int]:

@@ -10,6 +10,7 @@ cdef class MachineState:
     cdef public object tools
     cdef public Program program
     cdef public list stack, trail, wanted
+    cdef public tuple seen
     cdef public Transcoder value
     @cython.locals(other=MachineState)
     cpdef object copy(self)
