@@ -449,7 +449,8 @@ store = Store(sys.argv[1])
 for number in range(200):
     id = f"{sys.argv[2]}-{number}"
     store.keep("", StoredResponse(id, {"id": id, "output": [{"id": id}]}, []))
-    print(id, flush=True)
+    sys.stdout.write(f"{id}\\n")  # one write: a print without a buffer is two, and a kill can come between them
+    sys.stdout.flush()
 sys.stdin.read()
 """
 
