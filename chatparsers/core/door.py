@@ -114,11 +114,8 @@ def _check_silence(node: Node, rules: dict[str, Node], live: bool, seen: set[tup
     if isinstance(node, Many):
         silent = _check_silence(node.node, rules, True, seen)
         if live and silent and node.most is None:
-            wrong(
-                node,
-                "nothing of it is told before all of it is certain",
-                "commit in it, or before, with p.cut()",
-            )
+            what = "nothing of it is told before all of it is certain"
+            wrong(node, what, "commit in it, or before, with p.cut()")
         return live
     if isinstance(node, (Ref, Rule)):
         if (node.name, live) not in seen:

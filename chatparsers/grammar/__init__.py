@@ -194,7 +194,7 @@ def _fitted(
     found, too_large = None, False
     sizes = [most.size, most.size // 2, most.size // 8, -1]  # the size of a grammar is only estimated
     fewer = list(_FEWER_MEMBERS if dialect == "lark" else ())
-    heavy, fuel, limit, before = 0, 0, "max_size", ""
+    cost, limit, before = Cost(0, 0, 0, 0, 0), "max_size", ""
     while sizes:
         reading = read(request, Output(budget=Budget(sizes[0], most.work, limit), target=target))
         if reading is None:
@@ -212,22 +212,22 @@ def _fitted(
         )
         if text != before:
             weighed = dialect == "lark" and len(text) > _LIGHT
-            heavy, *_, fuel = cost_of(text) if weighed else (0, 0)
+            cost = cost_of(text) if weighed else Cost(0, 0, 0, 0, 0)
         before, fewer = text, fewer if text != before else []
-        if heavy > MOST_ROWS and fewer:
+        if cost.rows > MOST_ROWS and fewer:
             target = replace(target, most_members=fewer.pop(0))
-        elif heavy > MOST_ROWS and sizes[0] >= 0:
+        elif cost.rows > MOST_ROWS and sizes[0] >= 0:
             sizes, limit = [-1], "the longest row that llguidance takes"
         elif len(text) > most.size:
             sizes.pop(0)
-        elif fuel > MOST_FUEL and sizes[0] >= 0:
+        elif cost.fuel > MOST_FUEL and sizes[0] >= 0:
             sizes = [min(size, len(text) // 2) for size in sizes[1:]]
             limit = "the work that llguidance gives its lexer"
         else:
             break
-    if found is not None and heavy > MOST_ROWS:
+    if found is not None and cost.rows > MOST_ROWS:
         raise SchemaError(
-            f"the grammar takes about {heavy:,} items in one row, and llguidance takes {MOST_ROWS:,}: give fewer "
+            f"the grammar takes about {cost.rows:,} items in one row, and llguidance takes {MOST_ROWS:,}: give fewer "
             'tools, or dialect "structural_tag" for xgrammar',
             "$",
         )

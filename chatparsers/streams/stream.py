@@ -58,7 +58,7 @@ class Stream:
     _ids: Any
     _finished: str
     _ended: bool
-    _back: Any
+    _back: Back | None
     """What is kept so that ids can be taken back (`Back`); None: none can."""
     _loops: Any
     """Who looks for loops (`chatparsers.watch.loops.Loops`), once somebody asked."""
@@ -378,15 +378,14 @@ class Stream:
         if type(n) is not int or not 0 <= n <= kept:
             more = "" if self._back is not None else ": make the stream with turn.stream(rollback=…)"
             raise RequestError(f"rollback: expected a number of ids from 0 to {kept}, found {n!r}{more}")
-        if n:
-            self._go_back(self._back.fed - n)
+        if n and self._back is not None:
+            self._go_back(self._back, self._back.fed - n)
             if self._loops is not None and self._loops.seen > self._fed:
                 self._loops = None
 
-    def _go_back(self, count: int) -> None:
+    def _go_back(self, back: Back, count: int) -> None:
         """Keeps the first ``count`` ids. If only running text comes after them, it is taken off. Else the stream goes
         on from a copy before, with the ids between."""
-        back = self._back
         found, again = back.to(count)
         if found is not None:
             if back.shared:
@@ -406,14 +405,14 @@ class Stream:
             self._transcript.shorten(begin, self._fed - begin, self._kind)
             self._fed = begin
 
-    def _keep(self) -> None:
+    def _keep(self, back: Back) -> None:
         """Keeps a copy before an id that may do more than add to running text, if there must be one."""
-        if self._back.due():
+        if back.due():
             if self._ids.unknown:
                 self._transcript.note_unknown(self._ids.take_unknown())
             found = opened(None, self._strict)
             self._copy_to(found)
-            self._back.keep(found)
+            back.keep(found)
 
     def _copy_to(self, other: Stream) -> None:
         """Gives another stream what this one has read."""
@@ -505,7 +504,7 @@ class Stream:
     def _read_id(self, id: int, events: list[Event]) -> None:
         """Reads an id that may do more than add to running text."""
         if self._back is not None:
-            self._keep()
+            self._keep(self._back)
             self._back.ids.append(id)
         text = self._ids.text(id, self._fed)
         if text is None:
@@ -648,7 +647,12 @@ class Stream:
                     if i == n:
                         break
             run = spot.run(text, i, machine)
-            if run is not None and (run.line is None or run.line == transcript.line_after(self._fed, items)):
+            if items and (
+                run is None or run.line is not None
+            ):  # The transcript is asked where in a line this is.
+                transcript.apply(items, events)
+                items = []
+            if run is not None and (run.line is None or run.line == transcript.line_after(self._fed)):
                 known.credits += 1
                 items += run.items
             else:

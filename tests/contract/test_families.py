@@ -123,6 +123,14 @@ def test_a_copy_of_the_rest_at_each_call_is_seen(monkeypatch: pytest.MonkeyPatch
 FOUND = [
     ("gpt-oss", "", "<|channel|>analysis to=assistant", 1 << 20, False),
     ("gpt-oss", "So:\n```\n", "<|channel|>analysis to=assistant\n", 1 << 20, False),
+    (
+        "qwen3-coder",
+        "",
+        "Hm.\n<function=get_weather>\n<parameter=city>\nO\n</parameter>\n</function>\n",
+        1 << 20,
+        False,
+    ),
+    ("llama-3-x", "", 'Hm.\n{"name": "get_weather", "parameters": {"city": "O"}}\n', 1 << 20, False),
     ("glm-4-5", "<tool_call>get_weather\n", "<arg_key>", 1 << 20, False),
     ("magistral", "[THINK]Thoughts.[/THINK]Text.[TOOL_CALLS]", "[TOOL_CALLS]", 7, True),
     (

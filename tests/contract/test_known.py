@@ -130,6 +130,7 @@ def test_a_place_is_all_that_a_machine_is() -> None:
         "cut_off",
         "final",
         "program",
+        "seen",
         "text",
         "tools",
         "value",

@@ -144,6 +144,8 @@ def test_a_call_counts_where_it_stands(format: Format) -> None:
             message = parsed(turn, text)
             assert opened or not message.tool_calls, (place, text)
             assert CODE not in [diagnostic.code for diagnostic in message.diagnostics], (place, text)
+        for opener in known:  # which opens nothing, as a call begins in it twice
+            parsed(turn, f"```\n{opener}\n{form[: len(form) // 3]}\n{form}\n```")
         after_text = not opened and bool(turn.parse(f"I look.\n{form}").tool_calls)
         read_after_text.append(after_text)
         for place, (text, before) in made(format, form, after_text).items():

@@ -17,8 +17,8 @@ def thought_again(turn: Turn) -> None:
     span, inline = turn.thought.span, turn.inline
     exits: list[Node] = [n.Literal(text) for text in (*turn.starts, *turn.stops)]
     region = m.CONTENT if inline else m.REASONING
-    told = f.Emit(m.NOTED, ("stray-marker", 0, "no thought after the answer began"))
-    opened = n.Sequence((n.LineStart(), told, marker(n.Sequence.of(n.Space(""), span.open), inline)))
+    note = f.Emit(m.NOTED, ("stray-marker", 0, "no thought after the answer began"))
+    opened = n.Sequence((n.LineStart(), note, marker(n.Sequence.of(n.Space(""), span.open), inline)))
     closed = up_to(span, region, (), exits, [], inline, "open", (f.Go("whole"),))
     thought = f.Rules((("thought", n.Sequence((opened, closed))), ("open", NEVER)), "whole")
     again = (f.Held(thought), f.Unset(m.HELD), f.Emit(m.CUT), f.Go("closed"))

@@ -86,11 +86,11 @@ UNLESS label finder shown
     for (see `StopFinder`) is here, whole or begun. Holds the beginning of such a text.
 NOTED code length expected
     Puts a diagnostic on the trail. Its place is ``length`` characters back.
-COUNTS finder spelt unless
+COUNTS finder written unless
     Succeeds if an opener that ``finder`` looks for (see `StopFinder`) is here, after white space, which it holds. Else
-    the call lacks it: ``unless`` (what else is expected) must be empty, ``spelt`` find no opener after one was text in
-    prose, its name (`CAPTURE`) be declared, and this place begin a line outside of fences. Without openers, and after a
-    section, this is asked at the name: an item marks the place.
+    the call lacks it: ``unless`` (what else is expected) must be empty, ``written`` find no opener after one was text
+    in prose, its name (`CAPTURE`) be declared, and this place begin a line outside of fences. Without openers, and
+    after a section, this is asked at the name: an item marks the place.
 UNOPENED finder label
     If a marker that ``finder`` looks for (see `StopFinder`) is here, notes that it opens nothing, and sets the flag
     `OPENER_IS_TEXT`. Holds the beginning of a marker. If the text ends within a call right after a section (`BETWEEN`),

@@ -67,6 +67,7 @@ from .instructions import (
     OPENER_IN_PROSE,
     OPENER_IS_TEXT,
     PLACE,
+    REASONING,
     RECOVER,
     RECOVERY_POINT,
     RETURN,
@@ -86,6 +87,9 @@ from .instructions import (
 from .state import MachineState
 from .value import Search
 from .white import after_white, before_marker, white_space
+
+_BEFORE = frozenset({CONTENT, REASONING, CALL_END, BROKEN_END})
+"""The items before a call and what is around it."""
 
 
 class Machine(MachineState):
@@ -263,8 +267,8 @@ class Machine(MachineState):
                         self.arg = ins[2]
                     elif ins[1] == ARGS_BEGIN:
                         self.nth = 0
-                    told = ins[1] != CALL_BEGIN or self.flags & WITHOUT_OPENER
-                    trail.append((ins[1], "", ins[2] if told else None))
+                    has_opener = ins[1] == CALL_BEGIN and not self.flags & WITHOUT_OPENER
+                    trail.append((ins[1], "", None if has_opener else ins[2]))
                     ip += 1
                 elif op == RETURN:
                     ip = stack.pop()[1]
@@ -290,7 +294,7 @@ class Machine(MachineState):
                 elif op == LINE:
                     ip += 1
                     self.asked = True
-                    if any(self._where(trail, line)):
+                    if any(self._where(trail, len(trail), line)):
                         self._wanted(i, "the start of a line")
                         ip = 0
                 elif op == NOTED:
@@ -430,7 +434,7 @@ class Machine(MachineState):
                     parts = self.named(parts)
                     if self.flags & WITHOUT_OPENER and ins[1].item == NAME:
                         declared = self.tools.get(self.tool) is not None
-                        why = self._misplaced(trail, line) if declared else "the arguments of the call"
+                        why = self._asked_before(trail, line) if declared else "the arguments of the call"
                         if why:
                             self._wanted(end, why)
                             ip = 0
@@ -486,7 +490,7 @@ class Machine(MachineState):
                     if not ins[1].stops or end == n or self.base + i in (0, self.section):
                         trail.append((MARKUP, "", text[i:end]))
                     elif not why:
-                        why = self._misplaced([*trail, (MARKUP, "", text[i:end])], line)
+                        why = self._misplaced(trail, len(trail), text[i:end], line)
                     if why:
                         self._wanted(i, why)
                         ip = 0
@@ -503,7 +507,7 @@ class Machine(MachineState):
                         if begin == i or over:
                             note = "truncated" if cut else "stray-marker"
                             trail.append((NOTE, "", (note, self.base + begin, self._expected(at))))
-                            fenced = self._where(trail, line)[0]
+                            fenced = self._where(trail, len(trail), line)[0]
                             self.flags |= OPENER_IS_TEXT if fenced else OPENER_IS_TEXT | OPENER_IN_PROSE
                         if over:
                             trail.append((MARKUP, text[i:], None))
@@ -547,23 +551,32 @@ class Machine(MachineState):
         self.trail = []
         return trail
 
-    def _misplaced(self, trail: list[Item], line: Where) -> str:
-        """What is expected before the call that is read without its opener (`COUNTS`); "" if nothing is missing."""
-        for at in range(len(trail) - 1, -1, -1):
+    def _asked_before(self, trail: list[Item], line: Where) -> str:
+        """What is expected at the place that `COUNTS` marked; "" if it marked none."""
+        at = len(trail)
+        while at and trail[at - 1][0] not in _BEFORE:
+            at -= 1
             kind, _, space = trail[at]
             if kind == MARKUP and space is not None:
-                self.asked = True
-                open, rest = after(self._where(trail[:at], line), [(CONTENT, space, None)])
-                return "the start of a line" if rest else "the end of the fence" if open else ""
+                return self._misplaced(trail, at, space, line)
         return ""
 
-    def _where(self, trail: list[Item], line: Where) -> Line:
-        """Where in a line the text ends with ``trail``. What the machine cannot go back before is gone through once."""
+    def _misplaced(self, trail: list[Item], at: int, space: str, line: Where) -> str:
+        """What is expected before a call that lacks its opener, after ``at`` items and ``space``; "" if nothing is
+        missing."""
+        self.asked = True
+        open, rest = after(self._where(trail, at, line), [(CONTENT, space, None)])
+        return "the start of a line" if rest else "the end of the fence" if open else ""
+
+    def _where(self, trail: list[Item], at: int, line: Where) -> Line:
+        """Where in a line the text ends after ``at`` items. What the machine cannot go back before is gone through
+        once."""
         count, seen = self.seen
-        found = after(seen or (line and line()), trail[count:])
-        if not self._undecided():
-            self.seen = len(trail), found
-        return found
+        oldest = self._oldest()
+        final = at if oldest < 0 else min(at, self.stack[oldest][2])
+        if seen is None or final > count:
+            self.seen = count, seen = final, after(seen or (line and line()), trail[count:final])
+        return after(seen, trail[count:at])
 
     def named(self, parts: list[Item]) -> list[Item]:
         """Notes the name in the items of a header, and gives a tool the declared name that it means."""

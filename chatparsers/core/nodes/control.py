@@ -48,11 +48,8 @@ class Many(Around, commits=False):
     def check(self, reader: Reader) -> None:
         check_bounds(self, self.least, self.most)
         if self.most is None and reader.empty(self.node):
-            wrong(
-                self,
-                "the repeated part can be empty, so the loop would never end",
-                "let it begin with a text",
-            )
+            what = "the repeated part can be empty, so the loop would never end"
+            wrong(self, what, "let it begin with a text")
 
 
 class Look(Around, family=True, empty=SOMETIMES, commits=False):
@@ -62,18 +59,12 @@ class Look(Around, family=True, empty=SOMETIMES, commits=False):
 
     def check(self, reader: Reader) -> None:
         if reader.generated:
-            wrong(
-                self,
-                "a grammar cannot look ahead",
-                "use it in what is parsed alone: p.reads(generated, parsed)",
-            )
+            mend = "use it in what is parsed alone: p.reads(generated, parsed)"
+            wrong(self, "a grammar cannot look ahead", mend)
         found = reader.commitment(self.node)
         if found is not None:
-            wrong(
-                self,
-                f"{described(found)} commits to a call, and this only looks ahead",
-                "look for what stands before it",
-            )
+            what = f"{described(found)} commits to a call, and this only looks ahead"
+            wrong(self, what, "look for what stands before it")
 
 
 @dataclass(frozen=True, slots=True)

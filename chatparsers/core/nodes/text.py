@@ -43,9 +43,8 @@ class Chars(Leaf, tokens=(), commits=False):
         if ranges.startswith("[") and ranges.endswith("]"):
             wrong(self, "the brackets are part of the class", f"leave them out: p.chars({ranges[1:-1]!r})")
         if not re.fullmatch(r"\^?(?:[^\]\\]|\\.)+", ranges, re.DOTALL):
-            wrong(
-                self, "expected the inside of a class, such as 'a-z0-9_'", "write ] and \\ with a backslash"
-            )
+            what = "expected the inside of a class, such as 'a-z0-9_'"
+            wrong(self, what, "write ] and \\ with a backslash")
         if not matches_any(check_regex(self, f"[{ranges}]")):
             wrong(self, "no character is of this class", "give the class of those that are read")
         check_bounds(self, self.least, self.most)

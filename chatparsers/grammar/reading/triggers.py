@@ -174,7 +174,7 @@ def told_apart(calls: Ir, trigger: str, opener: str) -> tuple[str, ...]:
         return (trigger,)
     rest = residual(calls, trigger)
     heads = literal_heads(EMPTY if rest is None else rest)
-    return tuple(trigger + head for head in heads) if all(heads) and len(heads) <= _MOST_TOLD else ()
+    return tuple(trigger + head for head in heads) if all(heads) and len(heads) <= _MOST_TRIGGERS else ()
 
 
 def unfinished_of(node: Ir) -> Ir:
@@ -198,7 +198,7 @@ def unfinished_of(node: Ir) -> Ir:
 def declared(items: list[Ir], names: Collection[str]) -> list[Ir]:
     """The items of a way, with the declared ``names``, perhaps after a namespace, in place of any name; if they are
     given and not too many."""
-    if not 0 < len(names) <= _MOST_TOLD:
+    if not 0 < len(names) <= _MOST_TRIGGERS:
         return items
     named = (isinstance(item, ir.Shared) and item.hint == "name" for item in items)
     return [
@@ -221,7 +221,7 @@ def _further(way: tuple[Ir, ...]) -> list[tuple[Ir, Ir]]:
         return []
     after, *rest = way[len(begin) :]
     ways = _ways(after)
-    if len(ways) > _MOST_TOLD or not all(more and _named(more[0]) for more in ways):
+    if len(ways) > _MOST_TRIGGERS or not all(more and _named(more[0]) for more in ways):
         return []
     return [(_regular((*begin, more[0])), seq(*more[1:], *rest)) for more in ways]
 
@@ -319,7 +319,7 @@ class _Pieces(Paths[_Way]):
     ahead for belongs to a way and ends it. ``names``: the declared tools; none if they are too many."""
 
     def __init__(self, names: Collection[str] = ()) -> None:
-        self.names = ir.texts(names) if 0 < len(names) <= _MOST_TOLD else None
+        self.names = ir.texts(names) if 0 < len(names) <= _MOST_TRIGGERS else None
 
     def choice(self, node: n.Choice, paths: list[_Way]) -> list[_Way]:
         ways = [way for option in node.options for way in self.after(option, _BEGUN)]
@@ -433,6 +433,6 @@ def _expression(node: Ir) -> str:
 
 
 _MARKUP = re.compile(r"[<{\[|]").search
-_MOST_TOLD = 256
-"""So many tools are told from prose each."""
+_MOST_TRIGGERS = 256
+"""The most triggers that are written with a name each."""
 _ENOUGH = re.compile(r"\w{3}").search

@@ -628,7 +628,7 @@ def _text_until(*stops: str, within: int | None = None) -> ir.Lang:
 
 
 _LIKE_CALLS = (
-    'an answer that begins as JSON is told from a call by its keys alone: a string after "name", and "arguments" or '
+    'an answer that begins as JSON differs from a call by its keys alone: a string after "name", and "arguments" or '
     '"parameters", are generated in calls only'
 )
 """What is named where free text at the start of a turn is told from calls by a part of them."""

@@ -398,10 +398,10 @@ def _apart(left: Case, right: Case) -> bool:
         return True
     if both <= {"number", "integer"}:
         return crossed(left.low, right.high) or crossed(right.low, left.high)
-    return both == {"object"} and _told_apart(left, right)
+    return both == {"object"} and _differ(left, right)
 
 
-def _told_apart(left: Case, right: Case) -> bool:
+def _differ(left: Case, right: Case) -> bool:
     """Whether two objects must differ, by the listed values of a required member or by closed members."""
     for case, other in ((left, right), (right, left)):
         names = _closed(other)

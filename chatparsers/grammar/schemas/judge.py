@@ -24,7 +24,7 @@ from ...schema.tools import Tool
 from ..budget import Budget
 from ..steps import Steps, run
 from .cases import UNEVALUATED, Case, Located, Unsaid, Verdict, Weakened, disjoint, shown
-from .keywords import RULES, SPEAKING, Gather, counted, decided_by, told_by
+from .keywords import RULES, SPEAKING, Gather, condition_member, counted, decided_by
 from .written import Output
 
 Together = dict[int, Located]
@@ -34,7 +34,7 @@ _MOST_COMBINED = 256
 """The most alternatives in a product of alternatives."""
 _MOST_LISTED = 10_000
 """The most alternatives in a list of alternatives."""
-_MOST_TOLD = 200
+_MOST_CASES = 200
 """The most members in the cases that conditions make of one case."""
 _FEW_VALUES = (("boolean", True), ("boolean", False), ("null", None))
 _CONDITION = frozenset({"if", "then", "else"})
@@ -141,7 +141,7 @@ class Judge:
         for together in found:
             case = self.case(together)
             if case is not None:
-                cases += self.told(case, together) if case.conditions else [case]
+                cases += self.by_member(case, together) if case.conditions else [case]
         for case in cases:
             for schema, path in case.sealed:  # exact only if no other schema applies
                 if len(schemas) > 1 or schema is not first or not self.plain(schema):
@@ -290,15 +290,15 @@ class Judge:
 
     # conditions
 
-    def told(
-        self, case: Case, together: Together, room: int = _MOST_TOLD, decided: frozenset[int] = frozenset()
+    def by_member(
+        self, case: Case, together: Together, room: int = _MOST_CASES, decided: frozenset[int] = frozenset()
     ) -> list[Case]:
         """A case with conditions as one case for each way in which the values of one member decide them, such as
         ``kind`` of ``"a"`` or ``"b"``; itself if no member does. ``room``: how many members may be written in all.
         ``decided``: the schemas whose conditions are; one that leads back to itself is decided alike."""
         names = {name: None for shape in case.shapes for name in shape.properties}
-        for name in dict.fromkeys(told_by(schema) for schema, _ in case.conditions):
-            conditions = [one for one in case.conditions if told_by(one[0]) == name]
+        for name in dict.fromkeys(condition_member(schema) for schema, _ in case.conditions):
+            conditions = [one for one in case.conditions if condition_member(one[0]) == name]
             ways = self.ways(case, name, conditions) if name in names and case.types == {"object"} else {}
             if not ways or len(ways) * len(names) > room or self.budget.work < 0:
                 continue
@@ -318,7 +318,7 @@ class Judge:
                     inner = self.case(left)
                     if inner is not None:
                         more = room // len(ways)
-                        found += self.told(inner, left, more, decided) if inner.conditions else [inner]
+                        found += self.by_member(inner, left, more, decided) if inner.conditions else [inner]
             return found
         return [case]
 

@@ -253,7 +253,7 @@ def decided_by(schema: Schema) -> str:
     return "else" if condition is False or condition in ({"not": {}}, {"not": True}) else ""
 
 
-def told_by(schema: Schema) -> str:
+def condition_member(schema: Schema) -> str:
     """The only member of an object of which the condition of a schema speaks; "" if it speaks of anything else."""
     condition = schema["if"]
     if not isinstance(condition, Mapping) or condition.keys() - SILENT - {"type", "properties", "required"}:
