@@ -156,6 +156,27 @@ def test_sockets_and_streams(gateway: Gateway, capsys: Any) -> None:
     assert whole["whole"] + whole["error"] + whole["status 502"] == SOCKETS and whole["whole"]
 
 
+def test_who_comes_while_it_is_busy_waits(gateway: Gateway, capsys: Any) -> None:
+    """As many as it takes at once wait for it, though it does nothing for 45 seconds: nobody's connection ends."""
+
+    async def streams() -> Counter[str]:
+        gateway.process.send_signal(signal.SIGSTOP)
+        tasks = [asyncio.create_task(asked(gateway.port, stream(n % 3, 5))) for n in range(SOCKETS)]
+        await asyncio.sleep(45)
+        gateway.process.send_signal(signal.SIGCONT)
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        return Counter(
+            seen(n % 3, response) if isinstance(response, bytes) else type(response).__name__
+            for n, response in enumerate(found)
+        )
+
+    whole = asyncio.run(streams())
+    with capsys.disabled():
+        print(f"\n{SOCKETS:,} streams after 45 s: {dict(whole)}")
+    assert whole["whole"] + whole["error"] + whole["status 502"] == SOCKETS and whole["whole"]
+    gateway.rests()
+
+
 def test_slow_readers(gateway: Gateway, capsys: Any) -> None:
     gateway.stands()
     memory, late = gateway.rss(), list[float]()
