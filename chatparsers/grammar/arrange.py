@@ -115,13 +115,18 @@ def arrange(
 def loosely(members: list[Member], separator: Ir, extra: Ir | None = None) -> Ir:
     """The members in any order, each any number of times: no state says which were written. The names of those with
     equal values are one piece, so that the size of a row is that of the schemas."""
-    alike: dict[tuple[object, ...], tuple[list[Ir], tuple[Ir, ...]]] = {}
+    alike: dict[tuple[object, ...], tuple[list[Ir], tuple[Ir, ...], tuple[Ir, ...]]] = {}
     for member in members:
         node = member.node.node if isinstance(member.node, Shared) else member.node
-        name, *rest = node.items if isinstance(node, Seq) and node.items else (node,)
-        key = tuple([_same(item) for item in (rest if isinstance(name, Text) else (name, *rest))])
-        alike.setdefault(key, ([], tuple(rest)))[0].append(name)
-    one = alt(*(seq(alt(*names), *rest) for names, rest in alike.values()), *([extra] if extra else []))
+        items = node.items if isinstance(node, Seq) and node.items else (node,)
+        at = int(isinstance(items[0], Blank))
+        before, name, rest = items[:at], items[at], items[at + 1 :]
+        key = tuple([_same(item) for item in ((*before, *rest) if isinstance(name, Text) else items)])
+        alike.setdefault(key, ([], before, rest))[0].append(name)
+    one = alt(
+        *(seq(*before, alt(*names), *rest) for names, before, rest in alike.values()),
+        *([extra] if extra else []),
+    )
     one = Shared("member", one)
     return Rep(seq(one, Rep(seq(separator, one), 0, None)), 0, 1)
 

@@ -19,29 +19,34 @@ quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @kept(4096, 256)
-def _json_key(name: str) -> Ir:
+def _json_key(name: str) -> ir.Seq:
     return ir.Seq((ir.Text(quoted(name)), ir.Blank(), ir.Text(":"), ir.Blank()))
 
 
 class JsonSyntax:
-    """JSON, with the white space that models write."""
+    """JSON, with the white space that models write. ``blank_in_names``: that before a member belongs to its name,
+    not to the brace or comma before it (`Target`)."""
 
     name = "json"
     stops: tuple[str, ...] = ()
     """The texts that end a string that is written as raw text."""
     true, false, null = ir.Text("true"), ir.Text("false"), ir.Text("null")
-    no_members, no_items = ir.Text("}"), ir.Text("]")
+    no_members: Ir
+    no_items = ir.Text("]")
     """What closes an object without members, an array without items."""
     bare: tuple[ir.Part, ...] = ()
     """The constraint on names that the schema does not list, if not every name can be written."""
     as_text = False
     """Whether values in an object or array are raw text, as far as their types allow (`RawText`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, blank_in_names: bool = False) -> None:
         blank = ir.Blank()
-        self.open_object, self.close_object = seq(ir.Text("{"), blank), seq(blank, ir.Text("}"))
+        self.before_name: Ir = blank if blank_in_names else EMPTY
+        after: Ir = EMPTY if blank_in_names else blank
+        self.open_object, self.close_object = seq(ir.Text("{"), after), seq(blank, ir.Text("}"))
         self.open_array, self.close_array = seq(ir.Text("["), blank), seq(blank, ir.Text("]"))
-        self.comma = seq(ir.Text(","), blank)
+        self.no_members = seq(self.before_name, ir.Text("}"))
+        self.between_members, self.between_items = seq(ir.Text(","), after), seq(ir.Text(","), blank)
 
     def string(self, parts: tuple[ir.Part, ...], least: int, most: int | None, nested: bool) -> Ir:
         """A string with these constraints on its characters; ``nested``: in an object or array."""
@@ -53,7 +58,8 @@ class JsonSyntax:
 
     def key(self, name: str) -> Ir:
         """A member's name and colon."""
-        return _json_key(name)
+        key = _json_key(name)
+        return key if self.before_name is EMPTY else ir.Seq((self.before_name, *key.items))
 
     def member(self, name: str, node: Ir) -> Ir:
         """A member of that name, whose value is ``node``."""
@@ -64,7 +70,8 @@ class JsonSyntax:
 
     def other(self, parts: tuple[ir.Part, ...], least: int, most: int | None, node: Ir) -> Ir:
         """A member whose name has these constraints; nothing if the syntax cannot write any such name."""
-        return seq(ir.Lang(parts, least, most, "json"), ir.Blank(), ir.Text(":"), ir.Blank(), node)
+        name = ir.Lang(parts, least, most, "json")
+        return seq(self.before_name, name, ir.Blank(), ir.Text(":"), ir.Blank(), node)
 
     def item(self, node: Ir) -> Ir:
         """An item of an array, whose value is ``node``."""
@@ -86,11 +93,15 @@ class JsonSyntax:
             ]
             return seq(
                 self.open_object,
-                *((arrange(members, self.comma)[0], self.close_object) if members else (self.no_members,)),
+                *(
+                    (arrange(members, self.between_members)[0], self.close_object)
+                    if members
+                    else (self.no_members,)
+                ),
             )
         items: list[Ir] = []
         for item in value:
-            items += [*([self.comma] if items else []), self.literal(item)]
+            items += [*([self.between_items] if items else []), self.literal(item)]
         return (
             seq(self.open_array, *items, self.close_array) if items else seq(self.open_array, self.no_items)
         )
@@ -116,7 +127,7 @@ class GemmaSyntax(JsonSyntax):
         self.name = "gemma" + quote
         self.open_object, self.close_object = ir.Text("{"), ir.Text("}")
         self.open_array, self.close_array = ir.Text("["), ir.Text("]")
-        self.comma = ir.Text(",")
+        self.between_members = self.between_items = ir.Text(",")
 
     def string(self, parts: tuple[ir.Part, ...], least: int, most: int | None, nested: bool) -> Ir:
         return seq(
@@ -145,7 +156,8 @@ class ElementsSyntax(JsonSyntax):
         self.item_name = item
         self.stops = tuple(dict.fromkeys((prefix, *markers)))
         self.name = "elements" + prefix
-        self.open_object = self.close_object = self.open_array = self.close_array = self.comma = EMPTY
+        self.open_object = self.close_object = self.open_array = self.close_array = EMPTY
+        self.between_members = self.between_items = EMPTY
 
     def string(self, parts: tuple[ir.Part, ...], least: int, most: int | None, nested: bool) -> Ir:
         return ir.Lang(parts, least, most, "raw", self.stops)
@@ -178,23 +190,24 @@ class ElementsSyntax(JsonSyntax):
 
 Syntax = JsonSyntax
 
-_JSON, _PYTHON = JsonSyntax(), PythonSyntax()
-_WRITERS: Mapping[type[values.Syntax], Callable[[Any, tuple[str, ...]], Syntax]] = values.of_every_syntax(
+_JSON, _PYTHON = (tuple(map(kind, (False, True))) for kind in (JsonSyntax, PythonSyntax))
+_Write = Callable[[Any, tuple[str, ...], bool], Syntax]
+_WRITERS: Mapping[type[values.Syntax], _Write] = values.of_every_syntax(
     "grammar/syntaxes.py",
     {
-        values.Json: lambda syntax, markers: _JSON,
-        values.Python: lambda syntax, markers: _PYTHON,
-        values.Gemma: lambda syntax, markers: GemmaSyntax(syntax.quote),
-        values.Elements: lambda syntax, markers: ElementsSyntax(syntax.prefix, syntax.item, markers),
+        values.Json: lambda syntax, markers, blank: _JSON[blank],
+        values.Python: lambda syntax, markers, blank: _PYTHON[blank],
+        values.Gemma: lambda syntax, markers, blank: GemmaSyntax(syntax.quote),
+        values.Elements: lambda syntax, markers, blank: ElementsSyntax(syntax.prefix, syntax.item, markers),
     },
     values.Raw,  # its strings are text (`RawText`), its other values JSON
 )
 
 
-def syntax_of(syntax: values.Syntax, markers: tuple[str, ...] = ()) -> Syntax:
+def syntax_of(syntax: values.Syntax, markers: tuple[str, ...] = (), blank_in_names: bool = False) -> Syntax:
     """How the grammar writes a value syntax. ``markers``: those that the stream takes by id. Raises `DefinitionError`
     for a syntax that it cannot write."""
     write = _WRITERS.get(type(syntax))
     if write is None:
         raise DefinitionError(f"the grammar cannot write the value syntax {syntax!r}")
-    return write(syntax, markers)
+    return write(syntax, markers, blank_in_names)

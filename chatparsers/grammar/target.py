@@ -18,9 +18,11 @@ class Target:
     counted, because each character takes the engine time to compile (None: strings of any length). ``ids``,
     ``regexes``: whether the engine reads references to tokens, and regular expressions in rules. ``tokens``: the engine
     counts the tokens of free text. ``most_members``: so many members of one object the engine bears in their orders; of
-    more, each may come any number of times (None: it bears any number). ``open_objects``: members that a schema does
-    not mention are generated, as JSON Schema says; the caller decides. ``whitespace``: the most characters of white
-    space between two tokens of JSON (None: as many as the engine bears); the caller decides.
+    more, each may come any number of times (None: it bears any number). ``blank_in_names``: the white space before the
+    name of a member is in one terminal with its opening quote, not with the brace or comma before it. Else an engine
+    that lexes would begin all the names anew at each character that may end the white space. ``open_objects``: members
+    that a schema does not mention are generated, as JSON Schema says; the caller decides. ``whitespace``: the most
+    characters of white space between two tokens of JSON (None: as many as the engine bears); the caller decides.
     """
 
     engine: str = "llama.cpp"
@@ -32,6 +34,7 @@ class Target:
     tokens: bool = False
     open_objects: bool = False
     most_members: int | None = None
+    blank_in_names: bool = False
     whitespace: int | None = None
 
     def line_ends(self, indent: int) -> list[tuple[str, int]]:
@@ -81,7 +84,12 @@ TARGETS: Mapping[str, Mapping[str, Target]] = {
     },
     "lark": {
         "llguidance": Target(
-            "llguidance", free=True, counts_text=_COUNTED_TEXT, tokens=True, most_members=_LARK_MEMBERS
+            "llguidance",
+            free=True,
+            counts_text=_COUNTED_TEXT,
+            tokens=True,
+            most_members=_LARK_MEMBERS,
+            blank_in_names=True,
         )
     },
     "structural_tag": {"xgrammar": TAGS},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json import dumps, loads
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,14 @@ from chatparsers.grammar.dialects.lark import write_lark
 from chatparsers.grammar.ir import Alt, Ir
 from chatparsers.grammar.schemas import Output, SchemaCompiler, Weakened
 from chatparsers.grammar.syntaxes import syntax_of
-from chatparsers.grammar.target import Target
+from chatparsers.grammar.target import TARGETS
 from chatparsers.schema.document import Document
 from chatparsers.values import Json
 
 ENGINES = ("xgrammar", "llguidance")
+TARGET_OF = {
+    dialect: replace(next(iter(TARGETS[dialect].values())), open_objects=True) for dialect in ("gbnf", "lark")
+}
 
 
 def canonical(value: Any) -> Any:
@@ -37,21 +40,24 @@ def spell(value: Any) -> str:
     return dumps(canonical(value), ensure_ascii=False)
 
 
-def compiled(schema: Any) -> tuple[Ir, dict[str, Ir], tuple[Weakened, ...]]:
+def compiled(schema: Any, dialect: str = "gbnf") -> tuple[Ir, dict[str, Ir], tuple[Weakened, ...]]:
     """A schema's grammar. Its objects are open, as JSON Schema says."""
-    output = Output(target=Target(open_objects=True))
-    root = SchemaCompiler(Document(schema), syntax_of(Json()), output).value([(schema, "$")])
+    target = TARGET_OF[dialect]
+    output = Output(target=target)
+    syntax = syntax_of(Json(), blank_in_names=target.blank_in_names)
+    root = SchemaCompiler(Document(schema), syntax, output).value([(schema, "$")])
     return root, output.rules, tuple(output.weakened)
 
 
-def judges(root: Ir, rules: dict[str, Ir]) -> dict[str, Any]:
+def judges(schema: Any) -> dict[str, Any]:
     """Each engine with the grammar in its dialect; empty for a grammar without any string."""
-    if isinstance(root, Alt) and not root.options:
-        return {}
-    return {
-        "xgrammar": compile_for("xgrammar", write_gbnf(root, rules), "gbnf"),
-        "llguidance": compile_for("llguidance", write_lark(root, rules), "lark"),
-    }
+    found: dict[str, Any] = {}
+    for engine, dialect, write in (("xgrammar", "gbnf", write_gbnf), ("llguidance", "lark", write_lark)):
+        root, rules, _ = compiled(schema, dialect)
+        if isinstance(root, Alt) and not root.options:
+            return {}
+        found[engine] = compile_for(engine, write(root, rules, target=TARGET_OF[dialect]), dialect)
+    return found
 
 
 @dataclass
@@ -64,8 +70,8 @@ class Score:
 
     def case(self, keyword: str, name: str, schema: Any, tests: list[tuple[Any, bool]]) -> None:
         """One schema with its instances and whether each is valid."""
-        root, rules, weakened = compiled(schema)
-        engines = judges(root, rules)
+        weakened = compiled(schema)[2]
+        engines = judges(schema)
         for value, valid in tests:
             text = spell(value)
             statuses = {engine: judge.status(text) for engine, judge in engines.items()}

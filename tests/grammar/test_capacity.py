@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from engines import FULL, compile_for, engines_of
+from engines import FULL, compile_for, engines_of, llguidance
 from samples import tool
 
 import chatparsers
@@ -66,6 +66,48 @@ def test_the_cost_is_what_the_engine_needs() -> None:
         assert cost.symbols > 8 * count and cost.terminals > count and cost.repeats == 64
     options = " | ".join(f'"a" "{number}"' for number in range(900))
     assert cost_of(f'start: "[" one "]"\none: {options}').rows == 900
+
+
+class Spaces:
+    """A vocabulary of bytes and runs of blanks, as long as models have them."""
+
+    eos_token_id = bos_token_id = 256
+    special_token_ids = (256,)
+    tokens = (
+        *(bytes([value]) for value in range(256)),
+        b"<eos>",
+        *(b" " * count for count in range(2, 70)),
+        *(b"\t" * count for count in range(2, 22)),
+        *(b"\n" + b" " * count for count in range(1, 20)),
+        b"{\n",
+    )
+
+    def __call__(self, text: str | bytes) -> list[int]:
+        return list(text.encode() if isinstance(text, str) else text)
+
+
+def masks(grammar: chatparsers.Grammar, said: str, **limits: int) -> str:
+    """What llguidance says at the masks of an answer; "" if it makes them all and the answer is whole."""
+    module = llguidance()
+    tokenizer = module.LLTokenizer(module.TokenizerWrapper(Spaces()), n_vocab=len(Spaces.tokens), slices=[])
+    text = module.LLMatcher.grammar_from_lark(str(grammar))
+    matcher = module.LLMatcher(tokenizer, text, log_level=0, limits=module.LLParserLimits(**limits))
+    ids = said.replace("{\n", "\0").encode()
+    for id in ids:
+        matcher.compute_bitmask()
+        if not matcher.consume_token(id or len(Spaces.tokens) - 1):
+            return str(matcher.get_error() or f"refused: {bytes([id])!r}").partition("\n")[0]
+    return "" if matcher.is_accepting() else "not whole"
+
+
+@pytest.mark.parametrize("blanks", ["", " ", "\n", "\n" + 64 * " "])
+def test_white_space_before_names_costs_nothing_for_each_of_them(blanks: str) -> None:
+    """llguidance began all names anew after each run of blanks, and gave up among 200."""
+    grammar = grammar_of(large(480, additionalProperties=False), "lark")
+    said = answer({"key_0": "x", "key_477": "y"}, "qwen3").replace(', "key', ',"key')
+    said = said.replace('"key', f'{blanks}"key')
+    assert not grammar.weakened
+    assert masks(grammar, said, step_max_items=20_000, step_lexer_fuel=100_000) == ""
 
 
 def test_many_large_alternatives() -> None:

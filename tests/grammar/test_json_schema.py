@@ -308,8 +308,7 @@ def test_invalid_schema(schema: Any, path: str) -> None:
 
 
 def test_strings_of_any_characters_may_escape_them() -> None:
-    root, rules, _ = compiled({"type": "string", "pattern": "^[^x]+$"})
-    for engine, judge in judges(root, rules).items():
+    for engine, judge in judges({"type": "string", "pattern": "^[^x]+$"}).items():
         assert judge.status(r'"\u00e4\ud83d\ude00"') == FULL, engine
 
 
@@ -384,6 +383,18 @@ def test_length_is_exact() -> None:
             ]
             score.case("length", "length", schema, tests)
             assert not score.wrong, score.wrong
+
+
+def test_a_type_beside_a_reference_makes_no_value_of_its_own() -> None:
+    """Each member was written anew, with all that it refers to: 2 seconds for a schema of 60 kB."""
+
+    def size(member: dict[str, Any]) -> int:
+        node = {"type": "object", "properties": {f"p{number}": {**member} for number in range(12)}}
+        root, rules, _ = compiled({"$ref": "#/$defs/node", "$defs": {"node": node}})
+        return len(write_gbnf(root, rules))
+
+    reference = {"$ref": "#/$defs/node"}
+    assert size({"type": "object", **reference}) < 2 * size(reference)
 
 
 def test_a_pattern_that_counts_is_short() -> None:
@@ -475,9 +486,8 @@ def members(count: int, required: int) -> dict[str, Any]:
     ],
 )
 def test_order_of_members(count: int, required: int, order: list[int], accepted: bool) -> None:
-    root, rules, _ = compiled(members(count, required))
     text = "{" + ", ".join(f'"p{index}": {index}' for index in order) + "}"
-    for judge in judges(root, rules).values():
+    for judge in judges(members(count, required)).values():
         assert (judge.status(text) == FULL) is accepted, text
 
 
@@ -491,14 +501,13 @@ def test_members_sorted_by_name(required: int) -> None:
         "required": names[:required],
         "additionalProperties": False,
     }
-    root, rules, _ = compiled(schema)
 
     def written(some: list[str]) -> str:
         return "{" + ", ".join(f'"{name}": 1' for name in some) + "}"
 
     by_name = sorted(names, key=str.lower)
     needed = [name for name in by_name if name in names[:required]]
-    for judge in judges(root, rules).values():
+    for judge in judges(schema).values():
         for some in (by_name, needed, names):
             assert judge.status(written(some)) == FULL, some
         assert judge.status(written([*by_name, by_name[0]])) != FULL

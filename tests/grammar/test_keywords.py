@@ -317,14 +317,14 @@ def test_language(amount: Callable[[int, int, int], int]) -> None:
     for number in range(amount(40, 250, 8_000)):
         schema, validator, values = drawn(number)
         try:
-            root, rules, weakened = compiled(schema)
+            weakened = compiled(schema)[2]
         except SchemaError as error:
             wrong.append(f"{number}: {error} under {json.dumps(schema)}")
             continue
         keywords = {weak.keyword for weak in weakened}
         keywords = keywords.union(*(TOGETHER.get(keyword, ()) for keyword in keywords))
         wider = VALIDATORS[2020 if "$schema" not in schema else 7](without(meant(schema), keywords))
-        engines = judges(root, rules)
+        engines = judges(schema)
         for one in values:
             statuses = {engine: found.status(spell(one)) == FULL for engine, found in engines.items()}
             taken, valid = any(statuses.values()), validator.is_valid(one)
@@ -362,9 +362,9 @@ JUDGED: dict[str, dict[str, Any]] = {
 def test_listed_values_are_judged_by_every_keyword(keyword: str) -> None:
     """Also by those that no grammar enforces. ``"!!"`` was generated here in silence."""
     schema = {"enum": LISTED, **JUDGED[keyword]}
-    root, rules, weakened = compiled(schema)
+    weakened = compiled(schema)[2]
     validator = VALIDATORS[2020](schema, format_checker=FORMAT_CHECKER)
-    engine = judges(root, rules)["llguidance"]
+    engine = judges(schema)["llguidance"]
     taken = [one for one in LISTED if engine.status(spell(one)) == FULL]
     assert taken == [one for one in LISTED if validator.is_valid(one)] != LISTED
     assert not weakened
@@ -416,7 +416,7 @@ def test_a_member_decides_conditions(amount: Callable[[int, int, int], int]) -> 
         # What leads back to itself adds nothing, and jsonschema does not come back from there.
         validator = VALIDATORS[2020](json.loads(json.dumps(schema).replace('{"$ref": "#"}', "{}")))
         try:
-            root, rules, weakened = compiled(schema)
+            weakened = compiled(schema)[2]
         except SchemaError:
             assert not any(map(validator.is_valid, objects)), schema
             continue
@@ -424,7 +424,7 @@ def test_a_member_decides_conditions(amount: Callable[[int, int, int], int]) -> 
             assert {weak.keyword for weak in weakened} == {"if"}, schema
             many += 1
             continue
-        engines = judges(root, rules)
+        engines = judges(schema)
         for one in objects:
             valid = validator.is_valid(one)
             verdicts[valid] += 1

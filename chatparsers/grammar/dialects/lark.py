@@ -94,17 +94,42 @@ def _cut_after_repeats(items: tuple[Ir, ...]) -> tuple[Ir, ...]:
     return tuple(found)
 
 
-_OTHER, _SPACE, _TAKES_AFTER, _MARK = range(4)
+_OTHER, _SPACE, _NAME, _TAKES_AFTER, _MARK = range(5)
+_TAKE_BEFORE = (_NAME, _MARK)
+_QUOTE = ir.Text('"')
+
+
+def _kinds(items: tuple[Ir, ...]) -> list[int]:
+    """What each node of a sequence is to the white space beside it: a mark takes that before it, and so does the
+    opening quote of a name, which a colon follows. A mark, another literal or text with an end takes that after it, if
+    neither a mark nor a name follows. ``_SPACE``: the node is white space, of which nothing was written."""
+    kinds = [*map(_kind, items)]
+    for index, item in enumerate(items):
+        if type(item) is ir.Text and item.text.startswith(":"):
+            before = index - 2 if index and kinds[index - 1] == _SPACE else index - 1
+            if before >= 0 and _after_quote(items[before]) is not None:
+                kinds[before] = _NAME
+    return kinds
 
 
 def _kind(node: Ir) -> int:
-    """What a node is to the white space beside it: a mark takes that before it. A mark, another literal or text with an
-    end takes that after it, if no mark follows. ``_SPACE``: the node is white space, of which nothing was written."""
     if type(node) is ir.Text:
         return _MARK if node.text[:1] in _MARKS else _TAKES_AFTER
     if type(node) is ir.Blank:
         return _SPACE if node.written < 0 else _OTHER
     return _TAKES_AFTER if type(node) is ir.Lang and node.end else _OTHER
+
+
+def _after_quote(node: Ir) -> Ir | None:
+    """A string in JSON, or one of several, without its opening quote; None if it is something else."""
+    if type(node) is ir.Text:
+        return ir.Text(node.text[1:]) if node.text.startswith('"') else None
+    if type(node) is ir.Alt:
+        options = [*map(_after_quote, node.options)]
+        return ir.Alt(tuple(one for one in options if one)) if all(options) else None
+    if type(node) is ir.Lang and node.encoding == "json" and not node.opened:
+        return replace(node, opened=True)
+    return None
 
 
 def _one_character(node: Ir) -> bool:
@@ -159,7 +184,7 @@ class _Writer(RuleWriter):
 
     def atoms(self, items: tuple[Ir, ...]) -> list[str]:
         """The elements of a sequence. White space is in one terminal with the literal beside it, because fewer
-        terminals are faster: with a punctuation mark after it, else with a literal or key before it.
+        terminals are faster: with a punctuation mark or the quote of a name after it, else with a literal before it.
 
         This holds everywhere: if two terminals match, the lexer keeps the one that takes the space.
         """
@@ -175,15 +200,18 @@ class _Writer(RuleWriter):
         if ir.Blank not in types:
             return [known.get(id(item)) or self.atom(item) for item in items]
         out: list[str] = []
-        kinds = [_OTHER, *map(_kind, items), _OTHER, _OTHER]
+        kinds = [_OTHER, *_kinds(items), _OTHER, _OTHER]
         for index, item in enumerate(items, 1):
             kind, before, after = kinds[index], kinds[index - 1], kinds[index + 1]
             if kind == _SPACE:
-                if after != _MARK and before < _TAKES_AFTER:
+                if after not in _TAKE_BEFORE and before < _TAKES_AFTER:
                     out.append(f"{self.blank()}?")
                 continue
+            if kind == _NAME and before == _SPACE and (rest := _after_quote(item)):
+                out += [self.spaced(_QUOTE, True, False), self.atom(rest)]
+                continue
             lead = kind == _MARK and before == _SPACE
-            tail = kind >= _TAKES_AFTER and after == _SPACE and kinds[index + 2] != _MARK
+            tail = kind >= _TAKES_AFTER and after == _SPACE and kinds[index + 2] not in _TAKE_BEFORE
             out.append(
                 self.spaced(item, lead, tail) if lead or tail else known.get(id(item)) or self.atom(item)
             )

@@ -49,9 +49,8 @@ class ValueReader(ABC):
         found = self._compilers.get(key)
         if found is None:
             equal = self._members.setdefault(syntax, Equal(self.output))
-            found = self._compilers[key] = SchemaCompiler(
-                document, syntax_of(syntax, self._markers), self.output, equal
-            )
+            written = syntax_of(syntax, self._markers, self.output.target.blank_in_names)
+            found = self._compilers[key] = SchemaCompiler(document, written, self.output, equal)
         return found
 
     def whole(self, schema: Any, path: str) -> Ir:

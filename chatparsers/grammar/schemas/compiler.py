@@ -34,7 +34,8 @@ _MOST_PATTERNS = 4
 _SHORT = 4
 """Up to so many items at the beginning, each is written in its place."""
 _ONLY_TYPE = SILENT | {"type"}
-_ALONE = NOTES | {"$ref"}
+_ALONE = NOTES | {"$ref", "type"}
+_OF_TYPE = {kind: {"type": kind} for kind in (*TYPES, "integer")}
 
 TWICE = "a name that the schema does not list cannot be written twice: such members are not generated"
 
@@ -73,8 +74,8 @@ def _anything(syntax: Syntax) -> Mapping[str, Ir]:
     if syntax.as_text:  # members of any name cannot be written
         return {value: alt(syntax.string((), 0, None, True), Rep(syntax.item(ref), 1, None))}
     member = syntax.other((), 0, None, ref)
-    members = seq(member, Rep(seq(syntax.comma, member), 0, None))
-    items = seq(ref, Rep(seq(syntax.comma, ref), 0, None))
+    members = seq(member, Rep(seq(syntax.between_members, member), 0, None))
+    items = seq(ref, Rep(seq(syntax.between_items, ref), 0, None))
     scalars = (_scalars(syntax)[0][kind] for kind in ("string", "number", "boolean", "null"))
     return {
         value: alt(Ref(object_), Ref(array), *scalars),
@@ -99,7 +100,7 @@ class SchemaCompiler:
         self.judge = Judge(document, output)
         self.written = Written(output.rules, syntax.name[:1])
         self.equal = equal or Equal(output)
-        self.separator = syntax.comma
+        self.separator = syntax.between_members
         self.scalars = _scalars(syntax)
         """The values of types without further constraints, outside and inside of objects and arrays."""
 
@@ -166,21 +167,33 @@ class SchemaCompiler:
         return found
 
     def _named(self, schemas: list[Located]) -> list[Located]:
-        """The schemas; for a reference alone what it names, so that this is written once for all references to it."""
-        if len(schemas) > 1:
+        """The schemas; for a reference what it names, and the type beside it. So this is written once for all
+        references to it."""
+        if not any(type(schema) is dict and "$ref" in schema for schema, _ in schemas):
             return schemas
-        schema, path = schemas[0]
+        return [found for schema, path in schemas for found in self._referred(schema, path)]
+
+    def _referred(self, schema: Any, path: str) -> list[Located]:
+        """What a reference names, and the types beside it; the schema itself if it says more, or is no reference."""
+        given = [(schema, path)]
+        types: list[Located] = []
         seen: set[int] = set()
         while type(schema) is dict and "$ref" in schema and schema.keys() <= _ALONE:
-            if id(schema) in seen:
-                return schemas
+            kind = schema.get("type")
+            if id(schema) in seen or ("type" in schema and not isinstance(kind, str)):
+                return given
             seen.add(id(schema))
+            if kind is not None:
+                if kind not in _OF_TYPE:
+                    return given
+                types.append((_OF_TYPE[kind], path))
+                self.judge.beside_reference(schema, path)
             try:
                 schema = self.document.resolve(schema["$ref"], schema)
             except Unresolved:
-                return schemas
+                return given
             path = path if path.endswith(".$ref") else f"{path}.$ref"
-        return [(schema, path)] if seen else schemas
+        return [(schema, path), *types]
 
     def _types(self, schemas: list[Located]) -> frozenset[str]:
         """The types of the values that are valid under all of these schemas, as the parser reads them."""
@@ -502,7 +515,7 @@ def arrays(case: Case, compiler: SchemaCompiler, depth: int) -> Steps[Ir]:
         return NOTHING
     if most == 0:
         return seq(syntax.open_array, syntax.no_items)
-    full = seq(_items(heads, rest, least, most, syntax.comma), syntax.close_array)
+    full = seq(_items(heads, rest, least, most, syntax.between_items), syntax.close_array)
     return seq(syntax.open_array, full if least else alt(full, syntax.no_items))
 
 
