@@ -147,7 +147,7 @@ class Renderer:
         delta = stand_in(request, answer, list(new_messages), system=False)
         if delta is None:
             return None
-        part, _ = after_answer(request, spoken, delta, tuple(enumerate(new_messages)), False)
+        part, _ = after_answer(spoken, delta, tuple(enumerate(new_messages)), False)
         before = [*previous_prompt_ids, *previous_completion_ids]
         added = sample_of(self.chat.tokenizer, [part], set())
         return RenderedTokens(

@@ -8,8 +8,10 @@ detected and the polyfills were planned, so most of these renderings are known b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..answers.format import Format, Turn
@@ -22,13 +24,18 @@ from ..templates.renderer import Renderer
 from ..templates.trace import Trace
 
 _ORDER = {"reasoning": 0, "content": 1}
+HOSTS = ("system", "developer")
+"""Roles whose words are the host's own."""
 
 
 class Rendered(NamedTuple):
-    """A turn, and whose each character of its prompt is."""
+    """A turn, whose each character of its prompt is, and what the template writes around such answers. ``parts``: what
+    it writes for a part that is no text, by its type and the role of the message; ``""`` if that is not known."""
 
     turn: Turn
     trace: Trace
+    around: Around
+    parts: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
 class Lead(NamedTuple):
@@ -91,6 +98,25 @@ class Around:
             found = self._renderer.tail(role, self._polyfills, self._tools, self._variables)
             return None if found is None else Lead(*found, opening(self._format, found[1]))
         return None
+
+    @property
+    def syntax(self) -> Format:
+        """The format of tools and calls, also if the template shows none."""
+        return self._renderer.syntax
+
+    @cached_method
+    def turn_markers(self, pattern: re.Pattern[str]) -> frozenset[str]:
+        """The markers, of those that the pattern finds, with which the template begins and ends messages."""
+        leads = (self.asked(role) for role in ("user", "tool", *HOSTS))
+        texts = [lead.header for lead in leads if lead is not None]
+        for calls, after in (
+            (calls, after) for calls in (False, True) for after in (self.alone, self.followed)
+        ):
+            text = after(calls) or ""
+            stop = self.first_stop(text)  # before it, calls are closed
+            texts.append(text[stop[0] if stop else len(text) :] if calls else text)
+        markers = (one[0].strip() for text in texts for one in pattern.finditer(text))
+        return frozenset((*markers, *(stop.strip() for stop in self.stops)))
 
     @cached
     def silent(self) -> str:

@@ -21,7 +21,7 @@ from ..errors import ChatParsersError
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
 from ..templates.trace import Trace, covered
-from .around import Lead, Rendered
+from .around import Around, Lead, Rendered
 from .loading import LOADS, Loads
 from .places import parts_of, turn_end, words_of
 from .request import Request
@@ -33,16 +33,14 @@ _WORDS, _QUESTION = "Words of it", "A question"
 @dataclass(frozen=True, slots=True)
 class Delta:
     """What comes between an answer's words and the next answer. ``lead``: its text. ``stop``: how many of its
-    characters the model itself would have written. ``header``: whether the stop is the next message's header. ``turn``:
-    the turn of the next answer, whose prompt is the rendering of ``messages``: the stand-in's, or all; ``trace``: of
-    that prompt.
+    characters the model itself would have written. ``header``: whether the stop is the next message's header.
+    ``shown``: the prompt of the next answer, which is the rendering of ``messages``: the stand-in's, or all.
     """
 
     lead: Lead
     stop: int
     header: bool
-    turn: Turn
-    trace: Trace
+    shown: Rendered
     messages: Sequence[Mapping[str, Any]]
 
     @property
@@ -69,37 +67,36 @@ def stand_in(
         shown = request.traced(messages, since=index)
     except ChatParsersError:
         return None
-    trace, around = shown.trace, request.around(shown.turn.polyfills)
-    stop = turn_end(trace, messages, index, around)
+    trace = shown.trace
+    stop = turn_end(shown, messages, index)
     if stop is None or not trace.text[stop[0] :].strip():
         return None
     if any(span.start >= stop[0] for span in trace.of(index, "content", "arguments")):
         return None  # the template moves words of the answer after it
     if unshown(trace, new, index + 1, stop[0]) is not None:
         return None  # it writes one before the answer's end, as gpt-oss the first of two results
-    return delta_at(request, shown, messages, stop, new)
+    return delta_at(shown, messages, stop, new)
 
 
 def delta_at(
-    request: Request,
     shown: Rendered,
     messages: Sequence[Mapping[str, Any]],
     stop: tuple[int, int],
     new: Sequence[Mapping[str, Any]],
 ) -> Delta:
     """What the rendering of ``messages`` has from an answer's stop on, up to the answer to ``new``."""
-    turn, text = shown.turn, shown.trace.text[stop[0] :]
+    text = shown.trace.text[stop[0] :]
     written = text[: stop[1] - stop[0]]
     calls = bool(messages[len(messages) - len(new) - 1].get("tool_calls"))
-    header = request.around(turn.polyfills).is_header(calls, written)
-    return Delta(lead_of(request, turn, new, text), len(written), header, turn, shown.trace, messages)
+    header = shown.around.is_header(calls, written)
+    return Delta(lead_of(shown.around, shown.turn, new, text), len(written), header, shown, messages)
 
 
-def lead_of(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]], text: str) -> Lead:
+def lead_of(around: Around, turn: Turn, messages: Sequence[Mapping[str, Any]], text: str) -> Lead:
     """The text before the answer to ``messages``, with which the prompt of ``turn`` ends."""
     if not messages:
         return Lead(text, turn.prefix, turn.prefix)
-    asked = request.around(turn.polyfills).asked(str(messages[-1].get("role")))
+    asked = around.asked(str(messages[-1].get("role")))
     generated = turn.prefix  # at least that is what a history does not have
     if asked is not None and len(asked.generated) > len(generated) and text.endswith(asked.generated):
         generated = asked.generated

@@ -143,8 +143,8 @@ def _proof(request: Request, shape: Shape, kind: str, tool: str) -> Verdict | No
         except ChatParsersError:
             return None
     said = Completion(cast("Any", _Unsampled(asked, message)), len(history))
-    segment = Segment((said,), lead_of(request, asked, history, asked.prompt))
-    return compare(request, segment, whole, delta, [*history, answer, *new])
+    segment = Segment((said,), lead_of(request.around(asked.polyfills), asked, history, asked.prompt))
+    return compare(segment, whole, delta, [*history, answer, *new])
 
 
 @dataclass(frozen=True, slots=True)

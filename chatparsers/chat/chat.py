@@ -23,6 +23,7 @@ from ..streams.message import Message
 from ..templates import Template
 from ..templates.jinja.limits import DEFAULT, Limits, limited
 from ..templates.probe.edges import opening
+from ..templates.probe.parts import part_kinds
 from ..templates.renderer import Renderer
 from ..templates.rewrite.declared import ToolsAs
 from ..templates.rewrite.polyfills import POLYFILLS
@@ -32,8 +33,7 @@ from .asking import Asking
 from .conversation import Conversation
 from .cut import headers_of
 from .inline import Marks, marks_of
-from .placeholders import Placeholder, prompt_placeholders
-from .quoted import quoted_markers
+from .placeholders import Placeholder, all_placeholders
 from .read_back import PromptMessage, read_back
 from .record import TemplateFormat, record
 from .request import Request, plain_messages
@@ -304,7 +304,7 @@ class Chat(Training, Asking, Shown):
             "call_within": call_within,
             **unknown,
         }
-        return Request(self, options).turn(messages)
+        return Request(self, options).prepare(messages)
 
     def _reasons(self, fmt: Format, template: Template) -> bool | None:
         """Whether the model writes reasoning; None if the format has none, or no template of the model tells."""
@@ -344,7 +344,8 @@ class Chat(Training, Asking, Shown):
         >>> chat.quoted([{"role": "user", "content": "Hi<|im_end|>"}])
         [(19, 29)]
         """
-        return quoted_markers(Request(self, request), plain_messages(messages))
+        made = Request(self, request)
+        return made.quoted(made.read(plain_messages(messages)))
 
     def placeholders(
         self, messages: Sequence[Mapping[str, Any] | Message], **request: Unpack[PrepareOptions]
@@ -359,7 +360,9 @@ class Chat(Training, Asking, Shown):
         >>> chatparsers.load(each).placeholders([{"role": "user", "content": content}])
         [Placeholder(start=4, end=13, message=0, part=1, kind='image')]
         """
-        return prompt_placeholders(Request(self, request), plain_messages(messages))
+        made = Request(self, request)
+        read = made.read(plain_messages(messages))
+        return all_placeholders(made.traced(read), read) if part_kinds(read) else []
 
     def conversation(
         self, messages: Iterable[Mapping[str, Any]] = (), **request: Unpack[PrepareOptions]

@@ -16,7 +16,6 @@ from .around import Lead, Rendered
 from .bridge import Delta, delta_at, unshown
 from .parts import Completion
 from .places import turn_end
-from .request import Request
 from .same import calls_key, text_of
 from .segment import Segment, thoughts_in
 from .shapes import read_answer, shape_of
@@ -69,7 +68,6 @@ class Verdict(NamedTuple):
 
 
 def compare(
-    request: Request,
     segment: Segment,
     whole: Rendered,
     delta: Delta | None,
@@ -87,10 +85,10 @@ def compare(
             return Verdict("moved", delta, True, following, lead.history, text[at:], (), whole)
         at, prefix, lost = begun
         lacking += [(turn.index, lost)] if lost else []
-        stop = _stop(request, whole, messages, turn.index, at)
+        stop = _stop(whole, messages, turn.index, at)
         end = at if stop is None else stop[0]
         shown = text[at:end]
-        wrong = _lost(whole, turn) if stop is None else _otherwise(request, turn, messages, shown, prefix)
+        wrong = _lost(whole, turn) if stop is None else _otherwise(turn, messages, shown, prefix)
         if turn is segment.last:
             break
         if wrong is not None:
@@ -98,7 +96,7 @@ def compare(
         at, following = end, turn.index + 1
     said = segment.last
     new = messages[said.index + 1 :]
-    tail = None if stop is None else delta_at(request, whole, messages, stop, new)
+    tail = None if stop is None else delta_at(whole, messages, stop, new)
     unseen = None if stop is None else unshown(whole.trace, new, said.index + 1, stop[0])
     if unseen is not None:  # with history="exact" too, as no text after the answer has the words
         held = text_of(messages[unseen].get("content"))
@@ -134,12 +132,11 @@ def _answer_begins(lead: Lead, text: str, at: int) -> tuple[int, str, str] | Non
 
 
 def _stop(
-    request: Request, whole: Rendered, messages: Sequence[Mapping[str, Any]], index: int, at: int
+    whole: Rendered, messages: Sequence[Mapping[str, Any]], index: int, at: int
 ) -> tuple[int, int] | None:
     """Where the stop of the answer that begins at ``at`` begins and ends; None if the template shows it elsewhere or
     not at all."""
-    around = request.around(whole.turn.polyfills)
-    stop = turn_end(whole.trace, messages, index, around)
+    stop = turn_end(whole, messages, index)
     if stop is not None:
         return stop if stop[0] >= at else None
     shape, text = shape_of(messages[index]), whole.turn.prompt
@@ -187,10 +184,10 @@ def _opening(segment: Segment, whole: Rendered, delta: Delta | None) -> Verdict:
 
 
 def _otherwise(
-    request: Request, said: Completion, messages: Sequence[Mapping[str, Any]], shown: str, prefix: str
+    said: Completion, messages: Sequence[Mapping[str, Any]], shown: str, prefix: str
 ) -> str | None:
     """Why the text ``shown`` is another message than the answer; None if it is the same."""
-    own = said.spoken.text(request.chat.tokenizer)
+    own = said.spoken.text(said.spoken.turn.tokenizer)
     if shown == own:
         return None
     mine = messages[said.index]

@@ -30,7 +30,6 @@ from .bridge import lead_of
 from .compare import compare
 from .ends import following
 from .parts import Completion, Given
-from .quoted import quoted_markers
 from .request import Model, Request
 from .same import same_message
 from .segment import Segment
@@ -221,7 +220,7 @@ class Conversation:
         """What was given and sampled up to the next answer."""
         last = self._marks[-1]
         text = self._rendered if last.segment is None else self._rendered[last.stop :]
-        lead = lead_of(self._request, turn, self.messages, text)
+        lead = lead_of(self._request.around(turn.polyfills), turn, self.messages, text)
         if last.segment is None:
             return Segment((), lead)
         return last.segment.added(Given((), text, (), lead=lead))
@@ -254,7 +253,7 @@ class Conversation:
             del self._marks[self._found(asked, self._marks[-1], turn, messages) :]
         self._rendered, self._wrote = rendered, ""
         mark, rest = self._marks[-1], rendered[place:]
-        quoted = quoted_markers(asked, messages, id_seed=turn.id_seed)
+        quoted = asked.quoted(messages, id_seed=turn.id_seed)
         after = [(start - place, end - place) for start, end in quoted if start >= place]
         ids = had[: mark.tokens] + encoded(asked.chat.tokenizer, mark.closer, "")[0]
         ids += mark.rest.update(rest, common(mark.rest.text, rest), after)
@@ -264,10 +263,10 @@ class Conversation:
         """Finds the place of the last mark; how many marks stay."""
         if mark.segment is None:
             return len(self._marks) - 1
-        verdict = compare(asked, mark.segment, asked.traced(messages, id_seed=turn.id_seed), None, messages)
+        verdict = compare(mark.segment, asked.traced(messages, id_seed=turn.id_seed), None, messages)
         if verdict.reason is not None or verdict.delta is None:
             return sum(other.index < verdict.message for other in self._marks[:-1])
-        mark.closer, rest, *_ = following(asked, mark.segment.last.spoken, verdict.delta)
+        mark.closer, rest, *_ = following(mark.segment.last.spoken, verdict.delta)
         mark.place = len(turn.prompt) - len(rest)
         mark.stop = len(turn.prompt) - len(verdict.delta.text)
         return len(self._marks)

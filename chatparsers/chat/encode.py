@@ -13,15 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from ..answers.format import Turn
 from ..errors import RequestError
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common
 from ..templates.trace import Trace
-from .around import Around
-from .inline import beside_thoughts
+from .around import Rendered
+from .inline import Marks, beside_thoughts
 from .marks import all_marks, answer_at, inside, marks_of_words, starting
-from .parts import in_ids, placeholders_in
+from .parts import in_ids
 from .places import Place, Places, missing, places_in
 from .request import Request
 from .rows import Rows
@@ -49,16 +48,14 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A conversation as the template shows it, and the places of its answers. ``begun``: the last is only begun."""
+    """Rows as the template shows them, and the places of their answers. ``begun``: the last is only begun. ``marks``:
+    the markers of thoughts."""
 
-    request: Request
-    messages: Sequence[Mapping[str, Any]]
-    turn: Turn
-    trace: Trace
+    rows: Rows
+    whole: Rendered
     places: Places
     begun: bool
-    noted: Mapping[int, str]
-    """`Rows.noted`."""
+    marks: Sequence[Marks]
 
 
 def encode(request: Request, rows: Rows, how: How, only: range | None = None) -> Sample:
@@ -99,45 +96,47 @@ def _cycles(messages: Sequence[Mapping[str, Any]]) -> Iterator[range]:
 def _shown(request: Request, rows: Rows, how: How) -> _Shown:
     generate, begun = (request.options.get(at) for at in ("add_generation_prompt", "continue_final_message"))
     messages = rows.messages
-    turn, trace = shown = request.traced(messages)
-    places = places_in(shown, messages, request.around(turn.polyfills), bool(begun))
+    whole = request.traced(messages)
+    places = places_in(whole, messages, bool(begun))
     if how.final_stop and not generate and not begun and messages[-1].get("role") == "assistant":
-        trace = _stopped(request.around(turn.polyfills), trace, messages, places)
-    return _Shown(request, messages, turn, trace, places, bool(begun), rows.noted)
+        whole = _stopped(whole, places, len(messages) - 1, bool(messages[-1].get("tool_calls")))
+    return _Shown(rows, whole, places, bool(begun), request.marks)
 
 
-def _stopped(around: Around, trace: Trace, messages: Sequence[Mapping[str, Any]], places: Places) -> Trace:
-    """The trace with the last answer's stop, if the template leaves that answer open: the one that would follow."""
-    turns, calls = places.get(len(messages) - 1), bool(messages[-1].get("tool_calls"))
+def _stopped(whole: Rendered, places: Places, last: int, calls: bool) -> Rendered:
+    """The rendering with the stop of its last answer, if the template leaves that open: the one that would follow.
+    ``last``: its index; ``calls``: whether it calls."""
+    turns, around, trace = places.get(last), whole.around, whole.trace
     closer, stop = around.ending(calls) if turns and turns[-1].end == turns[-1].stop else ("", "")
     if not turns or not stop:
-        return trace
+        return whole
     place, stop = turns[-1], closer[common(closer, around.alone(calls) or "") :] + stop
-    places[len(messages) - 1] = [*turns[:-1], replace(place, end=place.stop + len(stop))]
-    return Trace(trace.text[: place.stop] + stop, trace.spans)
+    places[last] = [*turns[:-1], replace(place, end=place.stop + len(stop))]
+    return whole._replace(trace=Trace(trace.text[: place.stop] + stop, trace.spans))
 
 
 def _counted(shown: _Shown, how: How, only: range | None) -> tuple[list[Span], dict[int, str]]:
     """What counts, in characters; and which answers do not that were asked for, and why."""
     counted: list[Span] = []
     left_out: dict[int, str] = {}
-    finished = range(len(shown.messages) - shown.begun)
+    messages, noted = shown.rows
+    finished = range(len(messages) - shown.begun)
     may = finished if only is None else finished[only.start : only.stop]
-    answers = [at for at, message in enumerate(shown.messages) if message.get("role") == "assistant"]
+    answers = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
     for index in answers:
-        message, turns = shown.messages[index], shown.places.get(index, ())
+        message, turns = messages[index], shown.places.get(index, ())
         if index not in may or not wanted(how.train_on, message, index, answers[-1]):
             continue
         if not turns:
             left_out[index] = "moved" if any(shape_of(message)) else "empty"
-        elif (lost := missing(message, index, shown.trace, turns)) and not how.rewritten:
+        elif (lost := missing(message, index, shown.whole.trace, turns)) and not how.rewritten:
             left_out[index] = lost
         else:
-            if index in shown.noted:
-                left_out[index] = shown.noted[index]
+            if index in noted:
+                left_out[index] = noted[index]
             thought = bool(reasoning_of(message)) and lost != "thought"
             for number, place in enumerate(turns):
-                counted += _spans(shown, index, place, how, thought=thought, first=not number)
+                counted += _spans(shown, message, place, how, thought=thought, first=not number)
     return counted, left_out
 
 
@@ -154,14 +153,14 @@ _NAMES = {Kind.REASONING: "reasoning", Kind.ANSWER_MARKUP: "markup", Kind.CONTEN
 
 
 def _spans(
-    shown: _Shown, index: int, place: Place, how: How, *, thought: bool, first: bool
+    shown: _Shown, message: Mapping[str, Any], place: Place, how: How, *, thought: bool, first: bool
 ) -> Iterator[Span]:
     """What counts of an answer's turn: all but what the template writes for no thought, and if thoughts do not count,
     them and their markers. ``thought``: whether one is shown."""
-    message, marks = shown.messages[index], shown.request.marks
-    text, at = shown.trace.text[place.start : place.stop], place.start
+    marks, whole = shown.marks, shown.whole
+    text, at = whole.trace.text[place.start : place.stop], place.start
     if (thought and not how.reasoning) or (not thought and first and any(one.end in text for one in marks)):
-        runs = answer_at(place, shown.turn, shown.trace.text, message)
+        runs = answer_at(place, whole.turn, whole.trace.text, message)
         found = [(start - at, end - at, _NAMES.get(Kind(kind), "call")) for start, end, kind in runs]
         for start, end in beside_thoughts(text, found, marks, thought=thought, reasoning=how.reasoning):
             yield at, place.start + start
@@ -170,20 +169,21 @@ def _spans(
 
 
 def _sample(shown: _Shown, counted: Sequence[Span], left_out: Mapping[int, str], split: bool) -> Sample:
-    request, messages, trace, places = shown.request, shown.messages, shown.trace, shown.places
+    messages, whole, places = shown.rows.messages, shown.whole, shown.places
+    turn, trace = whole.turn, whole.trace
     borders = [at for turns in places.values() for place in turns for at in (place.start, place.end)]
-    ids, offsets = in_ids(request, trace, messages, None, borders if split else ())
+    ids, offsets, placeholders = in_ids(whole, messages, enumerate(messages), None, borders if split else ())
 
     def marks() -> list[Mark]:
         words = marks_of_words(trace, messages)
-        return starting([at for at, _ in offsets], all_marks(words, places, shown.turn, trace.text, messages))
+        return starting([at for at, _ in offsets], all_marks(words, places, turn, trace.text, messages))
 
     return Sample(
         ids,
         [inside(offsets, *span) for span in counted],
         marks,
-        placeholders=placeholders_in(request, trace, enumerate(messages), offsets),
+        placeholders=placeholders,
         text=trace.text,
         left_out=left_out,
-        unit="character" if request.chat.tokenizer is None else "token",
+        unit="character" if turn.tokenizer is None else "token",
     )

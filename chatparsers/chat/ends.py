@@ -21,7 +21,6 @@ from ..values.cut import cut_json
 from ..writer.around import written_around
 from .bridge import Delta
 from .parts import Given, given
-from .request import Request
 from .spoken import Spoken
 
 
@@ -37,15 +36,15 @@ class Following(NamedTuple):
     wanted: str | None = None
 
 
-def following(request: Request, spoken: Spoken, delta: Delta) -> Following:
+def following(spoken: Spoken, delta: Delta) -> Following:
     """The text after the answer."""
     wanted = delta.text[: delta.stop]
     if spoken.stop:
-        sampled = spoken.stop_text(request.chat.tokenizer)
+        sampled = spoken.stop_text(spoken.turn.tokenizer)
         same = bool(wanted) and sampled.strip().endswith(wanted.strip())
         text = delta.text[delta.stop :] if same or not delta.header else delta.text
         return Following("", text, 0, sampled, None if same else wanted)
-    closer = closing(request.chat.syntax, spoken) if spoken.cut else ""
+    closer = closing(delta.shown.around.syntax, spoken) if spoken.cut else ""
     space = wanted[: len(wanted) - len(wanted.lstrip())]
     if space and spoken.message.text.endswith(space):  # the engine took off the marker alone
         return Following(closer, delta.text[len(space) :], delta.stop - len(space), "")
@@ -53,19 +52,20 @@ def following(request: Request, spoken: Spoken, delta: Delta) -> Following:
 
 
 def after_answer(
-    request: Request,
     spoken: Spoken,
     delta: Delta,
     messages: Sequence[tuple[int, Mapping[str, Any]]],
     count_stop: bool,
 ) -> tuple[Given, list[tuple[str, str]]]:
     """The part after the answer, and what differs from the template's text: what is held, what it would write."""
-    closer, text, stop, before, wanted = following(request, spoken, delta)
-    skipped = len(delta.trace.text) - len(text)
+    closer, text, stop, before, wanted = following(spoken, delta)
+    whole = delta.shown.trace
+    skipped = len(whole.text) - len(text)
     first = len(delta.messages) - len(messages)  # the index of the first new message there
     begun = messages[0][0] if messages else 0
-    trace = part_of(delta.trace, skipped, len(delta.trace.text), before=closer, first=first, index=begun)
-    part = given(request, trace, dict(messages), tuple(messages), before.strip(), lead=delta.lead)
+    trace = part_of(whole, skipped, len(whole.text), before=closer, first=first, index=begun)
+    shown = delta.shown._replace(trace=trace)
+    part = given(shown, dict(messages), tuple(messages), before.strip(), lead=delta.lead)
     if spoken.stop:
         return part, [] if wanted is None else [(before, wanted)]
     ends = part.spans[1::2]

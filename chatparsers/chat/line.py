@@ -66,9 +66,9 @@ class Line(NamedTuple):
     ) -> Line:
         """The line that begins with these messages. ``held``: answers that were sampled, by their index. Raises the
         errors of `Chat.prepare`."""
-        whole = request.traced(messages)
+        whole = request.traced(request.read(messages))  # as for a host that sends what was sampled
         begun = messages[-1] if request.options.get("continue_final_message") else None
-        segment = opened(request, whole, messages, begun is not None, held)
+        segment = opened(whole, messages, begun is not None, held)
         known = messages if begun is None else messages[:-1]
         kind = HistoryKind().then(known, request.asked)
         return cls(request, policy, (segment,), whole.turn, known, begun, kind)
@@ -97,8 +97,7 @@ class Line(NamedTuple):
     def appended(self, new: Messages, changes: Mapping[str, Any]) -> Line:
         """The line with messages after the last answer. Raises the errors of `Chat.prepare`."""
         request, line = self.request.but(**changes), self.answered
-        if request.loading is not None:
-            new = request.loading.written(new)
+        new = request.read(new)
         if line is None:
             return Line.of(request, [*self.messages, *new], self.policy)._expanded_as(self)
         before, now = line.request.options, request.options
@@ -143,10 +142,10 @@ class Line(NamedTuple):
             return found._broken(verdict)
         assert delta is not None
         segment, indexed = self.segments[-1], tuple(enumerate(new, index))
-        part, notes = after_answer(self.request, segment.last.spoken, delta, indexed, self.policy.count_stop)
+        part, notes = after_answer(segment.last.spoken, delta, indexed, self.policy.count_stop)
         stops = (Difference("stop", index - 1, *texts) for texts in notes)
         segments = (*self.segments[:-1], segment.added(part))
-        return found._replace(segments=segments, turn=delta.turn, differs=(*found.differs, *stops))
+        return found._replace(segments=segments, turn=delta.shown.turn, differs=(*found.differs, *stops))
 
     def _verdict(self, new: Messages, kind: HistoryKind, changed: bool, *, proves: bool) -> Verdict:
         """What becomes of the line if these messages follow. ``kind``: of the history with them. ``proves``: whether
@@ -163,8 +162,8 @@ class Line(NamedTuple):
             if status != "tail" and self.policy.exact:
                 return self._known(str(status), delta)
         messages = [*self.messages, *new]
-        whole = self.request.traced(messages)
-        verdict = compare(self.request, self.segments[-1], whole, delta, messages)
+        whole = self.request.traced(self.request.read(messages))
+        verdict = compare(self.segments[-1], whole, delta, messages)
         recorded = self._recorded("prompt")
         verdict = verdict._replace(lacking=[one for one in verdict.lacking if one[0] not in recorded])
         if changed:
@@ -207,7 +206,7 @@ class Line(NamedTuple):
         """A segment begins with the rendering of all messages; answers whose text is unchanged keep their ids."""
         assert verdict.whole is not None
         held = {said.index: said for segment in self.segments for said in segment.said()}
-        segment = opened(self.request, verdict.whole, self.messages, False, held)
+        segment = opened(verdict.whole, self.messages, False, held)
         reason, kept = str(verdict.reason), common_ids(self.segments[-1].ids(), segment.ids())
         found = Break(reason, verdict.message, kept, verdict.held, verdict.shown)
         first = not any(other.reason == "thought" for other in self.breaks)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import marshal
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..schema.tools import Toolset
@@ -37,20 +37,27 @@ _BETWEEN = " \t\r\n,"
 
 
 class Loading:
-    """The tools of a request that load later. ``shown``: those that the prompt shows from its beginning. ``entry``: how
-    the template's list writes one tool."""
+    """The tools of a request that load later. ``shown``: those that the prompt shows from its beginning."""
 
-    def __init__(self, shown: Toolset, later: Toolset, entry: Callable[[Mapping[str, Any]], str]) -> None:
-        self._shown, self._entry = shown, entry
+    def __init__(self, shown: Toolset, later: Toolset) -> None:
+        self._shown = shown
         self._all = {_name(tool): tool for tool in (*later.raw, *shown.raw)}
         self._first = {_name(tool): tool for tool in shown.raw}
 
-    def written(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The messages, in which texts are in the place of names; the same list if none names a tool."""
-        found = [*map(self._written, messages)]
+    def named(self, messages: Iterable[Message]) -> dict[str, Mapping[str, Any]]:
+        """The tools that these messages load and the prompt does not show, by their names."""
+        contents = (message.get("content") for message in messages)
+        parts = (part for one in contents if isinstance(one, (list, tuple)) for part in one)
+        names = {str(part.get("tool_name")) for part in parts if _kind(part) == REFERENCE}
+        return {name: self._all[name] for name in names & self._all.keys() - self._first.keys()}
+
+    def written(self, messages: Sequence[Message], entries: Mapping[str, str]) -> Sequence[Message]:
+        """The messages, in which texts are in the place of names; the same list if none names a tool. ``entries``: how
+        the template's list writes the tools that are `named`."""
+        found = [self._written(message, entries) for message in messages]
         return messages if all(map(_same, found, messages)) else found
 
-    def _written(self, message: Message) -> Message:
+    def _written(self, message: Message, entries: Mapping[str, str]) -> Message:
         content = message.get("content")
         if not isinstance(content, (list, tuple)) or not any(_kind(part) for part in content):
             return message
@@ -61,18 +68,11 @@ class Loading:
             if kind is not None:
                 name = str(part.get("tool_name"))
                 loads.append((name, kind == REFERENCE))
-                part = {"type": "text", "text": self._text(name, kind)}
+                part = {"type": "text", "text": _text(name, kind, entries)}
             parts.append(part)
         texts = [part["text"] if isinstance(part, Mapping) else part for part in parts if is_text(part)]
         whole: Any = "\n".join(texts) if len(texts) == len(parts) else parts
         return {**message, "content": whole, LOADS: (*message.get(LOADS, ()), *loads)}
-
-    def _text(self, name: str, kind: str) -> str:
-        if kind == REMOVAL:
-            return _REMOVED.format(name)
-        if name in self._first or name not in self._all:
-            return _NAMED.format(name)
-        return _LOADED.format(name, self._entry(self._all[name]))
 
     def tools(self, messages: Iterable[Message], choice: object) -> tuple[Toolset, tuple[str, ...]]:
         """The tools that can be called after these messages, and what is to be said of them. ``choice``: the request's
@@ -151,6 +151,12 @@ def _name(tool: Mapping[str, Any]) -> str:
 def _kind(part: object) -> str | None:
     kind = part.get("type") if isinstance(part, Mapping) else None
     return kind if kind in (REFERENCE, REMOVAL) else None
+
+
+def _text(name: str, kind: str, entries: Mapping[str, str]) -> str:
+    if kind == REMOVAL:
+        return _REMOVED.format(name)
+    return _LOADED.format(name, entries[name]) if name in entries else _NAMED.format(name)
 
 
 def _same(one: Message, other: Message) -> bool:

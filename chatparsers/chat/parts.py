@@ -13,14 +13,12 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from ..answers.format import Turn
-from ..templates.trace import Trace
 from ..tokens.pieces import as_text, encoded
-from .around import Lead
+from .around import Lead, Rendered
 from .marks import Indexed, all_marks, inside, marks_of_words, starting, token_runs
 from .placeholders import Placeholder, find_placeholders
 from .places import Places
 from .quoted import quoted_in
-from .request import Request
 from .sample import Kind, Mark, Span
 from .spoken import Chunk, Spoken, pieces
 
@@ -137,26 +135,39 @@ def _runs(marks: bytes, at: int) -> Iterator[Span]:
             start = place + 1
 
 
-def given(
-    request: Request, trace: Trace, known: Indexed, messages: Messages, before: str | None, **more: Any
-) -> Given:
-    """The part of a text, of which the trace is known. ``known``: the messages that the trace may name; ``messages``:
-    those that are here. ``before``: the stop that it follows; None at the beginning of all."""
-    ids, spans = in_ids(request, trace, known, before)
-    placeholders = tuple(placeholders_in(request, trace, messages, spans))
+def given(shown: Rendered, known: Indexed, messages: Messages, before: str | None, **more: Any) -> Given:
+    """The part of a rendering. ``shown``: it, or a part of it; ``known``: the messages that its trace may name;
+    ``messages``: those that are here. ``before``: the stop that it follows; None at the beginning of all."""
+    ids, spans, placeholders = in_ids(shown, known, messages, before)
     packed = array("I", chain.from_iterable(spans))
-    words = tuple(marks_of_words(trace, known))
+    words, text = tuple(marks_of_words(shown.trace, known)), shown.trace.text
     return Given(
-        array("q", ids), trace.text, packed, messages, words=words, placeholders=placeholders, **more
+        array("q", ids), text, packed, messages, words=words, placeholders=tuple(placeholders), **more
     )
 
 
 def in_ids(
-    request: Request, trace: Trace, known: Indexed, before: str | None, borders: Iterable[int] = ()
+    shown: Rendered,
+    known: Indexed,
+    messages: Iterable[tuple[int, Mapping[str, Any]]],
+    before: str | None,
+    borders: Iterable[int] = (),
+) -> tuple[Sequence[int], Sequence[Span], list[Placeholder]]:
+    """The ids of a rendering, where each of them is in its text, and the placeholders in ids. The parameters are those
+    of `given`; what is between ``borders`` is encoded apart."""
+    ids, spans = _ids(shown, known, before, borders)
+    placeholders = []
+    for one in find_placeholders(shown, messages):
+        first, last = inside(spans, one.start, one.end)
+        placeholders.append(one._replace(start=first, end=last))
+    return ids, spans, placeholders
+
+
+def _ids(
+    shown: Rendered, known: Indexed, before: str | None, borders: Iterable[int]
 ) -> tuple[Sequence[int], Sequence[Span]]:
-    """The ids of a text, in which words spell no marker, and where each of them is; without a tokenizer, its
-    characters. ``known``, ``before``: as in `given`. ``borders``: what is between them is encoded apart."""
-    tokenizer, text = request.chat.tokenizer, trace.text
+    """The ids, in which words spell no marker; without a tokenizer, the characters."""
+    tokenizer, text = shown.turn.tokenizer, shown.trace.text
     if tokenizer is None:
         return list(map(ord, text)), [(at, at + 1) for at in range(len(text))]
     first, *others = pairwise(sorted({0, len(text), *borders})) if text else [(0, 0)]
@@ -164,16 +175,5 @@ def in_ids(
     for start, end in others:
         more, places = encoded(tokenizer, text[start:end], "")
         ids, spans = [*ids, *more], [*spans, *((start + at, start + to) for at, to in places)]
-    quoted = quoted_in(request, trace, known)
+    quoted = quoted_in(shown, known)
     return as_text(tokenizer, text, ids, spans, quoted) if quoted else (ids, spans)
-
-
-def placeholders_in(
-    request: Request, trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], spans: Sequence[Span]
-) -> list[Placeholder]:
-    """The placeholders of these messages in a rendering, from their first token to their last."""
-    found = []
-    for one in find_placeholders(trace, messages, request):
-        first, last = inside(spans, one.start, one.end)
-        found.append(one._replace(start=first, end=last))
-    return found

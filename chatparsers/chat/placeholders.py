@@ -1,6 +1,6 @@
 """Where a rendering has the placeholders of images and other parts that are no text.
 
-Strategy. What a template writes for a part of its type is found once, between two texts (`_part`). The trace
+Strategy. What a template writes for a part of its type is found once, between two texts (`Rendered.parts`). The trace
 says which characters are words, so the placeholders are the occurrences of that text outside of words, in the order of
 the parts: a template may put a message's pictures before its texts, but not one picture before another. A part whose
 place is not known is left out.
@@ -12,12 +12,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import ChatParsersError, TemplateError
+from ..errors import TemplateError
 from ..public import public
 from ..templates.probe.parts import part_kind
 from ..templates.probe.stand_ins import answer, answered, question
 from ..templates.trace import Trace
-from .request import Request
+from .around import Rendered
 
 
 @public
@@ -32,24 +32,26 @@ class Placeholder(NamedTuple):
     kind: str
 
 
-def has_parts(messages: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a message has a part that is no text."""
-    return any(
-        part_kind(part) is not None
-        for message in messages
-        if isinstance(content := message.get("content"), (list, tuple))
-        for part in content
-    )
+def showing(kind: str, role: str) -> Sequence[Mapping[str, Any]]:
+    """Stand-ins of which the last, of this role, has a part of this type between two texts."""
+    source: Any = "data:image/png;base64,AAAA"
+    part = {"type": kind, kind: {"url": source} if kind.endswith("_url") else source}
+    texts = [{"type": "text", "text": text} for text in ("Some words", "The next words")]
+    *history, last = answered() if role == "tool" else [question(), answer(), {"role": role}]
+    return [*history, {**last, "content": [texts[0], part, texts[1]]}]
 
 
-def prompt_placeholders(request: Request, messages: Sequence[Mapping[str, Any]]) -> list[Placeholder]:
-    """The placeholders in the prompt for ``messages``, in characters, in their order there.
+def shown_by(trace: Trace) -> str:
+    """What their rendering has for the part; ``""`` if it does not show both texts."""
+    spans = list(trace.of(2, "content"))
+    return trace.text[spans[0].end : spans[1].start].strip() if len(spans) > 1 else ""
+
+
+def all_placeholders(shown: Rendered, messages: Sequence[Mapping[str, Any]]) -> list[Placeholder]:
+    """The placeholders in the rendering of ``messages``, in characters, in their order there.
 
     Raises `TemplateError` for a part that has none."""
-    if not has_parts(messages):
-        return []
-    trace = request.traced(messages).trace
-    found = sorted(find_placeholders(trace, enumerate(messages), request))
+    found = sorted(find_placeholders(shown, enumerate(messages)))
     known = {(one.message, one.part) for one in found}
     for index, message in enumerate(messages):
         content = message.get("content")
@@ -63,45 +65,25 @@ def prompt_placeholders(request: Request, messages: Sequence[Mapping[str, Any]])
 
 
 def find_placeholders(
-    trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], request: Request
+    shown: Rendered, messages: Iterable[tuple[int, Mapping[str, Any]]]
 ) -> Iterator[Placeholder]:
     """The placeholders in a rendering, in characters. ``messages``: those that are there, with their indices."""
-    messages = list(messages)
-    if not has_parts(message for _, message in messages):
+    if not shown.parts:
         return
+    trace = shown.trace
     words = sorted((span.start, span.end) for span in trace.spans)
     at = 0
     for index, message in _in_order(trace, messages):
         content = message.get("content")
-        for number, part in enumerate(content if isinstance(content, (list, tuple)) else ()):
-            kind = part_kind(part)
-            shown = None if kind is None else _part(request, kind, str(message.get("role")))
-            found = _outside(trace.text, shown, at, words) if shown else -1
-            if kind is not None and shown and found >= 0:
-                at = found + len(shown)
+        kinds = [*map(part_kind, content)] if isinstance(content, (list, tuple)) else []
+        for number, kind in enumerate(kinds):
+            text = "" if kind is None else shown.parts.get((kind, str(message.get("role"))), "")
+            found = _outside(trace.text, text, at, words) if text else -1
+            if kind is not None and found >= 0:
+                at = found + len(text)
                 yield Placeholder(found, at, index, number, kind)
-        at = max([at, *(span.end for span in trace.of(index, "content") if not has_parts([message]))])
-
-
-def _part(request: Request, kind: str, role: str) -> str:
-    """What the template writes for a part of this type in a message of ``role``; ``""`` if that is not known."""
-
-    def found() -> str:
-        source: Any = "data:image/png;base64,AAAA"
-        part = {"type": kind, kind: {"url": source} if kind.endswith("_url") else source}
-        texts = [{"type": "text", "text": text} for text in ("Some words", "The next words")]
-        *history, last = answered() if role == "tool" else [question(), answer(), {"role": role}]
-        messages = [*history, {**last, "content": [texts[0], part, texts[1]]}]
-        try:
-            turn, trace = request.traced(messages, add_generation_prompt=False, continue_final_message=False)
-        except ChatParsersError:
-            return ""
-        if "result_parts" in turn.polyfills:
-            return _part(request, kind, "user")
-        spans = list(trace.of(2, "content"))
-        return trace.text[spans[0].end : spans[1].start].strip() if len(spans) > 1 else ""
-
-    return request.fact(("part", kind, role), found)
+        if not any(kinds):
+            at = max([at, *(span.end for span in trace.of(index, "content"))])
 
 
 def _in_order(

@@ -79,22 +79,20 @@ def find_places(trace: Trace, messages: Sequence[Mapping[str, Any]], around: Aro
     return places
 
 
-def places_in(shown: Rendered, messages: Sequence[Mapping[str, Any]], around: Around, begun: bool) -> Places:
+def places_in(shown: Rendered, messages: Sequence[Mapping[str, Any]], begun: bool) -> Places:
     """The places of all answers of a rendering. ``begun``: the last message is an answer that the prompt has begun,
     with which it ends."""
-    places = find_places(shown.trace, messages[:-1] if begun else messages, around)
+    places = find_places(shown.trace, messages[:-1] if begun else messages, shown.around)
     if begun:
         end = len(shown.trace.text)
         places[len(messages) - 1] = [Place(end - len(shown.turn.prefix), end, end, "")]
     return places
 
 
-def turn_end(
-    trace: Trace, messages: Sequence[Mapping[str, Any]], index: int, around: Around
-) -> tuple[int, int] | None:
+def turn_end(shown: Rendered, messages: Sequence[Mapping[str, Any]], index: int) -> tuple[int, int] | None:
     """Where the stop of an answer's last turn begins and ends; None if the answer is not shown."""
-    turns = turns_of(trace, index, around.stops)
-    return _end(trace, turns[-1][-1], messages, index, around)[:2] if turns else None
+    turns = turns_of(shown.trace, index, shown.around.stops)
+    return _end(shown.trace, turns[-1][-1], messages, index, shown.around)[:2] if turns else None
 
 
 def _start_after(

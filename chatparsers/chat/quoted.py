@@ -9,47 +9,42 @@ Invariant: no words but the host's begin or end a message.
 
 from __future__ import annotations
 
+import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..answers.format import Turn
 from ..kept import cached
 from ..streams.message import Message
 from ..templates.jinja.traced import carried
-from ..templates.trace import TOOLS, Marked, Trace, TraceSpan
+from ..templates.trace import TOOLS, Marked, TraceSpan
+from ..tokens.markers import markers_of, may_spell
 from ..tokens.pieces import as_text, encode_after
+from ..tokens.vocabulary import Vocabulary
 from ..writer.around import written_around
+from .around import HOSTS, Around, Rendered
 from .marks import Indexed
-from .request import Request, may_quote
+from .places import words_of
 from .sample import Span
 
-_HOSTS = ("system", "developer")
-"""Roles whose words are the host's own."""
 
-
-def quoted_markers(request: Request, messages: Sequence[Mapping[str, Any]], **options: Any) -> list[Span]:
-    """The spans of quoted markers in the rendering of ``messages`` with these options. It is rendered only if a text
-    may hold a marker: most hold none."""
-    given = request.may_quote("tools") or request.may_quote("documents")
-    if not given and not may_quote(request.chat.tokenizer, messages, request.beside):
-        return []
-    return quoted_in(request, request.traced(messages, **options).trace, messages)
-
-
-def quoted_in_answer(request: Request, text: str, said: Message) -> list[Span]:
+def quoted_in_answer(turn: Turn, around: Around, text: str, said: Message) -> list[Span]:
     """The spans of quoted markers in the text of an answer that says this."""
     calls = [{"name": call.name, "arguments": call.parsed_arguments} for call in said.tool_calls]
     message = {"role": "assistant", "thinking": said.reasoning, "content": said.content, "tool_calls": calls}
-    if not may_quote(request.chat.tokenizer, [message], text):
+    if not may_quote(turn.tokenizer, [message], text):
         return []
     marked = Marked()
     trace = marked.trace(carried(text, *marked.messages([message])))
-    return quoted_in(request, trace, [message])
+    return quoted_in(Rendered(turn, trace, around), [message])
 
 
-def quoted_in(request: Request, trace: Trace, messages: Indexed) -> list[Span]:
-    """The spans of quoted markers in a rendering of ``messages``."""
-    if request.markers is None or not trace.spans:
+def quoted_in(shown: Rendered, messages: Indexed) -> list[Span]:
+    """The spans of quoted markers in a rendering of ``messages``, of a chat with a tokenizer."""
+    trace, markers = shown.trace, markers_of(Vocabulary.bare(shown.turn.tokenizer))
+    if markers is None or not trace.spans:
         return []
     starts = [span.start for span in trace.spans]
     answers: dict[int, _Answer] = {}
@@ -59,16 +54,16 @@ def quoted_in(request: Request, trace: Trace, messages: Indexed) -> list[Span]:
         if span.message == TOOLS:
             return False
         message = messages[span.message]
-        if message.get("role") in _HOSTS:
+        if message.get("role") in HOSTS:
             return True
         whole = span.verbatim and span.start <= first and last <= span.end
         if message.get("role") != "assistant" or span.field != "content" or not whole:
             return False
-        answer = answers.setdefault(span.message, _Answer(request, message))
+        answer = answers.setdefault(span.message, _Answer(shown, markers, message))
         return answer.writes(span.part, first - span.start + span.first)
 
     spans: list[Span] = []
-    for found in request.markers.finditer(trace.text):
+    for found in markers.finditer(trace.text):
         first, last = found.span()
         place = max(bisect_right(starts, first) - 1, 0)
         words = []
@@ -89,8 +84,9 @@ class _Answer:
     of messages: these are text before the format reads it.
     """
 
-    def __init__(self, request: Request, message: Mapping[str, Any]) -> None:
-        self._request = request
+    def __init__(self, shown: Rendered, markers: re.Pattern[str], message: Mapping[str, Any]) -> None:
+        self._shown = shown
+        self._markers = markers
         self._texts = [*_texts(message.get("content"))]
 
     def writes(self, part: int, at: int) -> bool:
@@ -104,24 +100,21 @@ class _Answer:
     @cached
     def _markup(self) -> list[Span]:
         """Where the format reads the markup of thoughts and calls, in the texts together."""
-        request, text = self._request, "".join(text for _, text in self._texts)
-        fmt, tokenizer = request.chat.syntax, request.chat.tokenizer
-        own, opener = (
-            {*map(str.strip, fmt.preserved_tokens)} - turn_markers(request),
-            written_around(fmt)[0].strip(),
-        )
+        turn, around, text = self._shown.turn, self._shown.around, "".join(text for _, text in self._texts)
+        fmt, tokenizer = around.syntax, turn.tokenizer
+        own = {*map(str.strip, fmt.preserved_tokens)} - around.turn_markers(self._markers)
+        opener = written_around(fmt)[0].strip()
         ids, spans = encode_after(tokenizer, text)
-        assert request.markers is not None
-        forged = [found.span() for found in request.markers.finditer(text) if found[0].strip() not in own]
+        forged = [found.span() for found in self._markers.finditer(text) if found[0].strip() not in own]
         ids, _ = as_text(tokenizer, text, ids, spans, forged)
-        asked = request.around(()).asked("user")
-        turn = fmt.bind(
-            tools=request.tools,
+        asked = around.asked("user")
+        reader = fmt.bind(
+            tools=turn.tools,
             prefix=asked.prefix if asked is not None else "",
             tokenizer=tokenizer,
-            token_config=request.chat.files.special_config,
+            token_config=turn.token_config,
         )
-        read = turn.parse(ids)
+        read = reader.parse(ids)
         if read.text != text:  # the tokenizer spells it otherwise
             return []
         kinds = ["", *(region.kind for region in read.regions), ""]
@@ -136,29 +129,42 @@ class _Answer:
         ]
 
 
-def turn_markers(request: Request) -> frozenset[str]:
-    """The markers with which the template begins and ends messages."""
-
-    def found() -> frozenset[str]:
-        around = request.around(())
-        leads = (around.asked(role) for role in ("user", "tool", *_HOSTS))
-        texts = [lead.header for lead in leads if lead is not None]
-        for calls, after in (
-            (calls, after) for calls in (False, True) for after in (around.alone, around.followed)
-        ):
-            text = after(calls) or ""
-            stop = around.first_stop(text)  # before it, calls are closed
-            texts.append(text[stop[0] if stop else len(text) :] if calls else text)
-        pattern = request.markers
-        markers = (one[0].strip() for text in texts for one in (pattern.finditer(text) if pattern else ()))
-        return frozenset((*markers, *(stop.strip() for stop in around.stops)))
-
-    return request.fact("turn markers", found)
-
-
 def _texts(content: Any) -> Iterator[tuple[int, str]]:
     """The texts of a content, by the numbers of their parts."""
     for number, part in enumerate([content] if isinstance(content, str) else content or ()):
         text = part.get("text") if isinstance(part, Mapping) else part
         if isinstance(text, str):
             yield number, text
+
+
+def may_quote(tokenizer: Any, messages: Sequence[Mapping[str, Any]], beside: str) -> bool:
+    """Whether words of these messages may spell a marker of a tokenizer, alone or together with what is written
+    ``beside`` them."""
+    return may_spell(tokenizer, ([*messages], [*_joined(messages)], [*_unescaped(messages)]), beside)
+
+
+def _joined(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Contents of several texts, which may spell a marker together."""
+    for message in messages:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        if isinstance(content, (list, tuple)) and len(content) > 1:
+            yield "".join(words_of(message))
+
+
+def _unescaped(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+    """Arguments as data, where their JSON text may spell a marker otherwise."""
+    for message in messages:
+        calls = message.get("tool_calls") if isinstance(message, Mapping) else None
+        for call in calls or ():
+            function = call.get("function", call) if isinstance(call, Mapping) else None
+            arguments = function.get("arguments") if isinstance(function, Mapping) else None
+            if isinstance(arguments, str) and "\\" in arguments:
+                yield read_arguments(arguments)
+
+
+def read_arguments(arguments: Any) -> Any:
+    """Arguments as data; a text that is no JSON as it is."""
+    try:
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return arguments

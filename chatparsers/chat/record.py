@@ -96,7 +96,7 @@ def record(
 
 def _thoughts(dial: Dial, thinks: bool) -> dict[str, Any]:
     """What a wish can reach; nothing if the model has no thoughts."""
-    off = dial.asked("disabled", None, thinks=lambda: thinks)
+    off = dial.asked("disabled", None, thinks=thinks)
     if not dial.levels and off.budget is None:
         return {}
     return {

@@ -2,16 +2,16 @@
 
     messages ──polyfills──> ──template──> prompt ──generation prompt──> prefix ──format──> Turn
 
-The same way gives the prompt's trace, if that is asked for. What was found of the template for such options is kept
-with the chat, and shared by all requests with the same ones.
+The same way gives the prompt's trace, if that is asked for, with what the template writes around answers: those who
+look into a rendering get all that as values (`Rendered`), and render nothing. What was found of the template for such
+options is kept with the chat, and shared by all requests with the same ones.
 """
 
 from __future__ import annotations
 
-import json
 import marshal
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -23,10 +23,9 @@ from typing import Any, Protocol, TypeVar, cast
 
 from ..answers.format import Format, Turn
 from ..detection.shown import call_spaces
-from ..errors import RequestError, TemplateError, did_you_mean
+from ..errors import ChatParsersError, RequestError, TemplateError, did_you_mean
 from ..kept import cached
-from ..lazy import load_reference
-from ..schema.tools import read_tools
+from ..schema.tools import Toolset, read_tools
 from ..schema.wished import Thoughts
 from ..streams.message import Message
 from ..templates import Template
@@ -34,27 +33,25 @@ from ..templates.builtins import NAMED
 from ..templates.jinja.environment import Asked as Literals
 from ..templates.jinja.limits import account
 from ..templates.jinja.traced import tracing, untraced
-from ..templates.probe.edges import opening
-from ..templates.probe.stand_ins import TOOLS
+from ..templates.probe.parts import part_kinds
 from ..templates.probe.thinking import SWITCHES
-from ..templates.renderer import Renderer, Rewritten
-from ..templates.rewrite.continuation import check_final
+from ..templates.renderer import Renderer
 from ..templates.rewrite.declared import declared
 from ..templates.rewrite.history import History
 from ..templates.rewrite.results import MISSING, ORDER, Settled
-from ..templates.trace import Marked
+from ..templates.trace import Marked, Trace
 from ..tokens import ModelFiles
 from ..tokens.markers import markers_of, may_spell, spelling_part
 from ..tokens.vocabulary import Vocabulary
 from .around import Around, Rendered
-from .begun_calls import begun_calls
-from .continuation import continued, without_half
 from .inline import Marks, with_thoughts
 from .loading import Loading, data_of, entry_before
 from .options import PrepareOptions
-from .places import words_of
+from .placeholders import showing, shown_by
+from .prompt import Prompt, Prompter
+from .quoted import may_quote, quoted_in, read_arguments
+from .sample import Span
 from .wishes import Wish, wish_of
-from .words import with_words
 
 _T = TypeVar("_T")
 _OPTIONS = frozenset(PrepareOptions.__annotations__)
@@ -87,6 +84,9 @@ _ONE_TOOL = {
 }
 _ASKED = ({"role": "user", "content": "x"},)
 """A list of tools and a question, in which is found how a template writes one more tool."""
+
+
+Messages = Sequence[Mapping[str, Any]]
 
 
 class Model(Protocol):
@@ -134,7 +134,8 @@ class Request:
         self.tools = read_tools(get("tools"))
         """The tools, which are read once."""
         own["tools"] = self.tools.raw or None
-        self.loading = None if get("loaded") is None else self._loading(get("loaded"))
+        later = get("loaded")
+        self.loading = None if later is None else Loading(self.tools, read_tools(later))
         """The tools that messages load; None: no message is looked at for that."""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -156,81 +157,73 @@ class Request:
         now, seed = self.options.get("now"), self.options.get("id_seed")
         return self.but(now=now or datetime.now(), id_seed=urandom(8).hex() if seed is None else seed)
 
-    def prepare(self, messages: Sequence[Mapping[str, Any]], **changes: Any) -> Turn:
+    def prepare(self, messages: Sequence[Mapping[str, Any] | Message], **changes: Any) -> Turn:
         """The turn that answers these messages. ``changes``: of the options."""
         request = self.but(**changes)
         with request._account(messages):
-            return request.turn(messages)
-
-    def turn(self, messages: Sequence[Mapping[str, Any] | Message]) -> Turn:
-        """As `prepare`, in the caller's account."""
-        given = plain_messages(messages)
-        plain = self._read(given)
-        turn = self._bound(*self._rendered(plain, self.tools.raw), plain)
-        if self._wishes:
-            turn = self._with_thoughts(turn, plain)
+            plain = request.read(plain_messages(messages))
+            tools, warnings = request._callable(plain)
+            prompt = request._prompt(plain, request.tools.raw, tools)
+            turn = request._bound(prompt, tools, warnings, _roles(plain))
         if self.chat.tokenizer is not None:
-            turn.__dict__["_quoted"] = partial(self._quoted, list(given if self.loading is None else plain))
+            turn.__dict__["_quoted"] = partial(request.quoted, list(plain))
         return turn
 
-    def _quoted(self, messages: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
-        """The spans of the prompt in which words spell a special token."""
-        found: list[tuple[int, int]] = load_reference("chatparsers.chat.quoted:quoted_markers")(
-            self, messages
-        )
-        return found
-
-    def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **changes: Any) -> Rendered:
-        """As `prepare`, and whose each character of the prompt is. ``since``: the first message that is traced. A call
-        that was cut off has no arguments: for a template that wants an object, an empty one."""
+    def traced(self, messages: Messages, *, since: int = 0, **changes: Any) -> Rendered:
+        """As `prepare`, of messages that are read, and whose each character of the prompt is. ``since``: the first
+        message that is traced. A call that was cut off has no arguments: for a template that wants an object, an empty
+        one."""
         request = self.but(**changes)
         with request._account(messages):
-            messages = request._read(messages)
             try:
-                return request._traced(messages, since)
+                turn, trace = request._traced(messages, since)
             except TemplateError:
                 mended = [*map(with_objects, messages)]
                 if mended == messages:
                     raise
-                return request._traced(mended, since)
+                turn, trace = request._traced(mended, since)
+        parts = {kind: request._part(*kind) for kind in part_kinds(messages)}
+        return Rendered(turn, trace, request.around(turn.polyfills), parts)
 
-    def read(self, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """The messages, with the thought of each answer in a field of its own, and with the words of tools that they
-        load; the same list if nothing changes."""
-        with self._account(messages):
-            return self._read(messages)
+    def quoted(self, messages: Messages, **changes: Any) -> list[Span]:
+        """The spans of quoted markers in the prompt of messages that are read. It is rendered only if a text may hold a
+        marker: most hold none."""
+        given = self.may_quote("tools") or self.may_quote("documents")
+        if not given and not may_quote(self.chat.tokenizer, messages, self.beside):
+            return []
+        return quoted_in(self.traced(messages, **changes), messages)
 
-    def _read(self, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    def read(self, messages: Messages) -> Messages:
+        """The messages as they are rendered: with the thought of each answer in a field of its own, and with the words
+        of tools that they load; the same list if nothing changes."""
         if isinstance(messages, History):  # what grows is read as it comes
             return messages
-        if self.loading is not None:
-            messages = self.loading.written(messages)
-        found = with_thoughts(messages, self.chat._marks)
-        return messages if found is messages or not self.marks else found
+        with self._account(messages):
+            if self.loading is not None:
+                named = self.loading.named(messages)
+                entries = {name: self._entry(tool) for name, tool in named.items()}
+                messages = self.loading.written(messages, entries)
+            found = with_thoughts(messages, self.chat._marks)
+            return messages if found is messages or not self.marks else found
 
-    def _loading(self, later: Any) -> Loading:
-        """The tools that messages load. How the template's list writes one is found by writing a list with it, and one
-        without."""
+    def _entry(self, tool: Mapping[str, Any]) -> str:
+        """How the template's list of tools writes one: found by writing a list with it, and one without."""
         bare = {"tools": [_ONE_TOOL], "polyfills": self.options.get("polyfills")}
+        one = Request(self.chat, bare).fixed()
 
-        def entry(tool: Mapping[str, Any]) -> str:
-            one = Request(self.chat, bare).fixed()
+        def found() -> str:
+            lists = [one, one.but(tools=[tool, _ONE_TOOL])]
+            function = tool["function"]
+            try:
+                others, whole = (each._prompt(_ASKED, each.tools.raw, each.tools).text for each in lists)
+            except TemplateError:
+                others = whole = ""
+            found = entry_before(others, whole, function["name"])
+            return found or declared(function, one._renderer.tools_as)
 
-            def found() -> str:
-                lists = [one, one.but(tools=[tool, _ONE_TOOL])]
-                function = tool["function"]
-                try:
-                    others, whole = (each._rendered(_ASKED, each.tools.raw)[0] for each in lists)
-                except TemplateError:
-                    others = whole = ""
-                found = entry_before(others, whole, function["name"])
-                return found or declared(function, one._renderer.tools_as)
-
-            data = data_of(tool)
-            text: str = found() if data is None else one.fact(("tool", data), found)
-            return text
-
-        return Loading(self.tools, read_tools(later), entry)
+        data = data_of(tool)
+        text: str = found() if data is None else one.fact(("tool", data), found)
+        return text
 
     @property
     def marks(self) -> tuple[Marks, ...]:
@@ -243,18 +236,47 @@ class Request:
         template = self.chat.template()
         return account(template.limits, template.name, messages, self.options)
 
-    def _traced(self, messages: Sequence[Mapping[str, Any]], since: int) -> Rendered:
+    def _callable(self, messages: Messages) -> tuple[Toolset, tuple[str, ...]]:
+        """The tools that can be called after these messages, and what is to be said of them."""
+        if self.loading is None:
+            return self.tools, ()
+        return self.loading.tools(messages, self.options.get("tool_choice"))
+
+    def _prompt(self, messages: Messages, tools: Any, known: Toolset) -> Prompt:
+        """The prompt of these messages with these tools, of which those that are ``known`` can be called."""
+        option = self.options.get
+        # Also with tool_choice="none": an engine's cached prefix stays, and the turn's reading drops calls.
+        generate, begun = bool(option("add_generation_prompt", True)), bool(option("continue_final_message"))
+        return self._prompter.prompt(messages, tools, known, generate=generate, begun=begun)
+
+    def _traced(self, messages: Messages, since: int) -> tuple[Turn, Trace]:
         marked, tools, request = Marked(), self.tools.raw, self
         if self.may_quote("tools"):
             tools = marked.given(tools, "tools", self._may_be_marker)
         if self.may_quote("documents"):
             documents = marked.given(self.options["documents"], "documents", self._may_be_marker)
             request = self.but(documents=documents)
+        known, warnings = self._callable(messages)
         with tracing():
-            text, prefix, fmt, given = request._rendered(marked.messages(messages, since), tools)
-        trace = marked.trace(text)
-        turn = self._bound(trace.text, "".join((prefix, "")), fmt, given, messages)
-        return Rendered(self._with_thoughts(turn, messages) if self._wishes else turn, trace)
+            prompt = request._prompt(marked.messages(messages, since), tools, known)
+        trace = marked.trace(prompt.text)
+        prompt = prompt._replace(text=trace.text, prefix="".join((prompt.prefix, "")))
+        return self._bound(prompt, known, warnings, _roles(messages)), trace
+
+    def _part(self, kind: str, role: str) -> str:
+        """What the template writes for a part of this type in a message of ``role``; ``""`` if that is not known."""
+
+        def found() -> str:
+            messages = showing(kind, role)
+            request = self.but(add_generation_prompt=False, continue_final_message=False)
+            try:
+                with request._account(messages):
+                    turn, trace = request._traced(messages, 0)
+            except ChatParsersError:
+                return ""
+            return self._part(kind, "user") if "result_parts" in turn.polyfills else shown_by(trace)
+
+        return self.fact(("part", kind, role), found)
 
     @property
     def markers(self) -> re.Pattern[str] | None:
@@ -285,20 +307,20 @@ class Request:
         polyfills = tuple(name for name in polyfills if name not in (ORDER, MISSING))  # of results alone
 
         def found() -> Around:
-            format = self._format(polyfills)
+            format = self._prompter.format_of(polyfills)
             given = bool(self.options.get("template_kwargs"))
             return Around(self._renderer, format, polyfills, bool(self.tools), self._variables, given)
 
         return self.fact(("around", polyfills), found)
 
-    def polyfills(self, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    def polyfills(self, messages: Messages) -> tuple[str, ...]:
         """The polyfills that these messages need; none if the template refuses them."""
         try:
             return self._renderer.rewrite(messages, self.tools.raw or None).names
         except TemplateError:
             return ()
 
-    def settled(self, messages: Sequence[Mapping[str, Any]]) -> Settled:
+    def settled(self, messages: Messages) -> Settled:
         """The messages, with each result after its call."""
         return self._renderer.settled(messages)
 
@@ -340,69 +362,16 @@ class Request:
         found: Renderer = self.chat.renderer(bool(self.tools), self.options.get("polyfills"))
         return found
 
-    def _format(self, polyfills: Sequence[str]) -> Format:
-        """What the prompt shows in the syntax of the polyfills, the model answers in it."""
-        return self.chat.syntax if {"tools", "tool_calls"}.intersection(polyfills) else self.chat.format
+    @cached
+    def _prompter(self) -> Prompter:
+        return Prompter(self._renderer, self.chat.format, self.chat.syntax, self._variables)
 
-    def _rendered(
-        self, messages: Sequence[Mapping[str, Any]], tools: Any
-    ) -> tuple[str, str, Format, Rewritten]:
-        """The prompt, what of it belongs to the answer, the format that reads that, and what the template got."""
-        continues, calling = bool(self.options.get("continue_final_message")), None
-        if continues and messages:
-            messages = [*messages[:-1], without_half(messages[-1])]
-            if messages[-1].get("tool_calls"):  # it is put after the prompt for a new answer
-                *messages, calling = messages
-                check_final([*messages, {**calling, "tool_calls": None}], self._renderer.template.name)
-        # Also with tool_choice="none": an engine's cached prefix stays, and the turn's reading drops calls.
-        given = self._renderer.rewrite(messages, tools or None)
-        fmt = self._format(given.names)
-        history = messages if isinstance(messages, History) else None
-        try:
-            if continues and calling is None:
-                check_final(given.messages, self._renderer.template.name)
-                *before, _ = given.messages
-                asked = self._asking(fmt, given._replace(messages=before), None) if before else ("", "")
-                text, prefix = continued(fmt, self._renderer.template, given, self._variables, asked)
-            else:
-                text, prefix = self._asking(fmt, given, history)
-        except TemplateError as error:
-            if not given.names:
-                raise
-            used = ", ".join(given.names)
-            raise TemplateError(f"{error}; messages are counted as the polyfills {used} left them") from error
-        if calling is not None:
-            known = self.tools if self.loading is None else self.loading.tools(messages, None)[0]
-            begun = with_words(begun_calls(fmt, prefix, untraced(calling), known), calling)
-            text, prefix = text + begun, prefix + begun
-        return text, prefix, fmt, given
-
-    def _asking(self, fmt: Format, given: Rewritten, history: History | None) -> tuple[str, str]:
-        """The prompt for a new answer, and what of it belongs to the answer."""
-        continues = bool(self.options.get("continue_final_message"))
-        generate = continues or bool(self.options.get("add_generation_prompt", True))
-        text = self._renderer.template.render(
-            given.messages,
-            tools=given.tools,
-            add_generation_prompt=generate,
-            history=history,
-            **self._variables,
-        )
-        if not generate:
-            return text, ""
-        end = self._renderer.template.generation_prompt_of(
-            text, given.messages, tools=given.tools, **self._variables
-        )
-        return text, opening(fmt, end)
-
-    def _bound(
-        self, text: str, prefix: str, fmt: Format, given: Rewritten, messages: Sequence[Mapping[str, Any]]
-    ) -> Turn:
-        chat, known, option, polyfills = self.chat, self.tools, self.options.get, given.names
-        warnings = given.warnings
-        if self.loading is not None:
-            known, more = self.loading.tools(messages, option("tool_choice"))
-            warnings = (*warnings, *more)
+    def _bound(self, prompt: Prompt, known: Toolset, warnings: Sequence[str], roles: tuple[str, str]) -> Turn:
+        """The turn of a prompt. ``known``: the tools that can be called; ``warnings``: what is to be said of them.
+        ``roles``: of the first message and of the last."""
+        chat, option = self.chat, self.options.get
+        text, prefix, fmt, given = prompt
+        polyfills, warnings = given.names, (*given.warnings, *warnings)
         stops = self.around(polyfills).stops if option("template_kwargs") else fmt.stops
         fmt = fmt if stops == fmt.stops else replace(fmt, stops=stops)
         turn = fmt.bind(
@@ -423,7 +392,8 @@ class Request:
             call_within=option("call_within"),
         )
         if turn.options.mode == "required" and not option("continue_final_message"):
-            spaces = self.fact(("spaces", prefix), lambda: call_spaces(self._probed, fmt, prefix))
+            stand_in = self._prompter.stand_in
+            spaces = self.fact(("spaces", prefix), lambda: call_spaces(stand_in, fmt, prefix))
             turn = turn._replace(call_spaces=spaces)
         if warnings:
             turn = turn._replace(warnings=tuple(map(untraced, warnings)))
@@ -437,14 +407,9 @@ class Request:
                 "that are not the model's own (load the model's own chat_template, or name this one with "
                 "load(template=…))"
             )
+        if self._wishes:
+            self._set_thoughts(turn, *roles)
         return turn
-
-    def _probed(self, messages: Sequence[Mapping[str, Any]], generate: bool) -> str:
-        """A conversation of stand-ins, with their tools, as the request's template and polyfills write it."""
-        given = self._renderer.rewrite(messages, TOOLS)
-        return self._renderer.template.probed(
-            given.messages, tools=given.tools, add_generation_prompt=generate, **self._variables
-        )
 
     @cached
     def wish(self) -> Wish | None:
@@ -458,26 +423,26 @@ class Request:
         if self.wish is None:
             return None
         dial = template.dial(chat.format)
-        return self.wish.asked(dial, lambda: bool(chat._reasons(chat.format, template)))
+        return self.wish.asked(dial, bool(chat._reasons(chat.format, template)))
 
-    def _with_thoughts(self, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> Turn:
-        """The turn, which nobody has yet, with what became of the wish in the prompt of these messages."""
+    def _set_thoughts(self, turn: Turn, first: str, last: str) -> None:
+        """Tells the turn, which nobody has yet, what became of the wish in a prompt whose first and last messages have
+        these roles."""
         thoughts = self.thoughts
         if thoughts is None:
-            return turn
+            return
         if thoughts.variables:
             template = self._renderer.template
             in_system = "tools" in turn.polyfills
             moves = template.moved(
                 template.dial(self.chat.format),
                 thoughts.level,
-                role=str(messages[-1].get("role")),
+                role=last,
                 tools=bool(self.tools) and not in_system,
-                system=in_system or messages[0].get("role") in ("system", "developer"),
+                system=in_system or first in ("system", "developer"),
             )
             thoughts = thoughts if moves else replace(thoughts, moves=False)
         turn.__dict__["thoughts"] = thoughts
-        return turn
 
     @cached
     def _variables(self) -> dict[str, Any]:
@@ -515,6 +480,11 @@ def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[
     if not _PLAIN.issuperset(map(type, messages)) and any(isinstance(one, Message) for one in messages):
         return [message.to_openai() if isinstance(message, Message) else message for message in messages]
     return cast("Sequence[Mapping[str, Any]]", messages)
+
+
+def _roles(messages: Messages) -> tuple[str, str]:
+    """The roles of the first message and of the last."""
+    return str(messages[0].get("role")), str(messages[-1].get("role"))
 
 
 def _check_kwargs(chat: Model, template: Template, given: Mapping[str, Any]) -> None:
@@ -561,40 +531,8 @@ def with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """The message, with an empty object for arguments that are none."""
     calls = [
         call
-        if isinstance(_read(call["function"]["arguments"]), Mapping)
+        if isinstance(read_arguments(call["function"]["arguments"]), Mapping)
         else {**call, "function": {**call["function"], "arguments": "{}"}}
         for call in message.get("tool_calls") or ()
     ]
     return {**message, "tool_calls": calls} if calls else message
-
-
-def may_quote(tokenizer: Any, messages: Sequence[Mapping[str, Any]], beside: str) -> bool:
-    """Whether words of these messages may spell a marker of a tokenizer, alone or together with what is written
-    ``beside`` them."""
-    return may_spell(tokenizer, ([*messages], [*_joined(messages)], [*_unescaped(messages)]), beside)
-
-
-def _joined(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Contents of several texts, which may spell a marker together."""
-    for message in messages:
-        content = message.get("content") if isinstance(message, Mapping) else None
-        if isinstance(content, (list, tuple)) and len(content) > 1:
-            yield "".join(words_of(message))
-
-
-def _unescaped(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
-    """Arguments as data, where their JSON text may spell a marker otherwise."""
-    for message in messages:
-        calls = message.get("tool_calls") if isinstance(message, Mapping) else None
-        for call in calls or ():
-            function = call.get("function", call) if isinstance(call, Mapping) else None
-            arguments = function.get("arguments") if isinstance(function, Mapping) else None
-            if isinstance(arguments, str) and "\\" in arguments:
-                yield _read(arguments)
-
-
-def _read(arguments: Any) -> Any:
-    try:
-        return json.loads(arguments) if isinstance(arguments, str) else arguments
-    except (ValueError, RecursionError):
-        return arguments

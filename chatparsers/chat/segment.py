@@ -15,7 +15,6 @@ from .bridge import lead_of
 from .parts import Completion, Given, given
 from .placeholders import Placeholder
 from .places import Place, places_in
-from .request import Request
 from .sample import Mark, Sample, Span
 from .spoken import spelt
 
@@ -130,7 +129,6 @@ class Segment:
 
 
 def opened(
-    request: Request,
     whole: Rendered,
     messages: Sequence[Mapping[str, Any]],
     begun: bool,
@@ -140,8 +138,8 @@ def opened(
     were sampled, by their index; one whose text stands unchanged keeps its ids."""
     turn, trace = whole.turn, whole.trace
     text = trace.text
-    places = places_in(whole, messages, request.around(turn.polyfills), begun)
-    tokenizer = request.chat.tokenizer
+    places = places_in(whole, messages, begun)
+    tokenizer = turn.tokenizer
     kept = [
         (found[0], held[index])
         for index, found in places.items()
@@ -162,8 +160,8 @@ def opened(
             if index in places
         }
         indexed = tuple((index, messages[index]) for index in range(first, last))
-        part = part_of(trace, start, end)
-        return given(request, part, messages, indexed, before, answers=answers, reader=turn)
+        part = whole._replace(trace=part_of(trace, start, end))
+        return given(part, messages, indexed, before, answers=answers, reader=turn)
 
     parts: list[Part] = []
     at, first = 0, 0
@@ -177,7 +175,7 @@ def opened(
         at, first = place.end if same else place.stop, said.index + 1
         stop = wanted.strip() if same else ""
     parts.append(stretch(at, len(text), first, len(messages), stop))
-    lead = lead_of(request, turn, () if begun else messages, text)
+    lead = lead_of(whole.around, turn, () if begun else messages, text)
     shown = tuple(part for part in parts if part.ids)
     return Segment(shown, lead, len(shown), thoughts_in(trace))
 

@@ -190,7 +190,8 @@ class Training:
         >>> [(span.message, span.field, trace.text[span.start : span.end]) for span in trace.spans]
         [(0, 'content', 'Is it cold in Oslo?')]
         """
-        return Request(cast("Model", self), request).traced(plain_messages(messages)).trace
+        made = Request(cast("Model", self), request)
+        return made.traced(made.read(plain_messages(messages))).trace
 
     def rollout(
         self,

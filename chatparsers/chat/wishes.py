@@ -7,7 +7,7 @@ it is, and wins over what the dial says for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..errors import RequestError
@@ -33,8 +33,8 @@ class Wish(NamedTuple):
             return True
         return False if self.thinking == "disabled" or self.effort == "none" else None
 
-    def asked(self, dial: Dial, thinks: Callable[[], bool]) -> Thoughts:
-        """What becomes of it."""
+    def asked(self, dial: Dial, thinks: bool) -> Thoughts:
+        """What becomes of it. ``thinks``: whether the model writes thoughts at all."""
         return dial.asked(self.thinking, self.effort, thinks=thinks)
 
 

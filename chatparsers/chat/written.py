@@ -37,7 +37,7 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> list[in
         if not _says(read, message):
             continue
         ids, spans = encode_after(turn.tokenizer, whole)
-        quoted = quoted_in_answer(request, whole, read)
+        quoted = quoted_in_answer(turn, around, whole, read)
         if quoted:
             ids, spans = as_text(turn.tokenizer, whole, ids, spans, quoted)
         if not quoted or _says(turn.parse(ids), message):

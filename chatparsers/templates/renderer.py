@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ..answers.format import Format
 from ..errors import TemplateError
 from .jinja.failure import place
+from .probe.parts import part_kinds
 from .probe.stand_ins import ending_in
 from .render import Template
 from .rewrite.declared import ToolsAs
@@ -23,7 +24,7 @@ from .rewrite.outline import Message, Outline, Survey
 from .rewrite.parts import shown_parts
 from .rewrite.plan import Planner
 from .rewrite.polyfills import POLYFILLS, apply, flat_tools
-from .rewrite.results import MISSING, ORDER, Settled, in_order, settled
+from .rewrite.results import MISSING, ORDER, Settled, settled
 from .trace import Trace
 
 _ALL = frozenset(POLYFILLS)
@@ -31,12 +32,13 @@ _ALL = frozenset(POLYFILLS)
 
 class Rewritten(NamedTuple):
     """The template's input. ``tools`` is None if there are no tools or a message describes them. ``names``: the
-    polyfills that were used. ``warnings``: what the messages leave open."""
+    polyfills that were used. ``warnings``: what the messages leave open. ``history``: the conversation, if it grows."""
 
     messages: Sequence[Message]
     tools: Sequence[Mapping[str, Any]] | None
     names: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    history: History | None = None
 
 
 class Renderer:
@@ -70,57 +72,72 @@ class Renderer:
         Raises `TemplateError` for a message that it cannot show in any way. With polyfills switched off, such a message
         is lost if the template drops it.
         """
+        grown = history = messages if isinstance(messages, History) else None
         if not self.allowed:
-            return Rewritten(messages, tools, ())
-        history = messages if isinstance(messages, History) else None
+            return Rewritten(messages, tools, (), (), grown)
         try:
             survey = Survey(messages) if history is None else history.survey()
         except TypeError:  # the rendering itself says which message is malformed
-            return Rewritten(messages, tools, ())
-        moved: tuple[str, ...] = ()
-        warnings: tuple[str, ...] = ()
-        if not in_order(messages, survey.steps):
-            given = messages
-            messages, moved, warnings = self.settled(messages)
-            if messages is not given:
-                survey = Survey(messages)
+            return Rewritten(messages, tools, (), (), grown)
+        ordered, moved, warnings = self._settled(messages, survey)
+        messages, in_results = ordered, frozenset[str]()
         if survey.parts:
-            given = messages
             messages, moves = shown_parts(
-                self.template, messages, results_as=self._results_as, moves="result_parts" in self.allowed
+                self.template, ordered, results_as=self._results_as, moves="result_parts" in self.allowed
             )
-            if messages is not given:
+            if messages is not ordered:
                 history = None
+            kinds = {kind for kind, _ in part_kinds(messages)}
+            in_results = frozenset(kind for kind in kinds if self.template.shows_part(kind, self._results_as))
             if moves:
                 moved = (*moved, "result_parts")
-                messages = apply(("result_parts",), messages, (), self.syntax, in_results=self._in_results)
-                survey = Survey(messages)
+                messages = apply(("result_parts",), messages, (), self.syntax, in_results=in_results)
+        if moved:
+            survey = Survey(messages)
         plan = self._planner.plan(survey.outline(), bool(tools), self.allowed)
         if plan.lost and self.allowed == _ALL:
             raise self._refusal(plan.lost[0], messages)
         names = plan.names
         if not names:
-            return Rewritten(messages, tools, moved, warnings)
+            return Rewritten(messages, tools, moved, warnings, grown)
         if tools and "flat" in names:
             tools = flat_tools(tools)
 
         def rewrite(part: Sequence[Message], first: int) -> list[Message]:
             # The tools are described at the beginning.
             some = names if first == 0 else [name for name in names if name != "tools"]
-            return apply(some, part, tools or (), self.syntax, self.tools_as, self._in_results)
+            return apply(some, part, tools or (), self.syntax, self.tools_as, in_results)
 
         if history is not None:
             given = history.rewritten(messages, (self, names, tools), rewrite)
         else:
             given = rewrite(messages, 0)
         shown = None if "tools" in names else tools
-        return Rewritten(given, shown, (*moved, *names), warnings)
+        return Rewritten(given, shown, (*moved, *names), warnings, grown)
 
     def settled(self, messages: Sequence[Message]) -> Settled:
         """The messages, with each result after its call, if that is allowed."""
+        try:
+            survey = Survey(messages)
+        except TypeError:  # the rendering itself says which message is malformed
+            return Settled(messages)
+        return self._settled(messages, survey)
+
+    def _settled(self, messages: Sequence[Message], survey: Survey) -> Settled:
         if ORDER not in self.allowed:
             return Settled(messages)
-        return settled(messages, missing=MISSING in self.allowed)
+        return settled(messages, survey.steps, missing=MISSING in self.allowed)
+
+    def prompt(self, given: Rewritten, generate: bool, variables: Mapping[str, Any]) -> tuple[str, str]:
+        """The rendering of what was rewritten, and the generation prompt that it ends with; ``""`` without
+        ``generate``."""
+        messages, tools = given.messages, given.tools
+        text = self.template.render(
+            messages, tools=tools, add_generation_prompt=generate, history=given.history, **variables
+        )
+        if not generate:
+            return text, ""
+        return text, self.template.generation_prompt_of(text, messages, tools=tools, **variables)
 
     def stand_in(
         self,
@@ -161,10 +178,6 @@ class Renderer:
     def _results_as(self) -> str:
         """The role whose messages results are written as."""
         return "tool" if self._planner.knows_results else "user"
-
-    def _in_results(self, kind: str) -> bool:
-        """Whether results may have parts of this type."""
-        return self.template.shows_part(kind, self._results_as)
 
 
 def _usual() -> Iterable[tuple[Outline, bool]]:

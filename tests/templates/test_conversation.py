@@ -253,7 +253,7 @@ def test_rewriting_part_by_part_is_rewriting_the_whole() -> None:
             return apply([name for name in names if not first or name != "tools"], part, tools, syntax)
 
         def ordered(given: list[Any], seed: int = seed) -> Any:
-            return settled(given).messages if seed % 2 else given
+            return settled(given, Survey(given).steps).messages if seed % 2 else given
 
         history = History()
         for message in messages:

@@ -46,6 +46,7 @@ def test_a_tool_that_is_loaded_changes_nothing_before_it(any_template: Path) -> 
         then = chat.prepare([*history, NAMED], loaded=LATE, **options)
         assert then.tools.names() == (*plain.tools.names(), "get_bread")
         assert common(first.prompt, then.prompt) >= common(first.prompt, told.prompt)
+        assert chat.placeholders([*history, NAMED], loaded=LATE, **options) == []  # it is text by then
         new = then.prompt[common(told.prompt, then.prompt) :]
         assert "Does get_bread." in new and "whose" in new and "never_named" not in then.prompt
         taken = {"role": "user", "content": [{"type": "tool_removal", "tool_name": "get_bread"}]}

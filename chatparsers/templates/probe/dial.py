@@ -86,20 +86,20 @@ class Dial:
         """The level of this name."""
         return next((level for level in self.levels if level.name == name), None)
 
-    def asked(self, thinking: str | None, effort: str | None, *, thinks: Callable[[], bool]) -> Thoughts:
+    def asked(self, thinking: str | None, effort: str | None, *, thinks: bool) -> Thoughts:
         """What a wish gets. ``thinking``: one of `KINDS`, which decides on and off; ``effort``: a word. ``thinks``:
-        whether the model writes thoughts, asked where no level turns them off."""
+        whether the model writes thoughts, which counts where no level turns them off."""
         if thinking == "disabled" or (thinking != "enabled" and effort == "none"):
             return self._off(thinks)
         own = self.level("adaptive") if thinking == "adaptive" and effort is None else None
         level = own or (self.on if effort in (None, "none") else self._nearest(str(effort)))
         return Thoughts() if level is None else Thoughts(level.name, level.variables)
 
-    def _off(self, thinks: Callable[[], bool]) -> Thoughts:
+    def _off(self, thinks: bool) -> Thoughts:
         off = self.level("off")
         if off is not None:
             return Thoughts("off", off.variables)
-        if self.end == "closed" or not (self.end == "open" or thinks()):
+        if self.end == "closed" or not (self.end == "open" or thinks):
             return Thoughts()
         least = next((level for level in self.levels if level.rank and level.thinks), None)
         return Thoughts("", {}, 0) if least is None else Thoughts(least.name, least.variables, 0)

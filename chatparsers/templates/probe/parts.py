@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import TemplateError
@@ -17,6 +17,17 @@ def part_kind(part: object) -> str | None:
         return None
     kind = str(part.get("type", "object"))
     return None if kind in _TEXTUAL else kind
+
+
+def part_kinds(messages: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """The types of all parts other than text, each with the role of its message."""
+    return {
+        (kind, str(message.get("role")))
+        for message in messages
+        if isinstance(content := message.get("content"), (list, tuple))
+        for part in content
+        if (kind := part_kind(part)) is not None
+    }
 
 
 def short_kind(kind: str) -> str:

@@ -20,7 +20,7 @@ from ..jinja.traced import concatenated, interleaved, untraced
 from ..messages import BEFORE_CALLS, is_text
 from ..probe.parts import part_kind, short_kind
 from .declared import ToolsAs, declared
-from .outline import BESIDE_RESULT, Message
+from .outline import BESIDE_RESULT, Message, Survey
 from .results import MISSING, ORDER, settled
 
 _FOLLOWS = "\n\n"
@@ -37,7 +37,7 @@ class _Request:
         tools: Sequence[Mapping[str, Any]],
         syntax: Format,
         tools_as: ToolsAs,
-        in_results: Callable[[str], bool],
+        in_results: frozenset[str],
     ) -> None:
         self.tools = tools
         self.syntax = syntax
@@ -57,10 +57,10 @@ def apply(
     tools: Sequence[Mapping[str, Any]],
     syntax: Format,
     tools_as: ToolsAs = "json",
-    in_results: Callable[[str], bool] = lambda kind: False,
+    in_results: frozenset[str] = frozenset(),
 ) -> list[Message]:
     """The messages, rewritten by these polyfills. ``tools_as``: how a message describes the tools. ``in_results``:
-    whether results may have parts of a type that is no text."""
+    the types of parts other than text that results may have."""
     chosen, request, out = frozenset(names), _Request(tools, syntax, tools_as, in_results), list(messages)
     for name, rewrite in POLYFILLS.items():
         if name in chosen:
@@ -126,7 +126,7 @@ def _at_the_end(
 def _adds(message: Message, request: _Request) -> bool:
     content = message.get("content")
     parts = content if isinstance(content, list) else [content]
-    shown = all(is_text(part) or request.in_results(part_kind(part) or "") for part in parts)
+    shown = all(is_text(part) or part_kind(part) in request.in_results for part in parts)
     return shown and message.get("role") in ("user", "system", "developer")
 
 
@@ -144,7 +144,7 @@ def _parts_after_results(messages: list[Message], request: _Request) -> list[Mes
             left: list[Any] = []
             for part in content:
                 kind = part_kind(part)
-                if kind is None or request.in_results(kind):
+                if kind is None or kind in request.in_results:
                     left.append(part)
                     continue
                 number += 1
@@ -454,12 +454,12 @@ def _join(*contents: Any, between: str = _FOLLOWS) -> Any:
 
 def _results_in_order(messages: list[Message], request: _Request) -> list[Message]:
     """Results come after the answer that called, in the order of its calls."""
-    return list(settled(messages, missing=False).messages)
+    return list(settled(messages, Survey(messages).steps, missing=False).messages)
 
 
 def _missing_results(messages: list[Message], request: _Request) -> list[Message]:
     """So, and a call without a result has a stand-in."""
-    return list(settled(messages).messages)
+    return list(settled(messages, Survey(messages).steps).messages)
 
 
 POLYFILLS: dict[str, Callable[[list[Message], _Request], list[Message]]] = {

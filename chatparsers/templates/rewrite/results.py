@@ -18,12 +18,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..jinja.traced import untraced
-from .outline import Message, Survey
+from .outline import Message
 
 ORDER, MISSING = "result_order", "missing_result"
 """The polyfills that put results after their calls, and stand-ins in the place of those that are missing."""
 NO_RESULT = "No result was given for this call."
 """What a stand-in says."""
+Steps = Iterable[tuple[int, int]]
+"""From and to of each answer that calls, with the results right after it: `Survey.steps`."""
 
 
 class Settled(NamedTuple):
@@ -35,13 +37,10 @@ class Settled(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def settled(messages: Sequence[Message], *, missing: bool = True) -> Settled:
-    """The messages, with each result after its call. ``missing``: whether stand-ins are added."""
-    try:
-        steps = Survey(messages).steps
-    except TypeError:  # the rendering itself says which message is malformed
-        return Settled(messages)
-    if in_order(messages, steps):
+def settled(messages: Sequence[Message], steps: Steps, *, missing: bool = True) -> Settled:
+    """The messages, with each result after its call. ``steps``: those of a `Survey` of the messages. ``missing``:
+    whether stand-ins are added."""
+    if _in_order(messages, steps):
         return Settled(messages)
     answers, warnings = _answers(messages)
     moved = {at for answer in answers for at, _, _ in answer.results}
@@ -76,9 +75,8 @@ def _other(one: Message, other: Message) -> bool:
     return one is not other
 
 
-def in_order(messages: Sequence[Message], steps: Iterable[tuple[int, int]]) -> bool:
-    """Whether each answer's results come right after it, in the order of its calls. So they mostly do. ``steps``: those
-    of a `Survey` of the messages."""
+def _in_order(messages: Sequence[Message], steps: Steps) -> bool:
+    """Whether each answer's results come right after it, in the order of its calls. So they mostly do."""
     for start, end in steps:
         if messages[start].get("role") == "tool":
             return False
