@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from ..cli.arguments.parser import Parser, build_parser
 from ..cli.arguments.words import WORDS, Word
-from ..cli.files import Refused
+from ..cli.files import read_text
 from ..cli.request import known_format
 from ..errors import did_you_mean
 from ..gateway.guard import is_loopback
@@ -84,10 +84,7 @@ def of_flags(arguments: Namespace) -> Config:
 
 def read(path: str, over: Values) -> tuple[Config, list[Mistake]]:
     """What a file says, and what is wrong in it. Raises `Refused` if it cannot be read."""
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    text = read_text(path).removeprefix("\ufeff")
     try:
         data = loads(text)
     except TOMLDecodeError as error:

@@ -73,9 +73,7 @@ def run(arguments: Namespace) -> int:
         app,
         host=given.host,
         port=given.port,
-        backlog=max(
-            2048, 2 * settings.concurrency
-        ),  # who comes while it is busy waits; the kernel resets others
+        backlog=max(2048, 2 * settings.concurrency),  # these wait while it is busy
         http=timed_protocol(slow=settings.slow_client),
         ws=draining_socket(),
         ws_max_size=settings.max_body,
