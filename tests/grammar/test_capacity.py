@@ -69,16 +69,20 @@ def test_the_cost_is_what_the_engine_needs() -> None:
 
 
 class Spaces:
-    """A vocabulary of bytes and runs of blanks, as long as models have them."""
+    """A vocabulary of bytes and runs of blanks, with and without a character after them, as models have them."""
 
     eos_token_id = bos_token_id = 256
     special_token_ids = (256,)
     tokens = (
         *(bytes([value]) for value in range(256)),
         b"<eos>",
-        *(b" " * count for count in range(2, 70)),
-        *(b"\t" * count for count in range(2, 22)),
-        *(b"\n" + b" " * count for count in range(1, 20)),
+        *(
+            begin + b" " * count + end
+            for begin in (b"", b"\n")
+            for count in range(1, 65)
+            for end in (b"", b"-", b"a")
+            if begin or end or count > 1
+        ),
         b"{\n",
     )
 
