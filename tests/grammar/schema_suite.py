@@ -18,6 +18,7 @@ from chatparsers.grammar.schemas import Output, SchemaCompiler, Weakened
 from chatparsers.grammar.syntaxes import syntax_of
 from chatparsers.grammar.target import TARGETS
 from chatparsers.schema.document import Document
+from chatparsers.schema.modern import modern
 from chatparsers.values import Json
 
 ENGINES = ("xgrammar", "llguidance")
@@ -41,7 +42,8 @@ def spell(value: Any) -> str:
 
 
 def compiled(schema: Any, dialect: str = "gbnf") -> tuple[Ir, dict[str, Ir], tuple[Weakened, ...]]:
-    """A schema's grammar. Its objects are open, as JSON Schema says."""
+    """A schema's grammar, read as a request's schemas are. Its objects are open, as JSON Schema says."""
+    schema = modern(schema)
     target = TARGET_OF[dialect]
     output = Output(target=target)
     syntax = syntax_of(Json(), blank_in_names=target.blank_in_names)
