@@ -183,7 +183,7 @@ def _check_calls(message: Message, turn: Turn) -> None:
         _check_ids(message)
     regions = _texts(message, "call")
     if turn.prefix and message.tool_calls:
-        regions = _joined(_before(turn), message, regions)
+        regions = _joined(_before(turn, message.tool_calls[0].name), message, regions)
     spelling = _spelling(turn.format)
     exact = message.complete and turn.options.mode != "none"
     ends = {0} if exact else set(range(len(regions) + 1))
@@ -206,8 +206,9 @@ def _check_calls(message: Message, turn: Turn) -> None:
     assert not exact or len(regions) in ends, f"regions of calls hold more than the calls: {regions[:40]}"
 
 
-def _before(turn: Turn) -> list[str]:
-    """The texts of the call that the prefix leaves open. The model continues in the middle of the last one."""
+def _before(turn: Turn, name: str) -> list[str]:
+    """The texts of the call that the prefix leaves open. The model continues in the middle of the last one, which is in
+    no region yet if it is the name of the call."""
     if turn.stream().region != "call":
         return []
     whole = copy(turn)
@@ -217,7 +218,9 @@ def _before(turn: Turn) -> list[str]:
     message = stream.message
     last = [region.kind for region in message.regions[-1:]] == ["call"]
     calls = _texts(message, "call")
-    return calls if last else [*calls, ""]
+    held = turn.prefix[message.regions[-1].end if message.regions else 0 :]
+    begun = re.split(r"[^\w-]", held)[-1]
+    return calls if last else [*calls, begun if name.startswith(begun) else ""]
 
 
 def _joined(before: list[str], message: Message, regions: list[str]) -> list[str]:
@@ -293,6 +296,7 @@ def _groups(text: str, spelling: _ValueSpelling) -> dict[str, str]:
 
 
 _WORD = re.compile(r"[\w.:-]+")
+_BLANK = re.compile(r'"\s*"')
 _NAMESPACE = r"[\w-][\w.:/-]*?[.:/]"
 _ANY_NAMESPACE = r"\S*?[\w-][.:/]"  # that of a broken header, too
 
@@ -425,7 +429,7 @@ def _is_object(text: str, call: ToolCall, spelling: _ValueSpelling, whole: bool)
     arguments = call.arguments
     if text == arguments or (not whole and text.startswith(arguments)):
         return True
-    if text in ("null", "None", '""'):
+    if text in ("null", "None") or _BLANK.fullmatch(text):
         return arguments == "{}"
     if not whole:
         return _agree(text, arguments, spelling, begun=True)

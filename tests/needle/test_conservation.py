@@ -15,7 +15,7 @@ import pytest
 
 from chatparsers import Message, Turn, get_format
 from chatparsers.streams.message import Region
-from chatparsers.testing import check_conservation, load_cases
+from chatparsers.testing import TOOLS, check_conservation, load_cases
 from chatparsers.testing.cases import bound
 
 _CASES = Path(__file__).parent / "cases"
@@ -81,3 +81,17 @@ def test_a_border_that_is_moved_and_a_kind_that_is_called_markup_are_told(name: 
                 ]
     assert tried
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "header"), [("gpt-oss", "<|start|>assistant to="), ("llm-jp-4-1", "to=functions.")]
+)
+def test_a_name_goes_on_where_the_prefix_ends(name: str, header: str) -> None:
+    """The message has a region for the rest of the name alone."""
+    rest = '<|channel|>commentary json<|message|>{"city": "Oslo"}<|call|>'
+    for begun in ("get_", "get_weather"):
+        turn = get_format(name).bind(tools=TOOLS, prefix=header + begun)
+        message = turn.parse("get_weather".removeprefix(begun) + rest)
+        assert [call.name for call in message.tool_calls] == ["get_weather"]
+        check_conservation(message, turn)
+        assert not missed(turn._replace(prefix=header + "get_x"), message)
