@@ -122,7 +122,13 @@ def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
         rules["top"].append(section(n.Sequence((blank, n.Choice.of(*sections)))))
     rules["top"] += turn.strays
     if turn.closers or turn.inner:
-        rules["top"] += [n.Sequence((f.If(m.OPENER_IS_TEXT), f.Go("text"))), *turn.closers]
+        rules["top"] += [
+            n.Sequence((f.If(m.OPENER_IN_PROSE), f.Go("text"))),
+            n.Sequence((f.If(m.OPENER_IS_TEXT), f.Go("fenced"))),
+            *turn.closers,
+        ]
+        over = n.Sequence((f.Emit(m.LINE, (1,)), f.Unset(m.OPENER_IS_TEXT), f.Go("top")))
+        rules["fenced"] = [over, f.Go("text")]  # after a fence, its openers are forgotten
     rules["top"].append(f.Go("text"))
     marked = tuple(t for mark in turn.marks for t in first(mark) if t in tokens(mark))
     rules["text"] = [n.Sequence((f.Unopened((*turn.starts, *marked), "top"), f.Go("inner")))]

@@ -159,7 +159,7 @@ class Compiler:
         self.emit(m.CUT)
 
     def line_start(self, node: n.LineStart, at: Place) -> None:
-        self.emit(m.LINE)
+        self.emit(m.LINE, 2)
 
     def tagged(self, node: n.Tagged, at: Place) -> None:
         self.node(node.node, at._replace(region=REGIONS[node.tag]))

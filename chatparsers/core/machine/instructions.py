@@ -71,8 +71,8 @@ SAME region shown spell
     to write it. Holds less than the name.
 DECLARED lacks
     Fails unless the request has a tool of the name just read, and that tool has no argument called ``lacks``.
-LINE
-    Fails unless running text before this place ends a line, or none is right before it; and within a fence.
+LINE parts
+    Fails within a fence, and, if ``parts`` is 2, unless running text before this place ends a line, or none is there.
 PLACE region
     Sets the region of the running text from here on.
 TOP label

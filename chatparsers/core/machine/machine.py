@@ -294,7 +294,7 @@ class Machine(MachineState):
                 elif op == LINE:
                     ip += 1
                     self.asked = True
-                    if any(self._where(trail, len(trail), line)):
+                    if any(self._where(trail, len(trail), line)[: ins[1]]):
                         self._wanted(i, "the start of a line")
                         ip = 0
                 elif op == NOTED:
