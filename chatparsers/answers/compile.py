@@ -30,6 +30,7 @@ from ..errors import DefinitionError
 from ..schema.tools import UNKNOWN
 from ..values import Json, NoObject, StringScanner, Syntax
 from ..values.arguments import ArgumentValue, declared_arguments
+from ..values.bars import other_bars
 from . import nodes as n
 from .features import Definition
 from .idioms import Options, escaped
@@ -57,7 +58,7 @@ def program(
     """
     tree = format.tree(options)
     loose = whole_answer_calls(options)
-    code = Code(Alphabet(*alphabet))
+    code = Code(Alphabet(*alphabet), other_bars)
     special = code.alphabet.unspellable
     turn = lower(tree, format.stops, options.schema is not None, inline, format.mends, loose, special)
     fallback = code.here()
@@ -211,7 +212,7 @@ class _Compiler(Compiler):
         if ends:
             code.follows(absent, ends)
         self.emit(m.SPAN, at.region, white_space)  # no part of the arguments, whatever is before them
-        read = node.syntax.object(code.alphabet.spellings)
+        read = node.syntax.object(code.spelt)
         self.emit(
             m.VALUE,
             m.ARGUMENT,
@@ -230,11 +231,11 @@ class _Compiler(Compiler):
 
     def _value(self, syntax: Syntax, named: bool, after: tuple[Node, ...]) -> None:
         follows = closing_tag("closing_tag" in self.mends, after, self.code.spellings, self.stops)
-        read = syntax.value(self.code.alphabet.spellings, self.markers, follows)
+        read = syntax.value(self.code.spelt, self.markers, follows)
         self.emit(m.VALUE, m.ARGUMENT, ArgumentValue(read, named), True)
 
     def json_value(self, node: n.JsonValue, at: Place) -> None:
-        read = Json().value(self.code.alphabet.spellings)
+        read = Json().value(self.code.spelt)
         self.emit(m.VALUE, at.region, lambda machine: partial(read, UNKNOWN, ""), False)
 
     def json_text(self, node: n.JsonText, at: Place) -> None:

@@ -39,8 +39,9 @@ __all__ = [
     "of_every_syntax",
 ]
 
-Spellings = Callable[[str], "tuple[str, ...]"]
-"""The forms that a marker may have in the parser's text: its characters, or the one character of its token."""
+Spellings = Callable[..., "tuple[str, ...]"]
+"""The forms that a marker may have in the parser's text: its characters, or the one character of its token; without
+``own=True``, also its characters with other bars."""
 
 Reader = Callable[[Argument, str], Transcoder]
 """Makes the transcoder of one value of the argument, which the text names so; "" if it has no name."""
@@ -317,21 +318,16 @@ def _texts(given: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _around(pairs: tuple[tuple[str, str], ...], spellings: Spellings) -> Iterable[tuple[str, str]]:
-    """Pairs of texts in all spellings, also with less white space at their beginning and then none at their end."""
+    """Pairs of texts as the format writes them, also with less white space at their beginning and then none at their
+    end."""
     found = [
         pair
         for before, after in pairs
         for less in _with_less_space(before)
         for end in ((after, after.rstrip()) if less == before else (after.rstrip(),))
-        for pair in _together(spellings(less), spellings(end))
+        for pair in product(spellings(less, own=True), spellings(end, own=True))
     ]
     return dict.fromkeys(found)
-
-
-def _together(before: tuple[str, ...], after: tuple[str, ...]) -> Iterable[tuple[str, str]]:
-    """Pairs of spellings. Who spells one of two markers with other bars spells both so."""
-    alike = len(before) == len(after) > 2
-    return zip(before, after, strict=True) if alike else product(before, after)
 
 
 def _with_less_space(text: str) -> list[str]:

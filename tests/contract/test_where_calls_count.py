@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from chatparsers.answers.format import Turn
 from chatparsers.answers.idioms import Options
 from chatparsers.answers.nodes import Body
 from chatparsers.answers.openers import openers as written_openers
+from chatparsers.answers.roles import roles
 from chatparsers.core.tree import once
 from chatparsers.streams import known
 from chatparsers.testing import check_cuts, load_cases
@@ -33,7 +36,15 @@ CALL = {
     "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
 }
 CODE = "unopened-call"
-BARS = (" | ", "｜｜", "| |", "||")
+RUNS = (*(bar * number for bar in "｜|" for number in (1, 2, 3, 4)), "‖", "| |")
+BARS = [
+    (space, bars + white, white + bars)
+    for bars in RUNS
+    for white in ("", " ")
+    for space in sorted({"", white})
+    if bars + white != "｜"
+]
+"""Runs of bars around a name, also with white space around it, and then before them too."""
 BARE = {"generic", "llama-3-x", "pythonic", "xlam"}
 """The formats whose calls are written without an opener: in prose they lack it."""
 AFTER_TEXT = {
@@ -68,7 +79,7 @@ def forms(format: Format) -> Iterator[tuple[Turn, str]]:
     turn = format.bind(tools=[TOOL], id_seed="")
     text = written(format)
     found = {text: turn} | {text[tag.start() :]: turn for tag in re.finditer("<", text)}
-    found |= {re.sub("｜([A-Z]+)｜", rf"{bars}\1{bars}", text): turn for bars in BARS}
+    found |= {one: turn for one in barred(text, Random(format.name).sample(BARS, 5))}
     folder = CASES / format.name
     for _, case in load_cases(folder) if folder.is_dir() else ():
         given = bound(format, case)._replace(id_seed="", prefix="")
@@ -82,6 +93,12 @@ def forms(format: Format) -> Iterator[tuple[Turn, str]]:
         messages = (alone, given.parse(f"I look.\n{form}"))
         if whole and len(alone.tool_calls) == 1 and any(map(lacks_openers, messages)):
             yield given, form
+
+
+def barred(text: str, bars: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    """The text with other bars around each name that is between bars."""
+    for space, left, right in bars:
+        yield re.sub("｜([A-Z]+)｜", rf"{space}{left}\1{right}", text)
 
 
 def lacks_openers(message: Message) -> bool:
@@ -157,6 +174,17 @@ def test_a_call_counts_where_it_stands(format: Format) -> None:
     assert any(read_after_text) == (format.name in AFTER_TEXT)
 
 
+def test_any_run_of_bars_is_a_spelling(format: Format) -> None:
+    turn = format.bind(tools=[TOOL], id_seed="")
+    text = written(format) if format.features.tools else ""
+    for form in barred(text, BARS) if re.search("｜[A-Z]+｜", text) else ():
+        for before in ("", "I look.\n"):
+            message = parsed(turn, before + form)
+            calls = [(call.name, json.loads(call.arguments), call.complete) for call in message.tool_calls]
+            assert calls == [("get_weather", {"city": "Oslo"}, True)], (before, form)
+            assert {diagnostic.code for diagnostic in message.diagnostics} == {CODE}, (before, form)
+
+
 def test_half_a_call_at_the_end_of_prose_is_prose() -> None:
     turn = get_format("gemma-4").bind(tools=[TOOL])
     for text in ("Use call:", "Use call:get_weather", "- call:forecast.day-1"):
@@ -170,6 +198,20 @@ def test_an_opener_keeps_its_meaning_everywhere(format: Format) -> None:
         text = written(format)
         for place in ("I look.{}", "So:\n```\n{}\n```\n", "> {}"):
             assert len(turn.parse(place.format(text)).tool_calls) == 1, place
+
+
+def test_an_opener_in_a_fence_is_forgotten_after_it(format: Format) -> None:
+    turn = format.bind(tools=[TOOL], id_seed="")
+    closers = [
+        text
+        for text, role in roles(format.tree(Options(tools=True)), format.stops).items()
+        if role == "closer"
+    ]
+    for closer in closers if format.features.tools else ():
+        for opener in openers(format) if parsed(turn, f"That.{closer}").content == "That." else ():
+            told = f"So:\n```\n{opener}, {closer}.\n```\nThat."
+            if parsed(turn, told).content == told:  # else they are a header, or end the turn
+                assert parsed(turn, told + closer).content == told
 
 
 def test_the_start_of_a_line_is_known_in_every_cut(monkeypatch: pytest.MonkeyPatch) -> None:

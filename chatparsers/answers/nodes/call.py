@@ -276,7 +276,7 @@ class EachArg(Leaf, tokens=(), empty=SOMETIMES, commits=True, shown="p.each_arg(
     def check(self, reader: Reader) -> None:
         _check_passed_on(self, self.tool, reader)
         if self.positional is not None:
-            self.positional.value(lambda text: (text,))  # raises if the syntax cannot write values
+            self.positional.value(lambda text, own=False: (text,))  # raises if the syntax cannot write values
         if (
             self.most is None
             and reader.empty(self.any)
@@ -324,7 +324,7 @@ class Value(Leaf, empty=SOMETIMES, commits=True):
         return f"p.value(arg, {type(self.syntax).__name__}(…))"
 
     def check(self, reader: Reader) -> None:
-        self.syntax.value(lambda text: (text,))  # raises if the syntax cannot write values
+        self.syntax.value(lambda text, own=False: (text,))  # raises if the syntax cannot write values
         if isinstance(self.syntax, Raw) and self.syntax.chars:
             check_run(self, self.syntax.chars)
         if self.argument != reader.argument:

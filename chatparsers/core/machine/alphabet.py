@@ -7,20 +7,13 @@ ordinary tokens never matches.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 _FIRST = 0xD800
 FIRST_HIDDEN, LAST_HIDDEN = 0xDC00, 0xDFFF
 """The characters of all other special tokens (tokens/feed.py)."""
 HIDDEN = rf"\u{FIRST_HIDDEN:x}-\u{LAST_HIDDEN:x}"
 """The same, as a class of `re` has them."""
-
-
-_BARS = ("|", "｜｜", "||", "‖")  # what models write in place of a wide bar
-_SPACED = ("｜", "|", "｜｜", "| |")  # with white space around a name between bars (``<｜DSML｜``)
-_named = re.compile("｜([A-Z]+)｜")
 
 AlphabetKey = tuple[tuple[str, ...], bool, tuple[str, ...]]
 """All that an alphabet depends on."""
@@ -66,22 +59,3 @@ class Alphabet:
         """The forms in which the machine's text has ``text``, if it is written as it is."""
         encoded = self.encode(text)
         return (encoded, text) if self.also_text and encoded != text else (encoded,)
-
-    def spellings(self, text: str) -> tuple[str, ...]:
-        """The forms in which ``text`` may be in the machine's text. Models that spell a marker with wide bars out
-        also write the usual ones, or double them, or write white space around them."""
-        forms = self.written(text)
-        return (*forms, *(other for form in forms if "｜" in form for other in _respelt(form)))
-
-
-@lru_cache(maxsize=4096)
-def _respelt(text: str) -> tuple[str, ...]:
-    """``text`` with other bars, and with white space around the name that is between them."""
-    found = [text.replace("｜", bars) for bars in _BARS]
-    named = _named.search(text)
-    if named is not None:
-        spaced = [f"{bars} {named[1]} {bars}" for bars in _SPACED]
-        found += [
-            text.replace(named[0], space + one) for one in spaced for space in ("", " ")[: named.start() + 1]
-        ]
-    return tuple(found)

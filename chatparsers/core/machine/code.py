@@ -68,12 +68,13 @@ class Label:
 
 class Code:
     """Instructions, in the order in which they are emitted. ``node`` emits those of a node at its place; the compiler
-    sets it."""
+    sets it. ``other`` gives the forms of a text in which it is read beside its own."""
 
     node: Callable[[Node, Place], None]
 
-    def __init__(self, alphabet: Alphabet) -> None:
+    def __init__(self, alphabet: Alphabet, other: Callable[[str], Iterable[str]] = lambda text: ()) -> None:
         self.alphabet = alphabet
+        self.other = other
         self.instructions: list[Instruction] = [(m.FAIL,)]
         self.entries: dict[Hashable, tuple[Label, Callable[[], Any]]] = {}
         """The subroutines, each with what emits it."""
@@ -178,6 +179,13 @@ class Code:
         """Goes ``there`` if one of ``texts`` follows, or if ``end``, the end of the text."""
         self.emit(m.FOLLOWS, there, stop_finder(*self.spellings(texts)), end)
 
+    def spelt(self, text: str, own: bool = False) -> tuple[str, ...]:
+        """The forms in which ``text`` may be in the machine's text; ``own``: without the ``other`` ones."""
+        forms = self.alphabet.written(text)
+        return forms if own else (*forms, *(other for form in forms for other in self.other(form)))
+
     def spellings(self, texts: Iterable[str]) -> list[str]:
-        """The forms in which ``texts`` may be in the machine's text."""
-        return [spelling for text in texts for spelling in self.alphabet.spellings(text)]
+        """Those of all ``texts`` for which a text is searched: a blank begins none, unless it begins its text."""
+        return [
+            form for text in texts for form in self.spelt(text) if form[:1] not in WHITE or text[:1] in WHITE
+        ]

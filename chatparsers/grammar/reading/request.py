@@ -9,10 +9,10 @@ from typing import Any
 from ...answers.features import reasoning_spans
 from ...answers.idioms import Options
 from ...answers.nodes import Body, Node, Token
-from ...core.machine.alphabet import Alphabet
 from ...core.tree import once, tokens, walk
 from ...errors import RequestError, check_limit
 from ...schema.tools import Tool, Toolset
+from ...values.bars import other_bars
 from ..ir import Ir
 from ..schemas import Weakened
 from .triggers import Trigger
@@ -22,7 +22,7 @@ _NO_IDS: Mapping[str, int] = {}
 
 def _ends(stop: str, marker_ids: Mapping[str, int]) -> tuple[str, ...]:
     """The texts at which the parser ends the turn: all spellings of a stop, unless it is known by its id."""
-    return (stop,) if stop in marker_ids else Alphabet().spellings(stop)
+    return (stop,) if stop in marker_ids else (stop, *other_bars(stop))
 
 
 class Request:
