@@ -18,7 +18,7 @@ from chatparsers.testing.cases import bound
 
 CASES = Path(__file__).parents[1] / "needle" / "cases"
 FORMATS = sorted(folder.name for folder in CASES.iterdir())
-UNSAYABLE = 35
+UNSAYABLE = 36
 """Formats that no plain PEG says; `outside.py` says why."""
 OURS = {
     (name, "wild-key-order"): "the tree allows the name after the arguments, and a mend of ours reads it"
