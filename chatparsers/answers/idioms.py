@@ -119,14 +119,6 @@ class Builder(Primitives):
         """
         return n.Tagged(tag, as_node(node))
 
-    def token_tag(self, tag: Tag, text: str) -> Node:
-        """A special token whose text is of that kind. ``tag<"text">``"""
-        return self.tag(tag, n.Token(text))
-
-    def literal_tag(self, tag: Tag, text: str) -> Node:
-        """A literal whose text is of that kind. ``tag<"text">``"""
-        return self.tag(tag, n.Literal(text))
-
     def implied(self, tag: Tag, value: str) -> Node:
         """Reads nothing and gives a name that the text does not spell. For parsing only, as `peek`. ``tag="value"``"""
         return n.Implied(tag, value)

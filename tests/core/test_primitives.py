@@ -181,8 +181,8 @@ ROWS = [
         'text gap? "<c>t></c>"',
         "",
     ),
-    Row("token_tag", lambda p: p.token_tag(TEXT, "<s>"), "<s>c", "||<s>|c|", '"<s>" gap? "<c>t></c>"', ""),
-    Row("literal_tag", lambda p: p.literal_tag(TEXT, "ab"), "abc", "|ab|c|", '"ab" gap? "<c>t></c>"', ""),
+    Row("tag", lambda p: p.tag(TEXT, p.token("<s>")), "<s>c", "||<s>|c|", '"<s>" gap? "<c>t></c>"', ""),
+    Row("tag", lambda p: p.tag(TEXT, "ab"), "abc", "|ab|c|", '"ab" gap? "<c>t></c>"', ""),
     Row(
         "atomic",
         lambda p: p.atomic(p.tag(TEXT, p.until("!")) + "!"),
@@ -209,7 +209,7 @@ ROWS = [
     ),
     Row(
         "cut",
-        lambda p: p.choice(p.literal_tag(TEXT, "ab") + p.cut() + "c", "x"),
+        lambda p: p.choice(p.tag(TEXT, "ab") + p.cut() + "c", "x"),
         "abcd",
         "|ab||d|",
         '("abc" | "x") gap? "<c>t></c>"',
@@ -217,7 +217,7 @@ ROWS = [
     ),
     Row(
         "no cut",
-        lambda p: p.choice(p.literal_tag(TEXT, "ab") + "c", "x"),
+        lambda p: p.choice(p.tag(TEXT, "ab") + "c", "x"),
         "abcd",
         "||ab|d|",
         '("abc" | "x") gap? "<c>t></c>"',
@@ -225,7 +225,7 @@ ROWS = [
     ),
     Row(
         "cut, no way back",
-        lambda p: p.choice("ab" + p.cut() + "c", p.literal_tag(TEXT, "x")),
+        lambda p: p.choice("ab" + p.cut() + "c", p.tag(TEXT, "x")),
         "abx",
         "||x|",
         '("abc" | "x") gap? "<c>t></c>"',
@@ -233,7 +233,7 @@ ROWS = [
     ),
     Row(
         "choice of tagged",
-        lambda p: p.choice(p.literal_tag(Tag.REASONING, "ab"), p.literal_tag(TEXT, "x")),
+        lambda p: p.choice(p.tag(Tag.REASONING, "ab"), p.tag(TEXT, "x")),
         "abc",
         "|~ab~|c|",
         '("ab" | "x") gap? "<c>t></c>"',
