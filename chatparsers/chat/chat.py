@@ -304,7 +304,7 @@ class Chat(Training, Asking, Shown):
             "call_within": call_within,
             **unknown,
         }
-        return Request(self, options).prepare(messages)
+        return Request(self, options).turn(messages)
 
     def _reasons(self, fmt: Format, template: Template) -> bool | None:
         """Whether the model writes reasoning; None if the format has none, or no template of the model tells."""

@@ -161,12 +161,16 @@ class Request:
         """The turn that answers these messages. ``changes``: of the options."""
         request = self.but(**changes)
         with request._account(messages):
-            plain = request.read(plain_messages(messages))
-            tools, warnings = request._callable(plain)
-            prompt = request._prompt(plain, request.tools.raw, tools)
-            turn = request._bound(prompt, tools, warnings, _roles(plain))
+            return request.turn(messages)
+
+    def turn(self, messages: Sequence[Mapping[str, Any] | Message]) -> Turn:
+        """As `prepare`, in the caller's account."""
+        plain = self._read(plain_messages(messages))
+        tools, warnings = self._callable(plain)
+        prompt = self._prompt(plain, self.tools.raw, tools)
+        turn = self._bound(prompt, tools, warnings, _roles(plain))
         if self.chat.tokenizer is not None:
-            turn.__dict__["_quoted"] = partial(request.quoted, list(plain))
+            turn.__dict__["_quoted"] = partial(self.quoted, list(plain))
         return turn
 
     def traced(self, messages: Messages, *, since: int = 0, **changes: Any) -> Rendered:
@@ -196,15 +200,18 @@ class Request:
     def read(self, messages: Messages) -> Messages:
         """The messages as they are rendered: with the thought of each answer in a field of its own, and with the words
         of tools that they load; the same list if nothing changes."""
+        with self._account(messages):
+            return self._read(messages)
+
+    def _read(self, messages: Messages) -> Messages:
         if isinstance(messages, History):  # what grows is read as it comes
             return messages
-        with self._account(messages):
-            if self.loading is not None:
-                named = self.loading.named(messages)
-                entries = {name: self._entry(tool) for name, tool in named.items()}
-                messages = self.loading.written(messages, entries)
-            found = with_thoughts(messages, self.chat._marks)
-            return messages if found is messages or not self.marks else found
+        if self.loading is not None:
+            named = self.loading.named(messages)
+            entries = {name: self._entry(tool) for name, tool in named.items()}
+            messages = self.loading.written(messages, entries)
+        found = with_thoughts(messages, self.chat._marks)
+        return messages if found is messages or not self.marks else found
 
     def _entry(self, tool: Mapping[str, Any]) -> str:
         """How the template's list of tools writes one: found by writing a list with it, and one without."""
