@@ -51,30 +51,47 @@ _LOOKS = 8
 """How many characters after a run decide that a value begins."""
 _DIFFER = {m.NOTE, m.ARGUMENT, m.BROKEN_VALUE}
 """Items that are not the same the next time."""
+_PASSED = {m.MARKUP, m.CALL}
+_PLAIN = _PASSED | {m.CALL_BEGIN, m.NAME, m.ID, m.ARGS_BEGIN, m.ARG_NAME, m.CALL_END}
+"""Items of a call as it should be."""
 _kind = itemgetter(0)
 
 
 class Run:
     """What a machine made of a text at a spot: the ``items``, and the spot ``here`` after the first ``end`` characters.
-    ``passes``: it only passes over text of ``regions``, each with its place, ``length`` in all; nothing begins, and the
-    tool of the open call stays. ``line``: where in a line the spot has to be, if the machine asked for that."""
+    ``line``: where in a line the spot has to be, if the machine asked for that. ``passes``: all is markup or text of a
+    call; nothing begins, and the tool of the open call stays.
 
-    __slots__ = ("end", "here", "items", "length", "line", "passes", "regions")
+    `split` finds the rest, once the run is found again: the ``regions`` of the text, each with its place, ``length`` in
+    all, and the ``marks``, what the items say of a call, each with its place; ``names`` are those of arguments.
+    ``plain``: the items are those of a call as it should be.
+    """
+
+    __slots__ = ("end", "here", "items", "length", "line", "marks", "names", "passes", "plain", "regions")
 
     def __init__(
         self, spot: Spot, items: list[Item], here: Spot, end: int, line: m.Line | None = None
     ) -> None:
         self.items = _joined(items)
         self.here, self.end, self.line = here, end, line
-        stays = here.tool is spot.tool or not here.name
-        self.passes = stays and line is None and here.value is None and here.waiting is None
+        self.marks: list[tuple[int, int, Any]] | None = None
+        stays = (here.tool is spot.tool or not here.name) and here.value is None and here.waiting is None
+        self.passes = stays and line is None and _PASSED.issuperset(map(_kind, items))
+
+    def split(self) -> list[tuple[int, int, Any]]:
+        """Finds the regions and the marks, and returns these."""
+        self.marks, self.length = [], 0
         self.regions: list[tuple[int, int]] = []
-        self.length = 0
-        for kind, raw, _ in items:
-            self.passes = self.passes and (kind == m.MARKUP or kind == m.CALL)
-            if raw and (not self.regions or self.regions[-1][1] != kind):
-                self.regions.append((self.length, kind))
+        for kind, raw, value in self.items:
+            region = min(kind, m.CALL)
+            if raw and (not self.regions or self.regions[-1][1] != region):
+                self.regions.append((self.length, region))
+            if kind > m.CALL:
+                self.marks.append((kind, self.length, value))
             self.length += len(raw)
+        self.names = [value for kind, _, value in self.marks if kind == m.ARG_NAME]
+        self.plain = _PLAIN.issuperset(map(_kind, self.items))
+        return self.marks
 
 
 def _joined(items: list[Item]) -> list[Item]:
@@ -245,14 +262,11 @@ class Spot:
         return None
 
     def way(self, lead: str, run: Run, machine: Machine) -> Way | None:
-        """The way through a lead, or only through what it has in common with others, if that is all that is read. None
-        if a machine makes other items of the text in pieces."""
-        for text in (lead[: run.end], lead):
-            if text not in self.ways:
-                self.ways[text] = Way(self, text, machine)
-            if self.ways[text].joined == run.items:
-                return self.ways[text]
-        return None
+        """The way through a lead; None if a machine makes other items of the text in pieces."""
+        if lead not in self.ways:
+            self.ways[lead] = Way(self, lead, run.end, machine)
+        way = self.ways[lead]
+        return way if way.joined == run.items else None
 
     def lead(self, text: str, run: Run) -> None:
         """Keeps what is read of a text after which a value or running text begins."""
@@ -272,12 +286,12 @@ class Spot:
 
 class Way:
     """How a machine goes through a text that leads on. ``counts``: how many of the ``items`` there are after each
-    character; ``names``: the tool of the call that is open there, None within a value and in running text.
-    ``joined``: the items, as those of a `Run`."""
+    character; ``names``: the tool of the call that is open there, None where no spot is: in a value, in running text.
+    ``joined``: the items, as those of a `Run`, of the first ``end`` characters: the others only decide."""
 
     __slots__ = ("counts", "items", "joined", "names")
 
-    def __init__(self, spot: Spot, text: str, machine: Machine) -> None:
+    def __init__(self, spot: Spot, text: str, end: int, machine: Machine) -> None:
         self.counts = [0]
         self.names: list[str | None] = [spot.name]
         self.items: list[Item] = []
@@ -287,7 +301,10 @@ class Way:
             self.items += trial.feed(char, -1, True)
             self.counts.append(len(self.items))
             begun = trial.value is not None or (trial.program.code[trial.ip][0] == m.TEXT and not trial.live)
-            self.names.append(None if begun else trial.tool if _in_call(trial) else "")
+            none = begun or not _DIFFER.isdisjoint(map(_kind, trial.trail))
+            self.names.append(None if none else trial.tool if _in_call(trial) else "")
+        while sum([len(raw) for _, raw, _ in self.items]) > end:
+            self.items.pop()
         self.joined = _joined(self.items)
 
 
@@ -356,9 +373,9 @@ class Known:
 
     def later(self, spot: Spot, machine: Machine, text: str) -> Spot | None:
         """Where the machine is that has read ``text`` at the spot, as `spot`, if no value begins there."""
-        before = "" if machine.asked else spot.before + text  # a place within is found again without asking
+        before = spot.before + text
         running = machine.program.code[machine.ip][0] == m.TEXT and not machine.live
-        if running or not 0 < len(before) <= _LONGEST_LEAD:
+        if running or machine.asked or len(before) > _LONGEST_LEAD:  # within, a place is found without asking
             return self.spot(machine)
         if machine.value is not None or machine.final or not _DIFFER.isdisjoint(map(_kind, machine.trail)):
             return None

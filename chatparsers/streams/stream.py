@@ -3,17 +3,19 @@
 Strategy: the machine hands out trail items that are final. The transcript turns them into events and the message's
 parts. A piece takes the first of these ways that is open (`_read`). (1) When the machine waits in the middle of text,
 there is a shortcut: a search for the first character that may need the machine. Most pieces have no such character;
-they are passed on unchanged. (2) Within arguments, a piece goes to the value's transcoder. (3) At a place that is known
-(known.py), what a machine did there with the same text is done again. (4) The machine reads it. Without the third way,
-which can be switched off, all is the same, and slower.
+they are passed on unchanged, and the message gets them all at once when another way is taken or somebody asks. (2)
+Within arguments, a piece goes to the value's transcoder. (3) At a place that is known (known.py), what a machine did
+there with the same text is done again. (4) The machine reads it. Without the third way, which can be switched off, all
+is the same, and slower.
 
 A stream begins at its first piece, because only that tells whether text or ids come. Until then it holds only what was
 asked of it (``_asked``), and ``_ids`` is False. Whatever looks at it before lets it begin with text.
 
 Invariants: ``_fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
-character). While a shortcut is set, the machine has read everything but does not know how much that was; ``_held`` is
-the end of the text, which an open value has left. `_catch_up` gives the machine both before it runs again. While
-``_spot`` is set, the machine stands anywhere: `_at_place` puts it there.
+character), without the pieces that have just taken the shortcut (``_passed``). While a shortcut is set, the machine has
+read everything but does not know how much that was; ``_held`` is the end of the text, which an open value has left.
+`_catch_up` gives the machine both before it runs again. While ``_spot`` is set, the machine stands anywhere:
+`_at_place` puts it there.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ class Stream:
 
     __slots__ = (
         "_asked", "_at", "_back", "_early", "_ended", "_fed", "_finished", "_held", "_ids", "_kind", "_known",
-        "_loops", "_machine", "_make", "_parts", "_pieces", "_plain", "_spot", "_strict", "_transcript", "_value",
+        "_loops", "_machine", "_make", "_parts", "_passed", "_pieces", "_plain", "_spot", "_strict", "_transcript",
+        "_value",
     )  # fmt: skip
 
     _asked: Asked | None
@@ -78,7 +81,7 @@ class Stream:
 
     def _begin_with_ids(self) -> None:
         """Begins to read ids, with a program in which markers are single tokens."""
-        if self._ids is None and self._fed > self._transcript.origin:
+        if self._ids is None and (self._passed or self._fed > self._transcript.origin):
             raise RequestError("feed: text was fed before, and ids cannot be mixed with it: feed text alone")
         if self._asked is None or self._asked[0].tokenizer is None:
             raise RequestError(
@@ -113,6 +116,7 @@ class Stream:
         self._plain: Callable[[str], object] = _no_shortcut
         self._make: Callable[[str], Event] = Content
         self._parts: list[str] = self._pieces
+        self._passed: list[str] = []
         self._kind = m.CONTENT
         self._value: Transcoder | None = None
         self._held = ""
@@ -142,9 +146,7 @@ class Stream:
         """
         if type(piece) is str and piece and self._ids is None:
             if self._plain(piece) is None:  # as in `_read`, without its call
-                self._pieces.append(piece)
-                self._parts.append(piece)
-                self._fed += len(piece)
+                self._passed.append(piece)
                 return [self._make(piece)]
             if not (self._finished or self._strict):
                 events: list[Event] = []
@@ -269,11 +271,11 @@ class Stream:
         >>> stream.loop.rounds
         29
         """
+        record = self._record()
         if self._loops is None:
-            self._record()
             self._loops = load_reference(_LOOPS)()
         if self._fed >= self._loops.due or self._finished:
-            self._loops.look(self._record(), self._fed, self._ids)
+            self._loops.look(record, self._fed, self._ids)
         found: Loop | None = self._loops.open
         return found
 
@@ -311,7 +313,7 @@ class Stream:
         if self._ids is False:
             self._begin_with_text()
         if self._plain is not _no_shortcut or self._value is not None:
-            self._note_region()
+            self._note()
         return self._transcript
 
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
@@ -380,8 +382,10 @@ class Stream:
             raise RequestError(f"rollback: expected a number of ids from 0 to {kept}, found {n!r}{more}")
         if n and self._back is not None:
             self._go_back(self._back, self._back.fed - n)
-            if self._loops is not None and self._loops.seen > self._fed:
-                self._loops = None
+            if self._loops is not None:
+                self._record()
+                if self._loops.seen > self._fed:
+                    self._loops = None
 
     def _go_back(self, back: Back, count: int) -> None:
         """Keeps the first ``count`` ids. If only running text comes after them, it is taken off. Else the stream goes
@@ -393,29 +397,33 @@ class Stream:
             else:
                 for name in _READ:
                     setattr(self, name, getattr(found, name))
-                self._pieces = self._transcript.pieces
+                self._pieces, self._passed = self._transcript.pieces, []
             self._settle()
             for id in again:
                 if not self._running(id):
                     self._read_id(id, [])
             if self._ids.unknown:
                 self._transcript.note_unknown(self._ids.take_unknown())
-        begin = self._ids.keep(count)
-        if begin >= 0:
-            self._transcript.shorten(begin, self._fed - begin, self._kind)
-            self._fed = begin
+        more = self._ids.fed - count
+        if more:
+            begin = self._ids.keep(count)
+            del self._passed[max(len(self._passed) - more, 0) :]
+            if begin < self._fed:
+                self._transcript.shorten(begin, self._fed - begin, self._kind)
+                self._fed = begin
 
     def _keep(self, back: Back) -> None:
         """Keeps a copy before an id that may do more than add to running text, if there must be one."""
         if back.due():
             if self._ids.unknown:
                 self._transcript.note_unknown(self._ids.take_unknown())
+            self._record()
             found = opened(None, self._strict)
             self._copy_to(found)
             back.keep(found)
 
     def _copy_to(self, other: Stream) -> None:
-        """Gives another stream what this one has read."""
+        """Gives another stream what this one has read, as the transcript knows it."""
         other._strict, other._finished, other._ended = self._strict, self._finished, self._ended
         other._fed, other._held, other._early = self._fed, self._held, self._early
         other._machine = machine = self._at_place().copy()
@@ -423,7 +431,7 @@ class Stream:
         other._known, other._spot, other._at = self._known, self._spot, self._at
         other._ids = self._ids.copy() if self._ids is not None else None
         other._transcript = transcript = self._transcript.copy()
-        other._pieces = transcript.pieces
+        other._pieces, other._passed = transcript.pieces, []
 
     def __repr__(self) -> str:
         record = self._record()
@@ -440,7 +448,7 @@ class Stream:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._pieces, self._loops = self._transcript.pieces, None
+        self._pieces, self._passed, self._loops = self._transcript.pieces, [], None
         self._known, self._spot, self._at = known(self._machine.program, self._transcript.tools), None, 0
         self._settle()
 
@@ -492,13 +500,11 @@ class Stream:
         back, call = self._back, self._transcript.call
         if back is not None and call is not None and call.reader is not None:
             return ""  # a reader cannot go back
-        text: str = self._ids.running(id, self._fed, self._plain)
+        text: str = self._ids.running(id, self._plain)
         if text:
             if back is not None:
                 back.ids.append(id)
-            self._pieces.append(text)
-            self._parts.append(text)
-            self._fed += len(text)
+            self._passed.append(text)
         return text
 
     def _read_id(self, id: int, events: list[Event]) -> None:
@@ -506,14 +512,14 @@ class Stream:
         if self._back is not None:
             self._keep(self._back)
             self._back.ids.append(id)
-        text = self._ids.text(id, self._fed)
+        text = self._ids.text(id)
         if text is None:
             self._feed_ids((id,), events)
         elif text:
             self._read(text, events)
 
     def _feed_ids(self, ids: Sequence[int], events: list[Event]) -> None:
-        for end, text in self._ids.decode(ids, self._fed):
+        for end, text in self._ids.decode(ids):
             if end < 0:
                 if text:
                     self._read(text, events)
@@ -533,9 +539,7 @@ class Stream:
     def _read(self, text: str, events: list[Event]) -> None:
         """Reads a text by the shortest way there is."""
         if self._plain(text) is None:
-            self._pieces.append(text)
-            self._parts.append(text)
-            self._fed += len(text)
+            self._passed.append(text)
             events.append(self._make(text))
         elif self._value is None:
             self._read_on(text, events)
@@ -556,17 +560,19 @@ class Stream:
             return
         run = spot.runs.get(text)
         if run is None or not run.passes:
-            self._follow(spot, text, 0, [], events)
+            self._follow(spot, text, 0, events)
             return
         spot.known.credits += 1
-        if run.length:
-            self._transcript.pass_over(run.items, run.regions, run.length, events)
+        if run.items:
+            self._transcript.take(run, events)
         self._spot, self._at = run.here, self._fed
 
     def _read_value(self, value: Transcoder, piece: str, events: list[Event]) -> None:
         """Reads a piece inside arguments: it goes straight to the value's transcoder, after what the transcoder left of
         the last piece. The machine goes on only where it brings more than text of the value."""
         text = piece
+        if self._passed:
+            self._note()
         if self._held:
             text = self._held + piece
             if value.holds(text):
@@ -575,7 +581,8 @@ class Stream:
                 self._held = text
                 return
         end = value.scan(text, 0, False)
-        if not (value.done or value.error or value.notes or value.marked >= 0):
+        odd = value.error or value.notes or value.marked >= 0
+        if not (odd or value.done):
             self._pieces.append(piece)
             self._fed += len(piece)
             self._held = text[end:]
@@ -585,14 +592,15 @@ class Stream:
                 self._parts.append(out)
                 events.append(self._make(out))
             return
-        spot = self._spot
-        if spot is None or not _only_over(value) or self._note_region() + end == self._at:
+        spot, at = self._spot, self._fed - len(self._held) + end
+        if spot is None or odd or at == self._at:
             self._run(piece, events, end)  # also an empty value
             return
         self._pieces.append(piece)
         self._fed += len(piece)
         self._value, self._held, self._plain = None, "", _no_shortcut
-        self._follow(spot.after, text, end, [(m.ARGUMENT, text[:end], value.out)], events)
+        self._transcript.argue(at - self._transcript.length, value.out)
+        self._follow(spot.after, text, end, events)
 
     def _run(self, text: str, events: list[Event], scanned: int = -1) -> None:
         """Lets the machine read ``text``. ``scanned`` is as in `Machine.feed`."""
@@ -612,8 +620,7 @@ class Stream:
             return
         machine, known = self._machine, self._known
         items = machine.feed(text, scanned, False, partial(self._transcript.line_after, self._fed))
-        if items:
-            self._transcript.apply(items, events)
+        self._transcript.apply(items, events)
         self._spot = None
         if known is not None and known.looks():
             self._spot, self._at = known.spot(machine), self._fed
@@ -624,14 +631,13 @@ class Stream:
 
     def _moved(self, spot: Spot) -> Spot:
         """The place of the machine, which was ``spot`` before the text that took the shortcut."""
-        self._note_region()
+        self._note()
         self._plain = _no_shortcut
         return spot if self._fed == self._at else spot.known.moved(spot, self._machine)
 
-    def _follow(self, spot: Spot, text: str, i: int, items: list[m.Item], events: list[Event]) -> None:
+    def _follow(self, spot: Spot, text: str, i: int, events: list[Event]) -> None:
         """Reads ``text``, the last that was fed, from ``i`` on, from a known place to the next: as a machine did
-        before, else with the machine, which leaves what it did to be found the next time. ``items``: what was read of
-        the text before ``i``."""
+        before, else with the machine, which leaves what it did to be found the next time."""
         known, machine, transcript = spot.known, self._machine, self._transcript
         if spot.open is not None:
             text, spot = spot.text + text, spot.open
@@ -642,28 +648,26 @@ class Stream:
                 match = stops.find(text, i)
                 end = n if match is None else match.start()
                 if i < end:
-                    items.append((region, text[i:end], None))
+                    transcript.apply([(region, text[i:end], None)], events)
                     spot, i = known.moved(spot, machine), end
                     if i == n:
                         break
             run = spot.run(text, i, machine)
-            if items and (
-                run is None or run.line is not None
-            ):  # The transcript is asked where in a line this is.
-                transcript.apply(items, events)
-                items = []
             if run is not None and (run.line is None or run.line == transcript.line_after(self._fed)):
                 known.credits += 1
-                items += run.items
+                if run.items:
+                    transcript.take(run, events)
             else:
                 begin = self._fed - n + i
                 if known.credits <= 0:
-                    self._leave(spot, begin, text[i:], items, events)
+                    spot.restore(machine, begin)
+                    self._go(text[i:], events)
                     return
+                items: list[m.Item] = []
                 line = partial(transcript.line_after, self._fed, items)
                 run = known.learn(spot, machine, text[i : i + MOST_AT_ONCE], begin, items, line)
+                transcript.apply(items, events)
                 if run is None:
-                    transcript.apply(items, events)
                     self._go(text[i + MOST_AT_ONCE :], events)
                     return
             spot, i = run.here, i + run.end
@@ -673,33 +677,23 @@ class Stream:
                 continue
             value = spot.begin(machine)
             end = value.scan(text, i, False)
-            if i < end and _only_over(value):
-                items.append((m.ARGUMENT, text[i:end], value.out))
+            if value.error or value.notes or value.marked >= 0 or (value.done and i == end):
+                spot.restore(machine, self._fed - n + i)  # a position is that in the machine's window
+                self._go(text[i:], events)
+                return
+            transcript.argue(end - i, value.out)
+            if value.done:
                 spot, i = spot.after, end
                 continue
-            begin = self._fed - n + i
-            if value.done or value.error or value.notes or value.marked >= 0:
-                # A position is that in the machine's window.
-                self._leave(spot, begin, text[i:], items, events)
-                return
-            if i < end or value.out:
-                items.append((m.ARGUMENT, text[i:end], value.out))
-            transcript.apply(items, events)
-            self._spot, self._at = spot, begin
+            transcript.tell(events)
+            self._spot, self._at = spot, self._fed - n + i
             self._held = text[end:]
             self._wait(m.ARGUMENT, None if self._held else value.plain, value)
             return
-        if items:
-            transcript.apply(items, events)
+        transcript.tell(events)
         self._spot, self._at = spot, self._fed
         if spot.waiting is not None:
             self._wait(spot.waiting[0], spot.waiting[1])
-
-    def _leave(self, spot: Spot, at: int, text: str, items: list[m.Item], events: list[Event]) -> None:
-        """Lets the machine read on at the spot, which is at ``at``; ``items``: what was read before."""
-        self._transcript.apply(items, events)
-        spot.restore(self._machine, at)
-        self._go(text, events)
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:
         """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
@@ -709,7 +703,7 @@ class Stream:
         machine, transcript = self._machine, self._transcript
         transcript.over()
         transcript.apply(machine.finish(cut_off, partial(transcript.line_after, self._fed)), events)
-        transcript.close(events)
+        transcript.close(events, transcript.length)
         if transcript.answer is not None and not cut_off:
             transcript.judge_whole()
         if transcript.length < self._fed:
@@ -755,13 +749,19 @@ class Stream:
         machine = self._at_place()
         self._spot = None
         if self._plain is not _no_shortcut or self._value is not None:
-            machine.skip_to(self._note_region(), self._held)
+            machine.skip_to(self._note(), self._held)
             self._plain = _no_shortcut
             self._value = None
             self._held = ""
 
-    def _note_region(self) -> int:
-        """Gives the transcript the region of the pieces that took the shortcut, and returns where they end."""
+    def _note(self) -> int:
+        """Gives the transcript the pieces that took the shortcut, and returns where what is not held ends."""
+        if self._passed:
+            text = "".join(self._passed)
+            self._passed.clear()
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
         end = self._fed - len(self._held)
         self._transcript.advance(self._kind, end - self._transcript.length)
         return end
@@ -807,16 +807,11 @@ def begun(start: Start, tools: Toolset) -> Stream:
     return stream
 
 
-def _only_over(value: Transcoder) -> bool:
-    """Whether the last scan ended the value, and brought nothing else."""
-    return value.done and not value.error and not value.notes and value.marked < 0
-
-
 _READ = (
     "_strict", "_finished", "_ended", "_fed", "_held", "_early", "_machine", "_known", "_spot", "_at", "_ids",
     "_transcript",
 )  # fmt: skip
 """What `Stream._copy_to` gives."""
 _NOT_PICKLED = (
-    "_at", "_kind", "_known", "_loops", "_make", "_parts", "_pieces", "_plain", "_spot", "_value",
+    "_at", "_kind", "_known", "_loops", "_make", "_parts", "_passed", "_pieces", "_plain", "_spot", "_value",
 )  # fmt: skip

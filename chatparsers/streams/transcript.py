@@ -33,9 +33,10 @@ from ..core.machine.instructions import (
     REASONING,
 )
 from ..schema.tools import Toolset
-from ..values.base import escape
+from ..values.base import quoted
 from .call import Call, call_id, joined, shorten
 from .events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning, joined_events
+from .known import Run
 from .message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall, made_call, made_region
 from .so_far import Reader
 from .start import StreamTurn
@@ -78,7 +79,7 @@ class Transcript:
     __slots__ = (
         "answer", "call", "calls", "checks", "content", "diagnostics", "earlier", "ending", "kind", "late_ids",
         "length", "line", "looked", "mended", "notes", "origin", "pieces", "reasoning", "records", "regions", "runs",
-        "said", "seed", "serious", "spelling", "text", "tools", "unwanted", "whole", "wrong",
+        "said", "seed", "serious", "spelling", "text", "tools", "untold", "unwanted", "whole", "wrong",
     )  # fmt: skip
 
     def __init__(
@@ -107,6 +108,8 @@ class Transcript:
         """Those that are over."""
         self.call: Call | None = None
         """The call that is open."""
+        self.untold: list[str] = []
+        """Texts of its arguments of which there is no event yet, as the piece is still read."""
         self.said: set[tuple[str | None, str]] = set()
         """The names and arguments of the whole calls, once there are two."""
         self.earlier: frozenset[tuple[str | None, str]] = frozenset()
@@ -148,7 +151,7 @@ class Transcript:
         other.kind, other.ending, other.checks = self.kind, self.ending, self.checks
         other.wrong, other.serious, other.mended = self.wrong, self.serious, self.mended.copy()
         other.answer = None if self.answer is None else self.answer.copy()
-        other.said, other.regions, other.text = set(), [], None
+        other.said, other.untold, other.regions, other.text = set(), [], [], None
         other.records, other.whole, other.diagnostics = self.records[:], self.whole, self.diagnostics[:]
         other.earlier = self.earlier
         return other
@@ -201,119 +204,142 @@ class Transcript:
             self.kind = kind
         self.length += length
 
-    def pass_over(
-        self, items: Sequence[m.Item], regions: Sequence[tuple[int, int]], length: int, events: list[Event]
-    ) -> None:
-        """As `apply`, of items that are only markup and text of a call, in ``regions``, ``length`` in all."""
-        begin = self.length
-        if begin < self.origin or (self.call is not None and self.call.broken):
-            self.apply(items, events)
+    def take(self, run: Run, events: list[Event]) -> None:
+        """As `apply`, of a known run. `tell` is to come."""
+        call, begin, region = self.call, self.length, self.kind
+        marks = run.split() if run.marks is None else run.marks
+        usual = run.plain and begin >= self.origin
+        if call is not None and (call.again or call.broken or not call.given.isdisjoint(run.names)):
+            usual = False
+        if not usual:
+            self.apply(run.items, events)
             return
-        for at, kind in regions:
-            if kind != self.kind:
+        for at, kind in run.regions:
+            if kind != region:
                 self.runs.append((begin + at, kind))
-                self.kind = kind
-        self.length = begin + length
+                region = kind
+        self.length, self.kind = begin + run.length, region
+        for op, at, value in marks:
+            if op == ARG_NAME:
+                self._name(value, begin + at)
+            else:
+                self._mark(op, value, begin + at, events)
+
+    def argue(self, length: int, out: str) -> None:
+        """Takes ``length`` characters of an argument's value, which are ``out`` in JSON. `tell` is to come."""
+        call, region = self.call, CALL
+        if call is not None:
+            if call.again:
+                region = MARKUP
+            elif out:
+                self.untold.append(out if self.spelling is None else self.spelling.json(out))
+        self.advance(region, length)
+
+    def tell(self, events: list[Event]) -> None:
+        """Makes one event of what the arguments of the open call have got."""
+        call = self.call
+        if call is None or not self.untold:
+            return
+        text = "".join(self.untold)
+        self.untold.clear()
+        call.arguments.append(text)
+        if call.started:
+            last = events[-1] if events else None
+            if type(last) is CallArguments and last.index == call.index:
+                last.text += text
+            else:
+                events.append(CallArguments(call.index, text))
+            if self.checks is not None:
+                self._judge(call)
+        else:
+            self._start(call, events)
 
     def apply(self, items: Sequence[m.Item], events: list[Event]) -> None:
         """Takes the items into the message, and adds their events to ``events``."""
-        spelling, origin, call = self.spelling, self.origin, self.call
-        length, region = self.length, self.kind
-        if length < origin:  # the prefix, which is not in the pieces
-            self.line, self.looked = after(self.line, items), length + sum([len(raw) for _, raw, _ in items])
-        again = bool(events)  # whether neighbours may be of one kind
-        said: list[str] = []  # of the call's arguments: it becomes one event
+        if self.length < self.origin:
+            items = self._after_prefix(items)
+        spelling = self.spelling
         for op, raw, value in items:
-            if op == MARKUP and length >= origin:
-                if raw:
-                    if region != MARKUP:
-                        self.runs.append((length, MARKUP))
-                        region = MARKUP
-                    length += len(raw)
-                continue
-            if op == ARG_NAME and call is not None:
-                call.give(value)
-            given = raw
-            if raw:
-                if length < origin:
-                    clipped = min(len(raw), origin - length)
-                    length += clipped
-                    raw = raw[clipped:]
-                if spelling is not None and CONTENT <= op <= REASONING and not raw.isascii():
-                    for dropped, text in spelling.runs(raw):
-                        kind = MARKUP if dropped else op
-                        if kind != region and text:
-                            self.runs.append((length, kind))
-                            region = kind
-                        length += len(text)
-                    raw = spelling.text(raw)
-                elif raw:
-                    kind = op
-                    if op > CALL:
-                        kind = MARKUP if call is not None and call.again else CALL
-                    if kind != region:
-                        self.runs.append((length, kind))
-                        region = kind
-                    length += len(raw)
+            region = op
             if op == ARGUMENT:
-                if call is not None and value and not call.again:
-                    said.append(value if spelling is None else spelling.json(value))
-            elif op == ARG_NAME:
-                if call is not None and call.again:
-                    begin = length - len(raw)
-                    self.note("repeated-argument", begin, "an argument that the call has not given")
-                elif call is not None:
-                    said.append(f'{", " if call.members else "{"}"{escape(value)}": ')
-                    call.members += 1
+                self.argue(len(raw), value)
+                continue
+            if op > ARGUMENT:
+                if op == ARG_NAME:
+                    self._name(value, self.length)
+                elif op == NOTE:
+                    self.note(*value)
+                else:
+                    self._mark(op, value, self.length, events)
+                region = MARKUP if self.call is not None and self.call.again else CALL
             elif op == CALL:
-                if (
-                    call is not None and call.broken and given
-                ):  # a call is given whole, also what the prefix has
-                    said.append(given if spelling is None else spelling.full(given))
-            elif op == NOTE:
-                self.note(*value)
-            elif op >= CALL:
-                if call is not None:
-                    if op == CALL_END:
-                        if call.members > 0:
-                            said.append("}")
-                        elif not (said or call.arguments):
-                            said.append("{}")
-                    if said:
-                        self._argue(call, "".join(said), events)
-                        said.clear()
-                if op == CALL_BEGIN:
-                    if self.unwanted:
-                        self.note("unwanted-call", length, "no call")
-                    else:
-                        call = self.call = Call(self.count, length, len(self.notes))
-                    if value is not None:  # the opener that it lacks
-                        self.note("unopened-call", length, value)
-                elif call is not None:
-                    self.length = length
-                    self._in_call(call, op, raw, value, events)
-                    call = self.call
-            elif op == CONTENT:
-                text = raw if value is None else value if spelling is None else spelling.text(value)
-                if text:
-                    self.content.append(text)
-                    events.append(Content(text))
-                    again = True
-                    if self.answer is not None:
-                        wrong = self.answer.wrong
-                        self.answer.read(text)
-                        self._judge_answer(wrong, length - len(raw))
-            elif raw and op == REASONING:
-                self.reasoning.append(raw)
-                events.append(Reasoning(raw))
-                again = True
-        self.length, self.kind = length, region
-        if said and call is not None:
-            self._argue(call, "".join(said), events)
-        if again and len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
+                text = raw if value is None else value
+                if self.call is not None and self.call.broken and text:
+                    self.untold.append(text if spelling is None else spelling.full(text))
+            elif op != MARKUP:
+                text = raw if value is None else value
+                self._say(op, text if spelling is None else spelling.text(text), events)
+                if spelling is not None and not raw.isascii():
+                    for dropped, part in spelling.runs(raw):
+                        self.advance(MARKUP if dropped else op, len(part))
+                    continue
+            self.advance(region, len(raw))
+        self.tell(events)
+        if len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
             events[:] = joined_events(events)
 
-    def _in_call(self, call: Call, op: int, raw: str, value: Any, events: list[Event]) -> None:
+    def _after_prefix(self, items: Sequence[m.Item]) -> list[m.Item]:
+        """The items without what the prefix has of their text; a call that is broken is given whole."""
+        self.line, self.looked = after(self.line, items), self.length + sum([len(raw) for _, raw, _ in items])
+        found: list[m.Item] = []
+        for op, raw, value in items:
+            size = min(len(raw), self.origin - self.length)
+            self.length += size
+            found.append((op, raw[size:], raw if op == CALL else value))
+        return found
+
+    def _say(self, op: int, text: str, events: list[Event]) -> None:
+        """Adds text, which may be empty, to the content or the reasoning."""
+        sink: Sink = (Reasoning, self.reasoning) if op == REASONING else (Content, self.content)
+        if text:
+            sink[1].append(text)
+            events.append(sink[0](text))
+            if self.answer is not None and op == CONTENT:
+                wrong = self.answer.wrong
+                self.answer.read(text)
+                self._judge_answer(wrong, self.length)
+
+    def _name(self, name: str, at: int) -> None:
+        """Takes the name of the next argument, which is at the position ``at``."""
+        call = self.call
+        if call is not None:
+            call.give(name)
+            if call.again:
+                self.note("repeated-argument", at, "an argument that the call has not given")
+            else:
+                self.untold.append(f"{', ' if call.members else '{'}{quoted(name)}: ")
+                call.members += 1
+
+    def _mark(self, op: int, value: Any, at: int, events: list[Event]) -> None:
+        """Takes what an item at the position ``at`` says of the call that is open, or that it opens."""
+        call = self.call
+        if op == CALL_BEGIN:
+            if self.unwanted:
+                self.note("unwanted-call", at, "no call")
+            else:
+                self.call = Call(self.count, at, len(self.notes))
+            if value is not None:  # the opener that it lacks
+                self.note("unopened-call", at, value)
+            return
+        if call is None:
+            return
+        if op == CALL_END:
+            if call.members > 0:
+                self.untold.append("}")
+            elif not (self.untold or call.arguments):
+                self.untold.append("{}")
+        if self.untold:
+            self.tell(events)
         if op == m.NAME:
             call.name = value
         elif op == m.ID:
@@ -326,7 +352,7 @@ class Transcript:
             call.complete = not call.other
             if call.complete and (call.index or self.earlier):
                 self._compare(call)
-            self.close(events)
+            self.close(events, at)
         elif op == m.BROKEN_BEGIN:
             call.broken = call.broken or (call.other and not self.ending)
             self._start(call, events)
@@ -334,7 +360,7 @@ class Transcript:
             call.other = value is not None
             call.broken = not call.other and call.members <= 0 and not self.ending
         elif op == m.BROKEN_END:
-            self.close(events)
+            self.close(events, at)
 
     def _compare(self, call: Call) -> None:
         """Notes that a whole call has the name and the arguments of an earlier one."""
@@ -348,20 +374,6 @@ class Transcript:
     def whole_calls(self) -> frozenset[tuple[str | None, str]]:
         """The name and the arguments of each call that is over and whole."""
         return frozenset([(call.name, call.text()) for call in self.calls if call.complete])
-
-    def _argue(self, call: Call, text: str, events: list[Event]) -> None:
-        """Adds text to the call's arguments."""
-        call.arguments.append(text)
-        if call.started:
-            last = events[-1] if events else None
-            if type(last) is CallArguments and last.index == call.index:
-                last.text += text
-            else:
-                events.append(CallArguments(call.index, text))
-            if self.checks is not None:
-                self._judge(call)
-        else:
-            self._start(call, events)
 
     def _start(self, call: Call, events: list[Event]) -> None:
         """Sends the call's start, once its name is known, with the arguments that came before the name."""
@@ -406,11 +418,11 @@ class Transcript:
             self.answer.finish("".join(self.content))
             self._judge_answer(wrong, self.length)
 
-    def close(self, events: list[Event]) -> None:
-        """Ends the open call, if there is one."""
+    def close(self, events: list[Event], at: int) -> None:
+        """Ends the open call, if there is one, at the position ``at``."""
         call, self.call = self.call, None
         if call is not None:
-            call.end = self.length
+            call.end = at
             self._start(call, events)
             if call.started:
                 self.calls.append(call)
@@ -475,9 +487,7 @@ class Transcript:
         its regions. ``over``: no more text will come. Until then the regions are made at once, because what they are
         made from changes.
         """
-        if self.text is None:
-            self.text = Text(self.origin)
-        text = self.text.whole(joined(self.pieces), ids)
+        text, places = self._written(ids)
         for call in self.calls[len(self.records) :]:
             self.records.append(self._record(call))
             self.whole = self.whole and call.complete
@@ -491,15 +501,19 @@ class Transcript:
             reasoning=joined(self.reasoning),
             tool_calls=calls,
             complete=ended and self.whole and not self.serious,
-            diagnostics=self._diagnostics(text, self.text) if self.notes else [],
+            diagnostics=self._diagnostics(text, places) if self.notes else [],
             regions=[] if not (regions and self.runs) else made if over else made(),
             text=text,
         )
 
+    def _written(self, ids: Any) -> tuple[str, Text]:
+        """All that was fed, as the model writes it, and the way to positions in it."""
+        places = self.text = self.text or Text(self.origin)
+        return places.whole(joined(self.pieces), ids), places
+
     def call_text(self, call: Call, ids: Any) -> str:
         """The text of a call, as far as it was read."""
-        places = self.text = self.text or Text(self.origin)
-        text = places.whole(joined(self.pieces), ids)
+        text, places = self._written(ids)
         end = self.length if call.end < 0 else call.end
         return text[places.position(call.start) : places.position(end)]
 
@@ -532,14 +546,11 @@ class Transcript:
 
     def place(self, at: int, ids: Any) -> int:
         """Where the position ``at`` is in the model's text."""
-        places = self.text = self.text or Text(self.origin)
-        places.whole(joined(self.pieces), ids)
-        return places.position(at)
+        return self._written(ids)[1].position(at)
 
     def named_calls(self, ids: Any) -> list[tuple[int, str]]:
         """Where each call begins whose name is known, and its name."""
-        places = self.text = self.text or Text(self.origin)
-        places.whole(joined(self.pieces), ids)
+        _, places = self._written(ids)
         calls = self.calls if self.call is None else [*self.calls, self.call]
         return [(places.position(call.start), call.name) for call in calls if call.name is not None]
 

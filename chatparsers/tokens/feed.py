@@ -80,6 +80,7 @@ class IdFeed:
         texts: _TextsById,
         alphabet: Alphabet,
         spelling: TokenTexts,
+        begin: int,
     ) -> None:
         self.tokenizer = tokenizer
         self._detokenizer = detokenizer
@@ -90,7 +91,7 @@ class IdFeed:
         self._offsets = _NO_OFFSETS[:]
         self._new: list[str] = []
         """The texts of the last ids, whose offsets nobody has asked for. The first begins at ``_begin``."""
-        self._begin = 0
+        self._begin = begin
         self._marks: list[int] = []
         self.unknown: list[tuple[int, int]] = []
         """The positions and ids of unknown tokens. Each becomes U+FFFD."""
@@ -113,7 +114,8 @@ class IdFeed:
             begins = list(accumulate(map(len, new), initial=self._begin))
             if self._new is new:  # no other thread has asked for the regions of the same message
                 self._new = []
-                self._offsets.fromlist(begins[:-1])
+                self._begin = begins.pop()
+                self._offsets.fromlist(begins)
 
     @property
     def fed(self) -> int:
@@ -121,24 +123,20 @@ class IdFeed:
         return len(self._new) + len(self._offsets)
 
     def keep(self, count: int) -> int:
-        """Keeps the first ``count`` ids; all others are ordinary. Returns where the first of these began; -1 if there
-        is none."""
+        """Keeps the first ``count`` ids; all others, one at least, are ordinary. Returns where the first of these
+        began."""
         self._settle()
-        if count == len(self._offsets):
-            return -1
-        begin = self._offsets[count]
+        self._begin = self._offsets[count]
         del self._offsets[count:]
-        return begin
+        return self._begin
 
-    def running(self, id: int, position: int, search: Callable[[str], object]) -> str:
+    def running(self, id: int, search: Callable[[str], object]) -> str:
         """The text of ``id``, if it is an ordinary one, no part of a character came before it, and ``search`` finds
         nothing in it; else ``""``, and nothing changes."""
         text = "" if self._detokenizer.held else self._texts[id]
         if not text or search(text) is not None:
             return ""
-        if self._new:
-            self._settle()
-        self._offsets.append(position)
+        self._new.append(text)
         return text
 
     @property
@@ -154,31 +152,32 @@ class IdFeed:
     def copy(self) -> IdFeed:
         """An independent copy at this point."""
         detokenizer = self._detokenizer.copy()
-        other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._texts, self.alphabet, self.spelling)
         self._settle()
+        other = IdFeed(
+            self.tokenizer, detokenizer, self._recipe, self._texts, self.alphabet, self.spelling, self._begin
+        )
         other._offsets, other._marks = self._offsets[:], self._marks[:]
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the tokenizer by name and the recipe of the tables, with the held bytes and the offsets."""
         made = Named(self.tokenizer), self._recipe, self._detokenizer.held
-        return _restored, (*made, self.offsets, self.marks)
+        return _restored, (*made, self.offsets, self.marks, self._begin)
 
     def is_marker(self, text: str) -> bool:
         """Whether the character stands for a marker of the format."""
         return ord(text) < FIRST_HIDDEN
 
-    def text(self, id: int, position: int) -> str | None:
+    def text(self, id: int) -> str | None:
         """The text of an ordinary ``id``. Returns None and changes nothing if ``id`` is special."""
         text = self._texts[id]
         if not text and id in self._texts.special:
             return None
-        if self._new:
-            self._settle()
-        self._offsets.append(position)
-        if text and not self._detokenizer.held:
-            return text
-        return self._detokenizer.decode(id) or self._empty(id, position)
+        self._settle()
+        if not text or self._detokenizer.held:
+            text = self._detokenizer.decode(id) or self._empty(id, self._begin)
+        self._new.append(text)
+        return text
 
     def _empty(self, id: int, position: int) -> str:
         """The text of an id that completes no character: ``""``, or U+FFFD if the tokenizer has no such id."""
@@ -188,14 +187,14 @@ class IdFeed:
         self.unknown.append((position + len(held), id))
         return held + _UNKNOWN
 
-    def decode(self, ids: Sequence[int], position: int) -> list[tuple[int, str]]:
-        """The text of ``ids``, which begins at ``position``, cut before and after each token that may end the turn.
+    def decode(self, ids: Sequence[int]) -> list[tuple[int, str]]:
+        """The text of ``ids``, cut before and after each token that may end the turn.
 
         Each part is a kind of end and its text. `ORDINARY` text has no special token. The character of an end comes
         alone. Bytes that a special id cuts off belong to the id before it.
         """
         self._settle()
-        self._begin = position
+        position = self._begin
         self._new = texts = list(map(self._texts.__getitem__, ids))
         parts: list[tuple[int, str]] = []
         kind, runs, begun = ORDINARY, [], 0
@@ -249,9 +248,11 @@ class IdFeed:
         return self._detokenizer.flush()
 
 
-def _restored(tokenizer: Any, recipe: _Recipe, held: bytes, offsets: array[int], marks: list[int]) -> IdFeed:
+def _restored(
+    tokenizer: Any, recipe: _Recipe, held: bytes, offsets: array[int], marks: list[int], begin: int
+) -> IdFeed:
     vocabulary = Vocabulary.bare(tokenizer)
-    feed = IdFeed(tokenizer, Detokenizer(vocabulary, held), recipe, *_tables(vocabulary, *recipe))
+    feed = IdFeed(tokenizer, Detokenizer(vocabulary, held), recipe, *_tables(vocabulary, *recipe), begin)
     feed._offsets, feed._marks = offsets, marks
     return feed
 
@@ -297,7 +298,8 @@ def id_start(
     table, alphabet, spelling = _tables(vocabulary, *recipe)
     prefix = alphabet.encode(_lone.sub(_UNKNOWN, turn.prefix))  # a lone surrogate would be a token
     begin = start(format, turn.options, prefix, turn.tools, inline, alphabet.key)
-    return begin, IdFeed(turn.tokenizer, Detokenizer(vocabulary), recipe, table, alphabet, spelling)
+    feed = IdFeed(turn.tokenizer, Detokenizer(vocabulary), recipe, table, alphabet, spelling, begin.origin)
+    return begin, feed
 
 
 def stop_ids(

@@ -14,11 +14,12 @@ WS = r"[ \t\r\n]*"
 white = re.compile(WS).match
 
 
-_basestring: Callable[[str], str] = (
+quoted: Callable[[str], str] = (
     getattr(json.encoder, "c_encode_basestring", None) or json.encoder.py_encode_basestring
 )
+"""A text as a JSON string: only quotes, backslashes and control characters change."""
 
 
 def escape(text: str) -> str:
-    """Escapes ``text`` for the inside of a JSON string: only quotes, backslashes and control characters change."""
-    return _basestring(text)[1:-1]
+    """As `quoted`, for the inside of a string."""
+    return quoted(text)[1:-1]

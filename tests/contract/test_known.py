@@ -143,3 +143,21 @@ def test_a_place_is_all_that_a_machine_is() -> None:
         assert {*re.findall(r"\bmachine\.(\w+)", text)} | {
             *re.findall(r"\b(stack|trail|floor)\b", text)
         } | places >= (set(MachineState.__slots__) - elsewhere)
+
+
+def test_a_note_is_where_the_text_is() -> None:
+    """What is noted has a place, so no place that holds a note is kept for the same text elsewhere."""
+    turn = get_format("muse-glimmer").bind(tools=ONE_TOOL, id_seed="x", prefix="<|start|>assistant")
+    call = (
+        '<atem:function_calls>\n<atem:invoke name="get_weather">\n'
+        '<atem:parameter name="city">Oslo</atem:parameter>\n</atem:invoke>\n</atem:function_calls>'
+    )
+    for told in (f"One writes {call}.", call):
+        answer = f" to=user<|message|>{told}<|eot|>"
+        for text in (answer, f"To call it, write {answer} and wait.", f"So:\n```\n{answer}\n```\nThat."):
+            for size in (1, 3, 7, 1, 3, 7):
+                stream = turn.stream()
+                for piece in cut(text, size):
+                    stream.feed(piece)
+                stream.finish()
+                assert stream.message == turn.parse(text), (size, text)

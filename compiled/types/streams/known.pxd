@@ -4,11 +4,13 @@ from ..core.machine.machine cimport Machine
 from ..core.machine.value cimport Transcoder
 @cython.final
 cdef class Run:
-    cdef public bint passes
+    cdef public bint passes, plain
     cdef public Spot here
-    cdef public list items, regions
+    cdef public list items, marks, names, regions
     cdef public Py_ssize_t end, length
     cdef public object line
+    @cython.locals(kind=int, raw=str, region=int)
+    cpdef list split(self)
 @cython.final
 cdef class Spot:
     cdef public Spot after, moved, open, origin

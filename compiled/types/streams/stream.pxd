@@ -6,7 +6,7 @@ from .known cimport Known, Run, Spot
 from .transcript cimport Transcript
 cdef object _no_shortcut
 cdef class Stream:
-    cdef public list _early, _parts, _pieces
+    cdef public list _early, _parts, _passed, _pieces
     cdef public bint _ended, _strict
     cdef public Py_ssize_t _at, _fed
     cdef public str _finished, _held
@@ -35,7 +35,7 @@ cdef class Stream:
     cdef _read(self, str text, list events)
     @cython.locals(spot=Spot, run=Run)
     cdef _read_on(self, str text, list events)
-    @cython.locals(end=Py_ssize_t, text=str, spot=Spot)
+    @cython.locals(end=Py_ssize_t, at=Py_ssize_t, text=str, spot=Spot)
     cdef _read_value(self, Transcoder value, str piece, list events)
     cdef _begin_with_text(self)
     cdef _begin_with_ids(self)
@@ -45,18 +45,16 @@ cdef class Stream:
     @cython.locals(machine=Machine, known=Known)
     cdef _go(self, str text, list events, Py_ssize_t scanned=*)
     cdef Spot _moved(self, Spot spot)
-    @cython.locals(known=Known, machine=Machine, transcript=Transcript, run=Run, n=Py_ssize_t, end=Py_ssize_t, begin=Py_ssize_t, value=Transcoder)
-    cdef _follow(self, Spot spot, str text, Py_ssize_t i, list items, list events)
-    cdef _leave(self, Spot spot, Py_ssize_t at, str text, list items, list events)
+    @cython.locals(known=Known, machine=Machine, transcript=Transcript, run=Run, n=Py_ssize_t, end=Py_ssize_t, begin=Py_ssize_t, value=Transcoder, items=list)
+    cdef _follow(self, Spot spot, str text, Py_ssize_t i, list events)
     @cython.locals(machine=Machine, spot=Spot)
     cdef _settle(self)
     cdef _wait(self, int region, plain, Transcoder value=*)
     cdef Machine _at_place(self)
     @cython.locals(machine=Machine)
     cdef _catch_up(self)
-    cdef Py_ssize_t _note_region(self) except -1
+    cdef Py_ssize_t _note(self) except -1
 @cython.locals(stream=Stream)
 cpdef Stream opened(tuple asked, bint strict, Py_ssize_t rollback=*)
 @cython.locals(stream=Stream)
 cpdef Stream begun(start, tools)
-cdef bint _only_over(Transcoder value) except -1

@@ -1,11 +1,12 @@
 cimport cython
 from .call cimport Call, call_id, joined
+from .known cimport Run
 from .text cimport Text, holding
 @cython.final
 cdef class Transcript:
     cdef public bint ending, late_ids, serious, unwanted, whole, wrong
     cdef public Call call
-    cdef public list calls, content, diagnostics, notes, pieces, reasoning, records, regions, runs
+    cdef public list calls, content, diagnostics, notes, pieces, reasoning, records, regions, runs, untold
     cdef public int kind
     cdef public Py_ssize_t length, looked, origin
     cdef public object seed
@@ -16,21 +17,30 @@ cdef class Transcript:
     cpdef list named_calls(self, ids)
     cpdef sink(self, int region)
     cpdef advance(self, int kind, Py_ssize_t length)
-    @cython.locals(begin=Py_ssize_t, at=Py_ssize_t, kind=int)
-    cpdef pass_over(self, items, regions, Py_ssize_t length, list events)
-    @cython.locals(op=int, raw=str, given=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=list, call=Call)
+    @cython.locals(call=Call, begin=Py_ssize_t, at=Py_ssize_t, kind=int, op=int, region=int, usual=bint)
+    cpdef take(self, Run run, list events)
+    @cython.locals(call=Call, region=int)
+    cpdef argue(self, Py_ssize_t length, out)
+    @cython.locals(call=Call)
+    cpdef tell(self, list events)
+    @cython.locals(op=int, raw=str, region=int)
     cpdef apply(self, items, list events)
-    cdef _in_call(self, Call call, int op, str raw, value, list events)
+    @cython.locals(op=int, raw=str, size=Py_ssize_t)
+    cdef list _after_prefix(self, items)
+    cdef _say(self, int op, text, list events)
+    @cython.locals(call=Call)
+    cdef _name(self, name, Py_ssize_t at)
+    @cython.locals(call=Call)
+    cdef _mark(self, int op, value, Py_ssize_t at, list events)
     cdef _compare(self, Call call)
     cpdef whole_calls(self)
-    cdef _argue(self, Call call, text, list events)
     cdef _start(self, Call call, list events)
     cdef _judge(self, Call call)
     cpdef judge_by(self, checks)
     cdef _judge_answer(self, wrong, Py_ssize_t at)
     cpdef judge_whole(self)
     @cython.locals(call=Call)
-    cpdef close(self, list events)
+    cpdef close(self, list events, Py_ssize_t at)
     cdef object _id(self, Call call)
     cpdef str settled_seed(self)
     cdef _record(self, Call call)

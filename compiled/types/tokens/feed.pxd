@@ -7,11 +7,11 @@ cdef class IdFeed:
     cdef public list _marks, _new, unknown
     cdef public Py_ssize_t _begin
     @cython.locals(text=str)
-    cpdef str text(self, id, Py_ssize_t position)
+    cpdef str text(self, id)
     cdef str _empty(self, id, Py_ssize_t position)
-    @cython.locals(parts=list, texts=list, kind=int, runs=list, begun=Py_ssize_t, place=Py_ssize_t, held=str)
-    cpdef list decode(self, ids, Py_ssize_t position)
+    @cython.locals(parts=list, texts=list, kind=int, runs=list, begun=Py_ssize_t, place=Py_ssize_t, held=str, position=Py_ssize_t)
+    cpdef list decode(self, ids)
     cdef Py_ssize_t _next(self, Py_ssize_t place) except -1
     cdef _settle(self)
-    cpdef str running(self, id, Py_ssize_t position, search)
+    cpdef str running(self, id, search)
     cpdef str flush(self)

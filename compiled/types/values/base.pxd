@@ -1,3 +1,2 @@
 cimport cython
-cdef object _basestring
 cpdef str escape(text)
