@@ -84,7 +84,10 @@ def empties(stop: threading.Event, number: int) -> None:
     from chatparsers.kept import Kept, _renewed
 
     while not stop.wait(0.005):
-        for held in list(_renewed):
+        for found in [
+            *_renewed.data
+        ]:  # the set itself cannot be gone through while another thread adds to it
+            held = found()
             if isinstance(held, Kept):
                 held.clear()
 
