@@ -6,8 +6,7 @@ JSON. Quoted keys and JSON's own strings are read too, so JSON itself passes unc
 
 Models also write the marker for a quotation mark within a string. So it ends the string only before what may follow a
 value: a comma and the next key or item, a closing bracket, or the end of the call. A string whose second marker is
-missing, as the schema of its argument admits none, ends where the next string begins: before ``, city:<|"|>``. Nor is
-a number, a truth value or a null between markers a string there: some templates write all values so.
+missing, as the schema of its argument admits none, ends where the next string begins: before ``, city:<|"|>``.
 
 Strategy: json.py walks through the brackets, commas and colons and reads JSON's scalars. It asks this scanner for keys,
 strings between markers and values without quotes. One search finds the end of a string, and its inside is escaped in
@@ -25,21 +24,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .base import escape, white
-from .json import (
-    AS_JSON,
-    BARE,
-    COLON,
-    GEMMA,
-    KEY,
-    KEY_OR_END,
-    NEXT,
-    NUMBER,
-    PYTHON_WORDS,
-    QUOTED,
-    TEXT,
-    VALUE,
-    JsonScanner,
-)
+from .json import AS_JSON, BARE, COLON, GEMMA, KEY, KEY_OR_END, NEXT, NUMBER, QUOTED, TEXT, VALUE, JsonScanner
 from .unquoted import HELD, MOST, NEAR, StringPatterns, is_scalar, string_patterns
 
 if TYPE_CHECKING:
@@ -58,11 +43,6 @@ _assigns_begun = re.compile(r"=[-+.0-9A-Za-z]{0,32}\Z").match
 _whole_key = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):").match
 _whole_next_key = re.compile(r",([A-Za-z_][A-Za-z0-9_]*):").match
 _whole_scalar = re.compile(rf"(?:{NUMBER}|true|false|null)(?=[,\]}})])").match
-
-# What may be such a value between two markers.
-_BEGINS_SCALAR = "-0123456789tfnTFN"
-_scalar_text = re.compile(r"[-+.\w]{0,64}").match
-_scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
 # The next key, where the comma before it is missing.
 _key_begins = re.compile(r"[A-Za-z_]\w{0,63}[:=]").match
@@ -135,11 +115,6 @@ class GemmaScanner(JsonScanner):
             return i + 1
         if text.startswith(self.quote, i):
             end = i + len(self.quote)
-            if (
-                text[end : end + 1] in _BEGINS_SCALAR
-                and (over := self._marked_scalar(text, i, end, final)) >= 0
-            ):
-                return over
             self.put(text, i, end, '"')
             self.state = QUOTED
             self.ahead = None
@@ -212,9 +187,8 @@ class GemmaScanner(JsonScanner):
         while key is not None:
             i = key.end()
             self.name = key[1]
-            after = i + len(self.quote)
-            if text.startswith(self.quote, i) and text[after : after + 1] not in _BEGINS_SCALAR:
-                i = after
+            if text.startswith(self.quote, i):
+                i += len(self.quote)
                 self.put(text, key.start(1), i, f'"{key[1]}":"')
                 self.state = QUOTED
                 self.ahead = None
@@ -289,29 +263,6 @@ class GemmaScanner(JsonScanner):
         if i < end:
             self.put(text, i, end, escape(text[i:end]))
         return end
-
-    def _marked_scalar(self, text: str, i: int, begin: int, final: bool) -> int:
-        """Reads a scalar between the marker that ends at ``begin`` and another, where the schema admits it and no
-        string. -1: it is a string."""
-        argument = self.arguments.get(self.name) if len(self.stack) == 1 and not self.key else None
-        if argument is None or "string" in argument.types:
-            return -1
-        found = _scalar_text(text, begin)
-        end = found.end() if found else begin
-        after = end + len(self.quote)
-        whole = text.startswith(self.quote, end)
-        over = self._string_over(text, after) if whole else -self.quote.startswith(text[end:])
-        if over < 0 and not final:
-            self.stopped = True
-            return i
-        word = text[begin:end]
-        value = PYTHON_WORDS.get(word, word)
-        if over <= 0 or not _scalar(word) or argument.other_type(json.loads(value), ""):
-            return -1
-        self.notes.append((i, "a value without quotes", text[i]))
-        self.put(text, i, after, value)
-        self.over()
-        return after
 
     def _string_over(self, text: str, end: int) -> int:
         """1 if the marker that ends at ``end`` ends a string, 0 if it is a quotation mark in it; -1 if more text must

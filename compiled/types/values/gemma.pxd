@@ -1,21 +1,19 @@
 cimport cython
 from .base cimport escape
 from .json cimport JsonScanner
-cdef object _assigns, _assigns_begun, _key_run, _scalar, _scalar_text, _whole_key, _whole_next_key, _whole_scalar
+cdef object _assigns, _assigns_begun, _key_run, _whole_key, _whole_next_key, _whole_scalar
 cdef class GemmaScanner(JsonScanner):
     cdef public list bare
     cdef public tuple closers, openers
     cdef public bint open, told
     cdef public object ahead, arguments, patterns, quote
     cdef public str name, sign
-    @cython.locals(key=bint, char=str, end=Py_ssize_t, over=Py_ssize_t)
+    @cython.locals(key=bint, char=str, end=Py_ssize_t)
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
     cdef Py_ssize_t after(self, str text, Py_ssize_t i, bint final) except? -1
     cdef _look_ahead(self)
-    @cython.locals(end=Py_ssize_t, after=Py_ssize_t, over=Py_ssize_t)
-    cdef Py_ssize_t _marked_scalar(self, str text, Py_ssize_t i, Py_ssize_t begin, bint final) except? -2
     cdef Py_ssize_t _string_over(self, str text, Py_ssize_t end) except? -2
-    @cython.locals(i=Py_ssize_t, after=Py_ssize_t)
+    @cython.locals(i=Py_ssize_t)
     cdef Py_ssize_t _members(self, str text, object key) except? -1
     @cython.locals(end=Py_ssize_t, begin=Py_ssize_t, over=Py_ssize_t)
     cdef Py_ssize_t inside(self, str text, Py_ssize_t i, bint final) except? -1
