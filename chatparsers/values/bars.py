@@ -7,7 +7,7 @@ from functools import lru_cache
 
 _BARS = ("|", "｜｜", "||", "‖")
 """In place of one bar of a marker without a name between bars."""
-_RUNS = (*(bar * length for bar in "｜|" for length in (1, 2, 3, 4)), "‖", "| |")
+_RUNS = (*(bar * length for bar in "｜|" for length in (1, 2, 3)), "‖", "| |")
 _named = re.compile("｜([A-Z]+)｜").search
 
 

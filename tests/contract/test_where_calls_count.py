@@ -36,7 +36,7 @@ CALL = {
     "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
 }
 CODE = "unopened-call"
-RUNS = (*(bar * number for bar in "｜|" for number in (1, 2, 3, 4)), "‖", "| |")
+RUNS = (*(bar * number for bar in "｜|" for number in (1, 2, 3)), "‖", "| |")
 BARS = [
     (space, bars + white, white + bars)
     for bars in RUNS
