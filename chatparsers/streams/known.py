@@ -297,6 +297,9 @@ class Way:
         self.items: list[Item] = []
         trial = Machine(machine.program, machine.tools)
         spot.restore(trial, _FAR)
+        end += len(trial.text) + sum(
+            [len(raw) for _, raw, _ in trial.trail]
+        )  # what is held is made items, too
         for char in text:
             self.items += trial.feed(char, -1, True)
             self.counts.append(len(self.items))

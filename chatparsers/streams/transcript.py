@@ -208,10 +208,8 @@ class Transcript:
         """As `apply`, of a known run. `tell` is to come."""
         call, begin, region = self.call, self.length, self.kind
         marks = run.split() if run.marks is None else run.marks
-        usual = run.plain and begin >= self.origin
-        if call is not None and (call.again or call.broken or not call.given.isdisjoint(run.names)):
-            usual = False
-        if not usual:
+        odd = call is not None and (call.again or call.broken or not call.given.isdisjoint(run.names))
+        if odd or begin < self.origin or not run.plain:
             self.apply(run.items, events)
             return
         for at, kind in run.regions:

@@ -173,8 +173,8 @@ class IdFeed:
         text = self._texts[id]
         if not text and id in self._texts.special:
             return None
-        self._settle()
         if not text or self._detokenizer.held:
+            self._settle()
             text = self._detokenizer.decode(id) or self._empty(id, self._begin)
         self._new.append(text)
         return text

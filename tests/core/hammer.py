@@ -84,10 +84,11 @@ def empties(stop: threading.Event, number: int) -> None:
     from chatparsers.kept import Kept, _renewed
 
     while not stop.wait(0.005):
-        for found in [
-            *_renewed.data
-        ]:  # the set itself cannot be gone through while another thread adds to it
-            held = found()
+        try:
+            every = list(_renewed)
+        except RuntimeError:  # another thread has just made one
+            continue
+        for held in every:
             if isinstance(held, Kept):
                 held.clear()
 

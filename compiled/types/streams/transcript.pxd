@@ -17,7 +17,7 @@ cdef class Transcript:
     cpdef list named_calls(self, ids)
     cpdef sink(self, int region)
     cpdef advance(self, int kind, Py_ssize_t length)
-    @cython.locals(call=Call, begin=Py_ssize_t, at=Py_ssize_t, kind=int, op=int, region=int, usual=bint)
+    @cython.locals(call=Call, begin=Py_ssize_t, at=Py_ssize_t, kind=int, op=int, region=int, odd=bint)
     cpdef take(self, Run run, list events)
     @cython.locals(call=Call, region=int)
     cpdef argue(self, Py_ssize_t length, out)
