@@ -18,14 +18,14 @@ all tools of one shape, and a writer puts the members' rules in their places.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from math import prod
 from operator import ge
 from typing import Any
 
-from .ir import EMPTY, NOTHING, Blank, Ir, Order, Rep, Seq, Shared, State, Text, Way, alt, seq
+from .ir import EMPTY, NOTHING, Alt, Blank, Ir, Order, Rep, Seq, Shared, State, Text, Way, alt, seq
 
 FREE = 6
 """Up to this many members, any order is generated."""
@@ -129,6 +129,26 @@ def loosely(members: list[Member], separator: Ir, extra: Ir | None = None) -> Ir
     )
     one = Shared("member", one)
     return Rep(seq(one, Rep(seq(separator, one), 0, None)), 0, 1)
+
+
+def apart(members: Ir) -> tuple[Ir, bool]:
+    """The members without the choice of none, and whether none was a choice."""
+    if members is EMPTY:
+        return NOTHING, True
+    if isinstance(members, Order) and members.states[-1].may_end:
+        return replace(members, states=_some(members.states)), True
+    if isinstance(members, Rep) and (members.least, members.most) == (0, 1):
+        return members.node, True
+    if isinstance(members, Alt):
+        found = [*map(apart, members.options)]
+        return alt(*(some for some, _ in found)), any(none for _, none in found)
+    return members, False
+
+
+@lru_cache(maxsize=256)
+def _some(states: tuple[State, ...]) -> tuple[State, ...]:
+    """The states of the same orders, which do not end before a member."""
+    return (*states[:-1], replace(states[-1], may_end=False))
 
 
 def _same(node: Ir) -> object:

@@ -428,3 +428,17 @@ def test_lark_has_the_orders_that_the_page_names(size: int, other: bool) -> None
             assert (engine.status(text) == FULL) is right, text
             taken += right
         assert taken > 10
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_object_without_members_has_white_space_once(dialect: str) -> None:
+    """As between any two tokens; where members may come too."""
+    members = {"x": {"type": "integer"}, "y": {"type": "string"}}
+    schemas: list[dict[str, Any]] = [{"properties": members}, {"minProperties": 0}, {"maxProperties": 1}]
+    for schema in schemas:
+        inner = {"type": "object", "properties": {"o": {"type": "object", **schema}}, "required": ["o"]}
+        function = {"name": "f", "parameters": inner}
+        checker = judge("hermes-2-pro", dialect, tools=[{"type": "function", "function": function}])
+        for space, taken in (("", True), (" ", True), ("\n  ", True), (" \n", False), ("  ", False)):
+            text = f'<tool_call>\n{{"name": "f", "arguments": {{"o": {{{space}}}}}}}\n</tool_call>'
+            assert (checker.status(text) == FULL) is taken, (schema, text)

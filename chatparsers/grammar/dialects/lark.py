@@ -339,7 +339,8 @@ class _Writer(RuleWriter):
             more = "" if extra else f" %if {steps.more}"
             self.out[f"{rest}::_"] = f'""{steps.end and f" %if {steps.end}"} | {lead}{name}::_{more}'
         # One rule names the first state: llguidance panics if a rule gives itself a parameter that is a number.
-        return self.rule("o", f"{name}::0" if steps.end else f'{name}::0 | ""')
+        none = not steps.end and node.states[-1].may_end
+        return self.rule("o", f'{name}::0 | ""' if none else f"{name}::0")
 
     def once(self, node: Ir) -> str:
         """One side of a choice, which several orders of the same members have."""

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from ... import values
 from ...schema.document import Document, Unresolved
 from ...schema.keywords import ANYTHING, NOTES, SILENT, TYPES
-from ..arrange import Member, arrange, loosely
+from ..arrange import Member, apart, arrange, loosely
 from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Part, Ref, Rep, Shared, alt, never, seq, texts
 from ..steps import Steps, run
 from ..syntaxes import Syntax
@@ -293,7 +293,9 @@ class SchemaCompiler:
         syntax = self.syntax
         if body is EMPTY:
             return seq(syntax.open_object, syntax.no_members)
-        return seq(syntax.open_object, body, syntax.close_object)
+        some, none = apart(body) if syntax.blank_after_brace else (body, False)
+        whole = seq(some, syntax.close_object)  # without members, the white space before it would come twice
+        return seq(syntax.open_object, alt(whole, syntax.no_members) if none else whole)
 
 
 # objects
