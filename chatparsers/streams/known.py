@@ -46,7 +46,7 @@ _LONGEST = 64
 _LONGEST_LEAD = 256
 MOST_AT_ONCE = 4096
 """How much text a machine gets at once to be learnt from."""
-_FAR = 1 << 20  # a position that no text before a spot reaches
+_FAR = 1 << 20
 _LOOKS = 8
 """How many characters after a run decide that a value begins."""
 _DIFFER = {m.NOTE, m.ARGUMENT, m.BROKEN_VALUE}
@@ -112,11 +112,14 @@ def _in_call(machine: Machine) -> bool:
     return machine.calling or bool(machine.trail)
 
 
+def _first(machine: Machine) -> int:
+    """Where that begins which a machine holds, or may yet take back."""
+    return machine.base - sum([len(raw) for _, raw, _ in machine.trail])
+
+
 def _places(machine: Machine) -> tuple[int | None, int | None, int | None]:
     """The places that a machine knows, from its window; None for those to which it cannot go back any more."""
-    base = first = machine.base
-    for item in machine.trail:
-        first -= len(item[1])
+    base, first = machine.base, _first(machine)
     return (
         machine.furthest - base if machine.furthest >= first else None,
         machine.drafted - base if machine.drafted >= first else None,
@@ -131,7 +134,8 @@ class Spot:
     longest first. ``value``: the instruction of the value that begins here; once one began, ``make`` makes its reader
     and ``after`` is the spot after it. ``running``: the region of the running text that goes on here, and what finds
     its end; ``moved``: the spot after some of it; ``open``: this spot without the ``text`` that it holds, if the
-    machine knows no place in it. ``waiting``: as `Machine.waiting`. ``tool``: what the request declares of the open
+    machine knows no place in it. ``far``: the end of the text before it, if that is all there is, else one that no text
+    reaches. ``waiting``: as `Machine.waiting`. ``tool``: what the request declares of the open
     call's tool, which has the ``name``. ``stands``: what `state_of` says here.
 
     A spot where nothing begins is one of those ``within`` another, the ``origin``, which is itself elsewhere:
@@ -140,10 +144,11 @@ class Spot:
     """
 
     __slots__ = (
-        "after", "before", "known", "leads", "make", "moved", "name", "open", "origin", "running", "runs", "stands",
-        "state", "text", "tool", "value", "waiting", "ways", "within",
+        "after", "before", "far", "known", "leads", "make", "moved", "name", "open", "origin", "running", "runs",
+        "stands", "state", "text", "tool", "value", "waiting", "ways", "within",
     )  # fmt: skip
     after: Spot
+    far: int
     text: str
 
     def __init__(self, known: Known, tool: object, name: str, origin: Spot | None, before: str) -> None:
@@ -174,7 +179,7 @@ class Spot:
         self.keep(machine, text)
         if running and text and not any([place is not None and place > 0 for place in _places(machine)]):
             later = Machine(machine.program, machine.tools)
-            self.restore(later, len(text))
+            self.restore(later, machine.base + len(text))
             later.text = ""
             self.open = self.known.spot(later)
 
@@ -182,6 +187,7 @@ class Spot:
         """Notes the state of the machine, which is here and holds ``text``."""
         open = _in_call(machine)
         self.text = text
+        self.far = _FAR if _first(machine) else machine.base + len(text)
         self.state = (
             machine.ip, machine.stack.copy(), machine.floor, machine.flags, machine.trail.copy(), machine.live,
             machine.text_region, machine.calling, machine.tool if open else "", machine.arg if open else "",
@@ -215,7 +221,7 @@ class Spot:
         """Makes the reader of the value that begins here."""
         if self.make is None:
             assert self.value is not None
-            self.restore(machine, 0)
+            self.restore(machine, _FAR)
             self.make = self.value[2](machine)
             self.after = self.known.after(machine)
         value: Transcoder = self.make()
@@ -271,7 +277,7 @@ class Spot:
     def lead(self, text: str, run: Run) -> None:
         """Keeps what is read of a text after which a value or running text begins."""
         others = [one for one in self.leads if one[0] != text]
-        self.leads = sorted([*others, (text, run)], key=_longest_first)
+        self.leads = sorted([*others, (text, run)], key=lambda one: -len(one[0]))
 
     def place(self, before: str, name: str, machine: Machine) -> Spot:
         """The spot after the text ``before``, in a call of the tool ``name``, if nothing begins there."""
@@ -296,10 +302,8 @@ class Way:
         self.names: list[str | None] = [spot.name]
         self.items: list[Item] = []
         trial = Machine(machine.program, machine.tools)
-        spot.restore(trial, _FAR)
-        end += len(trial.text) + sum(
-            [len(raw) for _, raw, _ in trial.trail]
-        )  # what is held is made items, too
+        spot.restore(trial, spot.far)
+        end += spot.far - _first(trial)  # what is held is made items, too
         for char in text:
             self.items += trial.feed(char, -1, True)
             self.counts.append(len(self.items))
@@ -364,7 +368,7 @@ class Known:
         key = (
             machine.ip, text, tuple(stack), floor, machine.flags, tuple(trail), machine.live, machine.text_region,
             (machine.tool, id(tool), machine.arg, machine.nth, machine.left) if open else None,
-            machine.calling, places, tuple(machine.wanted),
+            machine.calling, places, tuple(machine.wanted), not _first(machine),
         )  # fmt: skip
         found = self.spots.get(key)
         if found is None:
@@ -399,8 +403,8 @@ class Known:
         """The spot after running text that was read at ``spot``."""
         if spot.moved is None:
             later = Machine(machine.program, machine.tools)
-            spot.restore(later, 0)
-            later.skip_to(1, "")
+            spot.restore(later, _FAR)
+            later.skip_to(_FAR + 1, "")
             spot.moved = self.spot(later)
             assert spot.moved is not None  # running text is no value
         return spot.moved
@@ -451,10 +455,6 @@ class Known:
                     origin.lead(lead, Run(origin, out, here, begin + read))
                     break
         return run
-
-
-def _longest_first(lead: tuple[str, Run]) -> int:
-    return -len(lead[0])
 
 
 def _begins(machine: Machine, read: int) -> bool:

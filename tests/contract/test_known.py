@@ -14,7 +14,7 @@ from chatparsers.core.machine.state import MachineState
 from chatparsers.streams import known
 from chatparsers.testing import TOOLS
 from chatparsers.testing.chunkings import random_cuts
-from chatparsers.testing.wild import broken, sample
+from chatparsers.testing.wild import broken, call_openers, sample
 
 from .conftest import TOOLS as ONE_TOOL
 
@@ -34,16 +34,31 @@ def seen(turn: Turn, pieces: list[str]) -> list[Any]:
 def test_what_is_known_changes_nothing(format: Format, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same events, regions, states and messages in the same pieces, with and without; the first time and when all
     was read before, and of other tools of the same names in between."""
-    turns = [format.bind(tools=tools, id_seed="x") for tools in (TOOLS, other_schemas())]
     texts = [sample(format), *broken(format, 12, seed=5)]
     chance = random.Random(3)
     for text in texts:
+        prefix = chance.choice(("", " ", text[:2]))
+        turns = [format.bind(tools=tools, id_seed="x", prefix=prefix) for tools in (TOOLS, other_schemas())]
         cuts = [*[cut(text, size) for size in (1, 5, 60, len(text))], *random_cuts(text, 1)]
         for turn, pieces in [(chance.choice(turns), pieces) for pieces in [*cuts, *cuts]]:
             monkeypatch.setattr(known, "enabled", False)
             without = seen(turn, pieces)
             monkeypatch.setattr(known, "enabled", True)
             assert seen(turn, pieces) == without, pieces
+
+
+def test_a_prefix_that_is_undecided_is_read_on(format: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream begins at the start of the text, with what the machine holds of the prefix: what it does there with a
+    text and with its pieces is the same, whichever was known first. No other place knows that nothing is before it."""
+    for prefix in ("", " ", "\n"):
+        turn = format.bind(tools=TOOLS, id_seed="x", prefix=prefix)
+        for opener in call_openers(format):
+            half = opener[:2]
+            for pieces in (["0" + half], ["0", half], [f"0\n{prefix}", half], ["0", opener]):
+                monkeypatch.setattr(known, "enabled", False)
+                without = seen(turn, pieces)
+                monkeypatch.setattr(known, "enabled", True)
+                assert seen(turn, pieces) == without, (prefix, pieces)
 
 
 def cut(text: str, size: int) -> list[str]:

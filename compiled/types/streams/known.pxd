@@ -13,6 +13,7 @@ cdef class Run:
     cpdef list split(self)
 @cython.final
 cdef class Spot:
+    cdef public Py_ssize_t far
     cdef public Spot after, moved, open, origin
     cdef public Known known
     cdef public list leads
