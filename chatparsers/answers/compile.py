@@ -212,7 +212,7 @@ class _Compiler(Compiler):
         if ends:
             code.follows(absent, ends)
         self.emit(m.SPAN, at.region, white_space)  # no part of the arguments, whatever is before them
-        read = node.syntax.object(code.spelt)
+        read = node.syntax.object(code.forms)
         self.emit(
             m.VALUE,
             m.ARGUMENT,
@@ -231,11 +231,11 @@ class _Compiler(Compiler):
 
     def _value(self, syntax: Syntax, named: bool, after: tuple[Node, ...]) -> None:
         follows = closing_tag("closing_tag" in self.mends, after, self.code.spellings, self.stops)
-        read = syntax.value(self.code.spelt, self.markers, follows)
+        read = syntax.value(self.code.forms, self.markers, follows)
         self.emit(m.VALUE, m.ARGUMENT, ArgumentValue(read, named), True)
 
     def json_value(self, node: n.JsonValue, at: Place) -> None:
-        read = Json().value(self.code.spelt)
+        read = Json().value(self.code.forms)
         self.emit(m.VALUE, at.region, lambda machine: partial(read, UNKNOWN, ""), False)
 
     def json_text(self, node: n.JsonText, at: Place) -> None:

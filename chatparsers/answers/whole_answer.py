@@ -63,7 +63,7 @@ def _wrapped(code: Code, calls: Node, end: Node, at: Place, open: Node, close: N
 
 
 def _ahead(code: Code, end: Node, at: Place, close: Node) -> None:
-    read = Json().value(code.spelt)
+    read = Json().value(code.forms)
 
     def value(*before: Node) -> None:
         code.node(Sequence.of(*before), at.markers)

@@ -21,7 +21,7 @@ from ..errors import ChatParsersError
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
 from ..templates.trace import Trace, covered
-from .around import Around, Lead, Rendered
+from .around import HOSTS, Around, Lead, Rendered
 from .loading import LOADS, Loads
 from .places import parts_of, turn_end, words_of
 from .request import Request
@@ -161,7 +161,7 @@ def unshown(trace: Trace, new: Sequence[Mapping[str, Any]], first: int, start: i
     on does not show; None if all are there. A system's words may go first: then the history's text changes, which is
     seen there."""
     for index, message in enumerate(new, first):
-        if message.get("role") in ("system", "developer"):
+        if message.get("role") in HOSTS:
             continue
         spans = [span for span in trace.of(index, "content") if span.start >= start]
         for part, words in parts_of(message):

@@ -14,6 +14,7 @@ from ..answers.format import Turn
 from ..errors import warn_user
 from ..templates.rewrite.results import MISSING, ORDER, Settled, is_stand_in
 from ..tokens.growing import common_ids
+from .around import HOSTS
 from .bridge import Delta, HistoryKind, stand_in
 from .compare import Break, Difference, Verdict, compare
 from .ends import after_answer, joined_message
@@ -151,7 +152,7 @@ class Line(NamedTuple):
         """What becomes of the line if these messages follow. ``kind``: of the history with them. ``proves``: whether
         another step of this kind goes the same way: a result that is of an older call moves up to it."""
         generates = self.request.options.get("add_generation_prompt", True)
-        system = any(message.get("role") in ("system", "developer") for message in self.messages[:1])
+        system = any(message.get("role") in HOSTS for message in self.messages[:1])
         loads = loads_of(self.messages) if self.request.loading is not None else ()
         delta = stand_in(self.request, self.messages[-1], new, system=system, loads=loads)
         proved, key = self.request.found, ("step", self.kind, kind, bool(generates))

@@ -43,7 +43,7 @@ from ..templates.trace import Marked, Trace
 from ..tokens import ModelFiles
 from ..tokens.markers import markers_of, may_spell, spelling_part
 from ..tokens.vocabulary import Vocabulary
-from .around import Around, Rendered
+from .around import HOSTS, Around, Rendered
 from .inline import Marks, with_thoughts
 from .loading import Loading, data_of, entry_before
 from .options import PrepareOptions
@@ -446,7 +446,7 @@ class Request:
                 thoughts.level,
                 role=last,
                 tools=bool(self.tools) and not in_system,
-                system=in_system or first in ("system", "developer"),
+                system=in_system or first in HOSTS,
             )
             thoughts = thoughts if moves else replace(thoughts, moves=False)
         turn.__dict__["thoughts"] = thoughts

@@ -194,7 +194,7 @@ def _fitted(
     found, too_large = None, False
     sizes = [most.size, most.size // 2, most.size // 8, -1]  # the size of a grammar is only estimated
     fewer = list(_FEWER_MEMBERS if dialect == "lark" else ())
-    cost, limit, before = Cost(0, 0, 0, 0, 0), "max_size", ""
+    cost, limit, before = _LITTLE, "max_size", ""
     while sizes:
         reading = read(request, Output(budget=Budget(sizes[0], most.work, limit), target=target))
         if reading is None:
@@ -212,7 +212,7 @@ def _fitted(
         )
         if text != before:
             weighed = dialect == "lark" and len(text) > _LIGHT
-            cost = cost_of(text) if weighed else Cost(0, 0, 0, 0, 0)
+            cost = cost_of(text) if weighed else _LITTLE
         before, fewer = text, fewer if text != before else []
         if cost.rows > MOST_ROWS and fewer:
             target = replace(target, most_members=fewer.pop(0))
@@ -269,8 +269,8 @@ _COUNTS = {
     "answer_tokens": "limit the answer in the engine's own settings",
 }
 """What counts in a grammar's place."""
-_LIGHT = 16_000
-"""A grammar of so many characters has no long row."""
+_LIGHT, _LITTLE = 16_000, Cost(0, 0, 0, 0, 0)
+"""A grammar of so many characters has no long row: what it costs need not be known."""
 _FEWER_MEMBERS = (100, 20)
 """The members of one object that keep their orders, where those before make a row too long."""
 _KEY = 2_000

@@ -42,7 +42,6 @@ class JsonSyntax:
     def __init__(self, blank_in_names: bool = False) -> None:
         blank = ir.Blank()
         self.before_name: Ir = blank if blank_in_names else EMPTY
-        self.blank_after_brace = not blank_in_names
         after: Ir = EMPTY if blank_in_names else blank
         self.open_object, self.close_object = seq(ir.Text("{"), after), seq(blank, ir.Text("}"))
         self.open_array, self.close_array = seq(ir.Text("["), blank), seq(blank, ir.Text("]"))
@@ -127,7 +126,6 @@ class GemmaSyntax(JsonSyntax):
         self.stops = (quote,)
         self.name = "gemma" + quote
         self.open_object, self.close_object = ir.Text("{"), ir.Text("}")
-        self.blank_after_brace = False
         self.open_array, self.close_array = ir.Text("["), ir.Text("]")
         self.between_members = self.between_items = ir.Text(",")
 
@@ -159,7 +157,6 @@ class ElementsSyntax(JsonSyntax):
         self.stops = tuple(dict.fromkeys((prefix, *markers)))
         self.name = "elements" + prefix
         self.open_object = self.close_object = self.open_array = self.close_array = EMPTY
-        self.blank_after_brace = False
         self.between_members = self.between_items = EMPTY
 
     def string(self, parts: tuple[ir.Part, ...], least: int, most: int | None, nested: bool) -> Ir:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import product
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from ..core.machine.stops import StopFinder
 from ..core.machine.value import Transcoder
@@ -39,9 +39,13 @@ __all__ = [
     "of_every_syntax",
 ]
 
-Spellings = Callable[..., "tuple[str, ...]"]
-"""The forms that a marker may have in the parser's text: its characters, or the one character of its token; without
-``own=True``, also its characters with other bars."""
+
+class Spellings(Protocol):
+    """The forms that a marker may have in the parser's text: its characters, or the one character of its token; without
+    ``own``, also its characters with other bars."""
+
+    def __call__(self, text: str, own: bool = False) -> tuple[str, ...]: ...
+
 
 Reader = Callable[[Argument, str], Transcoder]
 """Makes the transcoder of one value of the argument, which the text names so; "" if it has no name."""

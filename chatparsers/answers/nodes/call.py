@@ -276,7 +276,7 @@ class EachArg(Leaf, tokens=(), empty=SOMETIMES, commits=True, shown="p.each_arg(
     def check(self, reader: Reader) -> None:
         _check_passed_on(self, self.tool, reader)
         if self.positional is not None:
-            self.positional.value(lambda text, own=False: (text,))  # raises if the syntax cannot write values
+            self.positional.value(_as_it_is)  # raises if the syntax cannot write values
         if (
             self.most is None
             and reader.empty(self.any)
@@ -305,7 +305,7 @@ class Args(Leaf, empty=NEVER, shown="p.args(tool)"):
         return self.commit
 
     def check(self, reader: Reader) -> None:
-        self.syntax.object(lambda text: (text,))  # raises if the syntax cannot write objects
+        self.syntax.object(_as_it_is)  # raises if the syntax cannot write objects
         _check_passed_on(self, self.tool, reader)
 
 
@@ -324,11 +324,15 @@ class Value(Leaf, empty=SOMETIMES, commits=True):
         return f"p.value(arg, {type(self.syntax).__name__}(…))"
 
     def check(self, reader: Reader) -> None:
-        self.syntax.value(lambda text, own=False: (text,))  # raises if the syntax cannot write values
+        self.syntax.value(_as_it_is)  # raises if the syntax cannot write values
         if isinstance(self.syntax, Raw) and self.syntax.chars:
             check_run(self, self.syntax.chars)
         if self.argument != reader.argument:
             wrong(self, "it is not given the argument that make(arg) was given", "pass that argument on")
+
+
+def _as_it_is(text: str, own: bool = False) -> tuple[str, ...]:
+    return (text,)
 
 
 def _check_passed_on(node: Node, tool: Tool, reader: Reader) -> None:

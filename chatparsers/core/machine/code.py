@@ -179,13 +179,13 @@ class Code:
         """Goes ``there`` if one of ``texts`` follows, or if ``end``, the end of the text."""
         self.emit(m.FOLLOWS, there, stop_finder(*self.spellings(texts)), end)
 
-    def spelt(self, text: str, own: bool = False) -> tuple[str, ...]:
+    def forms(self, text: str, own: bool = False) -> tuple[str, ...]:
         """The forms in which ``text`` may be in the machine's text; ``own``: without the ``other`` ones."""
-        forms = self.alphabet.written(text)
-        return forms if own else (*forms, *(other for form in forms for other in self.other(form)))
+        found = self.alphabet.written(text)
+        return found if own else (*found, *(other for form in found for other in self.other(form)))
 
     def spellings(self, texts: Iterable[str]) -> list[str]:
         """Those of all ``texts`` for which a text is searched: a blank begins none, unless it begins its text."""
         return [
-            form for text in texts for form in self.spelt(text) if form[:1] not in WHITE or text[:1] in WHITE
+            form for text in texts for form in self.forms(text) if form[:1] not in WHITE or text[:1] in WHITE
         ]

@@ -52,7 +52,7 @@ class Compiler:
         """How the machine's text may spell the literal, and how a diagnostic names it."""
         found = self.literals.get(node)
         if found is None:
-            found = [(text, repr(name)) for name in node.names for text in self.code.spelt(name)]
+            found = [(text, repr(name)) for name in node.names for text in self.code.forms(name)]
             self.literals[node] = found
         return found
 

@@ -19,7 +19,23 @@ from ... import values
 from ...schema.document import Document, Unresolved
 from ...schema.keywords import ANYTHING, NOTES, SILENT, TYPES
 from ..arrange import Member, apart, arrange, loosely
-from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Part, Ref, Rep, Shared, alt, never, seq, texts
+from ..ir import (
+    EMPTY,
+    NOTHING,
+    Alt,
+    Blank,
+    Ir,
+    Lang,
+    Part,
+    Ref,
+    Rep,
+    Shared,
+    alt,
+    children,
+    never,
+    seq,
+    texts,
+)
 from ..steps import Steps, run
 from ..syntaxes import Syntax
 from .cases import Case, Located, Shape, narrow, useful
@@ -293,8 +309,10 @@ class SchemaCompiler:
         syntax = self.syntax
         if body is EMPTY:
             return seq(syntax.open_object, syntax.no_members)
-        some, none = apart(body) if syntax.blank_after_brace else (body, False)
-        whole = seq(some, syntax.close_object)  # without members, the white space before it would come twice
+        # If the brace takes the white space after it, that of an object without members would come twice.
+        spaced = Blank in map(type, children(syntax.open_object))
+        some, none = apart(body) if spaced else (body, False)
+        whole = seq(some, syntax.close_object)
         return seq(syntax.open_object, alt(whole, syntax.no_members) if none else whole)
 
 
