@@ -130,13 +130,13 @@ def _places(machine: Machine) -> tuple[int | None, int | None, int | None]:
 class Spot:
     """A place of a machine between two pieces.
 
-    ``runs``: by the piece, what is read of it. ``leads``: the texts after which a value or running text begins, the
-    longest first. ``value``: the instruction of the value that begins here; once one began, ``make`` makes its reader
-    and ``after`` is the spot after it. ``running``: the region of the running text that goes on here, and what finds
-    its end; ``moved``: the spot after some of it; ``open``: this spot without the ``text`` that it holds, if the
-    machine knows no place in it. ``far``: the end of the text before it, if that is all there is, else one that no text
-    reaches. ``waiting``: as `Machine.waiting`. ``tool``: what the request declares of the open
-    call's tool, which has the ``name``. ``stands``: what `state_of` says here.
+    ``runs``: by the piece, what is read of it. ``leads``: the texts after which a value or running text begins, a
+    longer one before its beginnings. ``value``: the instruction of the value that begins here; once one began, ``make``
+    makes its reader and ``after`` is the spot after it. ``running``: the region of the running text that goes on here,
+    and what finds its end; ``moved``: the spot after some of it; ``open``: this spot without the ``text`` that it
+    holds, if the machine knows no place in it. ``far``: the end of the text before it, if that is all there is, else
+    one that no text reaches. ``waiting``: as `Machine.waiting`. ``tool``: what the request declares of the open call's
+    tool, which has the ``name``. ``stands``: what `state_of` says here.
 
     A spot where nothing begins is one of those ``within`` another, the ``origin``, which is itself elsewhere:
     ``before`` is the text from there. ``ways``: those of the texts that lead on from an origin. The ``state`` of a
@@ -277,7 +277,7 @@ class Spot:
     def lead(self, text: str, run: Run) -> None:
         """Keeps what is read of a text after which a value or running text begins."""
         others = [one for one in self.leads if one[0] != text]
-        self.leads = sorted([*others, (text, run)], key=lambda one: -len(one[0]))
+        self.leads = sorted([*others, (text, run)], key=itemgetter(0), reverse=True)
 
     def place(self, before: str, name: str, machine: Machine) -> Spot:
         """The spot after the text ``before``, in a call of the tool ``name``, if nothing begins there."""
