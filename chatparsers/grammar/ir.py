@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Ranges = tuple[tuple[int, int], ...]
 """Code points as sorted, disjoint, inclusive intervals."""
@@ -212,6 +212,33 @@ class Order(Ir):
         return nodes[-1]
 
 
+class Word(NamedTuple):
+    """An ordinary word that opens calls.
+
+    ``begins``: what the parser takes for the beginning of a call after the word, and ``halves``: for one that the end
+    of the text cuts. Both are regular. ``at_line``: only a word at the beginning of a line opens a call.
+    """
+
+    text: str
+    at_line: bool
+    begins: Ir
+    halves: Ir
+
+    @property
+    def call(self) -> Ir:
+        """Any text, the word, and what begins a call."""
+        return seq(self._before, Text(self.text), self.begins, ANYTHING)
+
+    @property
+    def half(self) -> Ir:
+        """Any text, the word, and what is the half of that."""
+        return seq(self._before, Text(self.text), self.halves)
+
+    @property
+    def _before(self) -> Ir:
+        return alt(SPACES, seq(ANYTHING, Text("\n"))) if self.at_line else ANYTHING
+
+
 @dataclass(eq=False, slots=True)
 class Free(Ir):
     """Free text with calls in it (mode auto): wherever one of ``triggers`` begins, ``calls`` follow.
@@ -233,11 +260,19 @@ class Free(Ir):
     """Whether all text is counted, so that none comes after a call."""
     marks: tuple[str, ...] = ()
     """The tokens around content, which free text may have, if an engine takes no token for its text."""
-    taken: tuple[Ir, ...] = ()
-    """What the parser takes for the beginning of a call, and any text before and after it: regular. Free text is none
-    of these. So a call's opener that is an ordinary word is text until what follows tells it from prose."""
-    unfinished: tuple[Ir, ...] = ()
-    """The texts that end within such a beginning: the free text at the end of the turn is none of these either."""
+    words: tuple[Word, ...] = ()
+    """The openers of calls that are ordinary words. Each is text until what follows tells it from prose."""
+
+    @property
+    def taken(self) -> tuple[Ir, ...]:
+        """What the parser takes for the beginning of a call, and any text before and after it: regular. Free text is
+        none of these."""
+        return (alt(*(word.call for word in self.words)),) if self.words else ()
+
+    @property
+    def unfinished(self) -> tuple[Ir, ...]:
+        """The texts that end within such a beginning: the free text at the end of the turn is none of these either."""
+        return (alt(*(word.half for word in self.words)),) if self.words else ()
 
     @property
     def text(self) -> Lang:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ...errors import RequestError
 from ...kept import kept
 from .. import ir
-from ..ir import Ir, charset, closed, complement, literals
+from ..ir import ANYTHING, Ir, charset, closed, complement, literals, seq
 from ..reading.residual import CHARACTER, residual
 from ..syntaxes import quoted
 from ..target import PLAIN, Target
@@ -524,9 +524,13 @@ class _Writer(RuleWriter):
         """Text, and calls wherever a trigger begins."""
         if node.within is not None:
             return self.free_within(node)
+        word = _before_names(node)
+        if word is not None:
+            return self.free_with_names(node, word)
         options: list[str] = []
         text = node.text
-        for (first, *others), after in self.called(node):
+        for trigger, after in self.called(node):
+            first, *others = literals(trigger, self.token_ids)
             if isinstance(first, ir.TokenRef):
                 head = f"{self.lang(text)} {self.atom(first)}"
             elif others and isinstance(others[0], ir.TokenRef):
@@ -546,27 +550,46 @@ class _Writer(RuleWriter):
             marked = self.rule("marked", f"{tail} {opener} {tail} {closer}")
             options = [f"{marked}* {option}" for option in options]
             tail = f"{marked}* {tail} ({opener} {tail})?"
-        calls = self.rule("calls", " | ".join(options))
-        if node.most == 1 and not node.left:
-            return f"({calls} | {tail})"
-        return f"({calls}{suffix(0, node.most)} {tail})"
+        return self.calls_and_text(node, self.rule("calls", " | ".join(options)), tail)
 
-    def called(self, node: ir.Free) -> Iterator[tuple[list[ir.Text | ir.TokenRef], str]]:
-        """The calls in free text, by their triggers: the literals of one, and what follows it."""
+    def free_with_names(self, node: ir.Free, word: ir.Word) -> str:
+        """Text, and calls that begin with a word and a tool's name. Text up to the word is one terminal for all tools,
+        and so is text that goes on after it. (With a terminal for each tool, each would have the names of all.)"""
+        stops = (word.text, *node.excludes)
+        plain = ir.Lang(stops=stops)
+        after = ir.Lang((ir.Part(seq(word.begins, ANYTHING), False),), stops=stops)
+        last = replace(after, parts=(*after.parts, ir.Part(word.halves, False)))
+        said = f"{self.text_until(plain, word.text)} {self.text_until(after, word.text)}*"
+        named = [
+            " ".join([*map(self.atom, literals(trigger[len(word.text) :], self.token_ids)), rest])
+            for trigger, rest in self.called(node)
+        ]
+        calls = self.rule("calls", f"{said} ({' | '.join(named)})")
+        return self.calls_and_text(node, calls, f"({self.lang(plain)} | {said} {self.lang(last)})")
+
+    def calls_and_text(self, node: ir.Free, calls: str, text: str) -> str:
+        """So many calls, each with its text before it, and the text at the end."""
+        if node.most == 1 and not node.left:
+            return f"({calls} | {text})"
+        return f"({calls}{suffix(0, node.most)} {text})"
+
+    def called(self, node: ir.Free) -> Iterator[tuple[str, str]]:
+        """The calls in free text: the trigger of each, and what follows it."""
         for trigger in node.triggers:
             rest = residual(node.calls, trigger)
             if rest is not None:
                 after = f"({self.body(rest)})" if isinstance(rest, ir.Alt) else self.choice(rest)
-                yield literals(trigger, self.token_ids), after
+                yield trigger, after
 
     def free_within(self, node: ir.Free) -> str:
         """Text of so many tokens, and perhaps a call after it."""
         calls = []
         limit = "answer_tokens" if node.counted else "call_within"
-        for marker, after in self.called(node):
+        for trigger, after in self.called(node):
+            marker = literals(trigger, self.token_ids)
             if isinstance(marker[0], ir.Text):  # the lexer would take its beginning for text, and not go back
                 raise RequestError(
-                    f"{limit}: Lark cannot count text up to {ir.literal_text(marker)!r}, which begins with no "
+                    f"{limit}: Lark cannot count text up to {trigger!r}, which begins with no "
                     'single token here: bind a tokenizer that has it, give dialect="structural_tag", or use '
                     "turn.guide(call_within=…)"
                 )
@@ -625,6 +648,16 @@ def _by_bits(way: ir.Way, required: tuple[bool, ...]) -> _Steps:
 def _all(conditions: list[str]) -> str:
     """All of the conditions, as one."""
     return reduce(lambda one, other: f"and({one}, {other})", conditions)
+
+
+def _before_names(node: ir.Free) -> ir.Word | None:
+    """The word with which all calls in free text begin, each with its tool's name after it; None if they begin
+    otherwise."""
+    if len(node.triggers) < 2 or len(node.words) != 1 or node.marks:
+        return None
+    word = node.words[0]
+    alike = not word.at_line and not any(trigger.rfind(word.text) for trigger in node.triggers)
+    return word if alike and not any(text.startswith(word.text) for text in node.excludes) else None
 
 
 def _begun(excludes: tuple[str, ...]) -> tuple[str, ...]:

@@ -200,10 +200,16 @@ def declared(items: list[Ir], names: Collection[str]) -> list[Ir]:
     given and not too many."""
     if not 0 < len(names) <= _MOST_TRIGGERS:
         return items
-    named = (isinstance(item, ir.Shared) and item.hint == "name" for item in items)
-    return [
-        seq(ir.opt(item), ir.texts(names)) if name else item for item, name in zip(items, named, strict=True)
-    ]
+    return [seq(ir.opt(item), ir.texts(names)) if _any_name(item) else item for item in items]
+
+
+def unnamed(items: list[Ir]) -> list[Ir]:
+    """The items of a way, with or without the name in it: the word that opens a call may end another call's name."""
+    return [ir.opt(item) if _any_name(item) else item for item in items]
+
+
+def _any_name(item: Ir) -> bool:
+    return isinstance(item, ir.Shared) and item.hint == "name"
 
 
 def split_heads(node: Ir, others: list[str], further: bool = False) -> list[tuple[Ir, Ir]]:

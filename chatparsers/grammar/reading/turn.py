@@ -37,6 +37,7 @@ from .triggers import (
     thoughts,
     told_apart,
     unfinished_of,
+    unnamed,
     words,
 )
 from .values import ValueReader
@@ -304,10 +305,10 @@ class TurnReader(ValueReader):
         if counted:  # else some engines would take the tokens for text
             others = (*others, *around)
         stops = (*triggers, *others)
-        taken, unfinished = self._in_prose(node, prose, stops)
+        prose_words = self._in_prose(node, prose, stops)
 
         def free(calls: Ir, most: int | None, marks: tuple[str, ...] = ()) -> ir.Free:
-            found = ir.Free(calls, triggers, most, others, marks=marks, taken=taken, unfinished=unfinished)
+            found = ir.Free(calls, triggers, most, others, marks=marks, words=prose_words)
             return replace(found, within=left, counted=True) if counted else found
 
         if self.request.call_next and calls is not None:
@@ -392,35 +393,32 @@ class TurnReader(ValueReader):
                 "$.tools", "name", f"after {opener!r} no text goes on: only what the format has there"
             )
 
-    def _in_prose(
-        self, node: n.Body, prose: Collection[str], stops: tuple[str, ...]
-    ) -> tuple[tuple[Ir, ...], tuple[Ir, ...]]:
-        """What free text may not be where calls begin with the words ``prose``: `Free.taken` and `Free.unfinished`."""
+    def _in_prose(self, node: n.Body, prose: Collection[str], stops: tuple[str, ...]) -> tuple[ir.Word, ...]:
+        """The openers of calls that are ordinary words, ``prose``, with what free text may not be after them."""
         if node.calls is None or not prose:
-            return (), ()
+            return ()
         begins, written = head(node.calls), openers(node.calls) or ()
-        at_line = alt(SPACES, seq(ANYTHING, ir.Text("\n")))
-        """Where the parser reads a call that begins with none of the openers that are written, if its tool is declared
-        (answers/openers.py)."""
 
-        def after_word(names: Collection[str]) -> list[tuple[Ir, Ir, Ir]]:
-            """The ways to begin with a word: what is before it, the word, and what follows it."""
-            found: list[tuple[Ir, Ir, Ir]] = []
+        def after_words(names: Collection[str]) -> dict[tuple[str, bool], list[Ir]]:
+            """What follows a word, in each way to begin with it. The parser reads calls that begin with none of the
+            openers that are written at the beginning of a line, if their tool is declared (answers/openers.py)."""
+            found: dict[tuple[str, bool], list[Ir]] = {}
             for way in parsed_heads(begins, names):
                 first_, *rest = way.items if isinstance(way, ir.Seq) else (way,)
                 text = first_.text if isinstance(first_, ir.Text) else ""
                 word = next((word for word in prose if text.startswith(word)), "")
                 if word and not holds(way, stops):
                     lacks = word not in written
-                    after = declared(rest, names) if lacks else rest
-                    before = at_line if lacks else ANYTHING
-                    found.append((before, ir.Text(word), seq(ir.Text(text[len(word) :]), *after)))
+                    after = declared(rest, names) if lacks else unnamed(rest)
+                    found.setdefault((word, lacks), []).append(seq(ir.Text(text[len(word) :]), *after))
             return found
 
         # At the end of a text the parser takes any name, also after white space, for the half of one.
-        taken = [seq(before, word, rest, ANYTHING) for before, word, rest in after_word(self._names)]
-        halves = [seq(before, word, SPACES, unfinished_of(rest)) for before, word, rest in after_word(())]
-        return (alt(*taken),), (alt(*halves),)
+        halves = after_words(())
+        return tuple(
+            ir.Word(*key, alt(*ways), alt(*(seq(SPACES, unfinished_of(way)) for way in halves.get(key, ()))))
+            for key, ways in after_words(self._names).items()
+        )
 
     def _around(self, content: Span | None, at: At, stops: tuple[str, ...]) -> tuple[str, ...]:
         """The two tokens around content that may stand without them; none if content has no such tokens."""
