@@ -25,6 +25,9 @@ _MOST_FORCED = 128
 _MOST_BEGUN = 64
 """If more ids than these are allowed, none of them is forced: forced text has few beginnings."""
 _any_bit = re.compile(rb"[^\x00]").finditer
+_BLOCK = 512
+_NO_BITS = bytes(_BLOCK)
+"""So many bytes of a mask are looked at together, as most have no bit if few ids are allowed."""
 
 
 class Llguidance:
@@ -125,13 +128,16 @@ class LlguidanceMatcher:
 
     def fill(self, address: int) -> None:
         self.inner.unsafe_compute_mask_ptr(address, self.bytes)
-        self.check()
+        if self.inner.is_error():
+            self.check()
 
     def forced(self) -> list[int]:
         """What all allowed ids begin with must come: it goes on by the shortest of them, as long as there is one."""
         taken: list[int] = []
         while len(taken) < _MOST_FORCED and (id := self._only()) >= 0 and self.take(id):
             taken.append(id)
+        if not taken:
+            return taken
         self.rollback(len(taken))
         found = self._engine.as_encoded(taken)
         return found[: self.accepts(found)]
@@ -143,11 +149,16 @@ class LlguidanceMatcher:
             self._mask = made, addressof(c_char.from_buffer(made))
         mask, address = self._mask
         self.inner.unsafe_compute_mask_ptr(address, self.bytes)
-        if self.bytes - mask.count(0) > _MOST_BEGUN:
-            return []
-        places = [found.start() for found in _any_bit(mask)]
-        found = [place * 8 + bit for place in places for bit in range(8) if mask[place] >> bit & 1]
-        return found if len(found) <= _MOST_BEGUN else []
+        found: list[int] = []
+        for begin in range(0, self.bytes, _BLOCK):
+            if mask.startswith(_NO_BITS, begin):
+                continue
+            for byte in _any_bit(mask, begin, begin + _BLOCK):
+                place = byte.start()
+                found += [place * 8 + bit for bit in range(8) if mask[place] >> bit & 1]
+                if len(found) > _MOST_BEGUN:
+                    return []
+        return found
 
     def _only(self) -> int:
         """The shortest of the ids that may come, if all begin with its text; -1 if there is none."""

@@ -34,7 +34,7 @@ class Xgrammar:
             stop_token_ids=list(ends),
         )
         self.ends = ends
-        self.last = np.uint32(2 ** ((self.size - 1) % 32 + 1) - 1).view(np.int32)
+        self.last = 2 ** ((self.size - 1) % 32 + 1) - 1
         """The bits of ids in the last word of a mask. xgrammar sets those after them."""
         installed = version("xgrammar")
         # The cache of xgrammar 0.2.8 takes `"a" Token(1)` for `"a" Token(2)`, if it has compiled that before.
@@ -90,7 +90,7 @@ class XgrammarFiller:
             self._words = np.zeros(shape, dtype=np.int32)
         self._batch.batch_fill_next_token_bitmask([matcher.inner for matcher, _ in rows], self._words)
         for words, (matcher, row) in zip(self._words, rows, strict=True):
-            matcher.mend(words)
+            matcher.mend(_bits(words))
             allow_none(address + row * size, size)
             memmove(address + row * size, words.ctypes.data, words.nbytes)
 
@@ -98,7 +98,7 @@ class XgrammarFiller:
 class XgrammarMatcher:
     """The state of an answer in xgrammar. ``tokens``: the ids that its grammar names."""
 
-    __slots__ = ("_engine", "_tokens", "_words", "inner", "size", "take")
+    __slots__ = ("_address", "_bits", "_engine", "_tokens", "_words", "bytes", "inner", "size", "take")
 
     filler = XgrammarFiller
 
@@ -108,6 +108,8 @@ class XgrammarMatcher:
         self._tokens = tokens
         self.size = engine.size
         self._words = np.zeros((1, (engine.size + 31) // 32), dtype=np.int32)
+        self._address, self.bytes = self._words.ctypes.data, self._words.nbytes
+        self._bits = _bits(self._words[0])
         self.take = inner.accept_token
 
     def restart(self, ids: Sequence[int]) -> None:
@@ -136,15 +138,19 @@ class XgrammarMatcher:
 
     def fill(self, address: int) -> None:
         self._mask()
-        memmove(address, self._words.ctypes.data, self._words.nbytes)
+        memmove(address, self._address, self.bytes)
 
-    def mend(self, words: Any) -> None:
+    def mend(self, words: memoryview) -> None:
         """Takes out of a mask what xgrammar 0.2.8 should not have in it: the bits after the last id, and ids of the
         grammar that it refuses."""
         words[-1] &= self._engine.last
+        take = (lambda id: False) if self.inner.is_terminated() else self.take
         for id in self._tokens:
-            if words[id >> 5] >> (id & 31) & 1 and not self.accepts((id,)):
-                _clear(words, id)
+            if words[id >> 5] >> (id & 31) & 1:
+                if take(id):
+                    self.inner.rollback(1)
+                else:
+                    _clear(words, id)
 
     def forced(self) -> list[int]:
         text = self.inner.find_jump_forward_string()
@@ -162,23 +168,29 @@ class XgrammarMatcher:
         """Whether a token that the grammar names may come in place of ``id``: xgrammar's forced text ignores these."""
         if not self._tokens:
             return False
-        words = self._mask()
+        self._mask()
+        words = self._bits
         return any(words[token >> 5] >> (token & 31) & 1 for token in self._tokens if token != id)
 
     def _text_follows(self) -> bool:
         """Whether more may come next than tokens that the grammar names and the end of the turn, before which the
         tokenizer cuts text as it cuts it alone."""
-        words = self._mask()
+        self._mask()
         for id in (*self._tokens, *self._engine.ends):
-            _clear(words, id)
-        return bool(words.any())
+            _clear(self._bits, id)
+        return bool(self._words.any())
 
-    def _mask(self) -> Any:
+    def _mask(self) -> None:
+        """Fills the matcher's own words."""
         self.inner.fill_next_token_bitmask(self._words)
-        self.mend(self._words[0])
-        return self._words[0]
+        self.mend(self._bits)
 
 
-def _clear(words: Any, id: int) -> None:
+def _bits(words: Any) -> memoryview:
+    """A mask as unsigned integers, which Python counts with faster than with numpy's."""
+    return memoryview(words).cast("B").cast("I")
+
+
+def _clear(words: memoryview, id: int) -> None:
     """Takes an id out of a mask."""
-    words[id >> 5] &= ~np.int32(1 << (id & 31)) if id & 31 < 31 else np.int32(0x7FFFFFFF)
+    words[id >> 5] &= ~(1 << (id & 31))

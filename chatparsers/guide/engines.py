@@ -25,6 +25,8 @@ class Matcher(Protocol):
 
     size: int
     """How many ids there are."""
+    bytes: int
+    """The bytes of its mask."""
     filler: Any
     """The class of what fills the masks of a batch (`Filler`)."""
     take: Callable[[int], bool]

@@ -88,7 +88,7 @@ class Guide:
     """
 
     __slots__ = (
-        "_call", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_read", "_stream",
+        "_call", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_stream",
         "_take",
     )  # fmt: skip
 
@@ -102,11 +102,9 @@ class Guide:
     _ends: frozenset[int]
     """The ids that may end the turn."""
     _deadline: int
-    """The count at which a limit is reached; -1 where each id is looked at first."""
+    """The count at which a limit is reached; -1 at the end, and where a limit forces an id."""
     _take: Callable[[int], bool] | None
     """The matcher's method that takes an id."""
-    _read: Callable[[int], list[Event]]
-    """The stream's method that reads an id."""
     _plain: object
     """The stream's shortcut; None if there is none."""
     _call: Call | None
@@ -199,30 +197,16 @@ class Guide:
         """
         if type(ids) is not int:
             return self._feed_all(read_ids(ids, _EXPECTED))
-        fed = self._ids
-        if len(fed) >= self._deadline or ids in self._ends:
-            events = self._step(ids)
-            if events is None:
-                raise self._refusal(ids, 0)
+        fed, stream, take = self._ids, self._stream, self._take
+        if len(fed) + 1 < self._deadline and ids not in self._ends and (text := stream._ran(ids)):
+            if take is None or take(ids):  # it adds to running text, and no limit is reached
+                fed.append(ids)
+                return [stream._make(text)]
+            stream.rollback(1)
+            self._restart()
+        elif (events := self._step(ids)) is not None:
             return events
-        if self._take is not None:  # as in `_step`, without a call
-            try:
-                taken = self._take(ids)
-            except OverflowError:
-                taken = False
-            if not taken:
-                self._restart()
-                raise self._refusal(ids, 0)
-        events = self._read(ids)
-        fed.append(ids)
-        stream = self._stream
-        if stream._plain is not self._plain or len(fed) >= self._deadline:
-            call = self._call
-            if call is not None and stream._transcript.call is call and len(fed) < self._deadline:
-                self._plain = stream._search  # the call goes on: nothing else has begun
-            else:
-                self._look()
-        return events
+        raise self._refusal(ids, 0)
 
     def accepts(self, ids: Ids) -> int:
         """How many of ``ids`` may come, one after the other. Takes none of them: for drafts.
@@ -256,7 +240,7 @@ class Guide:
         address, size = row_of(bitmask, row, self._plan.size)
         matcher = self._asked
         if matcher is not None:
-            if size > self._plan.bytes:
+            if size > matcher.bytes:
                 allow_none(address, size)
             matcher.fill(address)
         elif self._forced_id >= 0:
@@ -298,22 +282,25 @@ class Guide:
             raise RequestError(
                 f"rollback: expected at most {self._count} ids, as were fed, found {count!r:.40}"
             )
-        now = self._count - count
-        taken = self._known.begun - (not self._stopped) if self.ended else self._count
+        now, known, stream = self._count - count, self._known, self._stream
+        taken = known.begun - (not self._stopped) if known.kind == "ended" else self._count
         """How many ids the matcher took: not the one that ended the turn."""
         while self._matchers[-1][0] > now:
             taken = self._matchers.pop()[0]
-        if (matcher := self._matcher) is not None and taken > now:
+        matcher = self._matchers[-1][1]
+        if matcher is not None and taken > now:
             matcher.rollback(taken - now)
-        while self._known.before is not None and self._known.since > now:
-            self._known = self._known.before
+        while known.before is not None and known.since > now:
+            known = known.before
         del self._ids[now:]
         try:
-            self._stream.rollback(count)
+            stream.rollback(count)
         except RequestError:  # more than it keeps
-            self._stream = self._plan.stream()
-            self._stream.feed(self._ids)
-        self._bind()
+            self._stream = stream = self._plan.stream()
+            stream.feed(self._ids)
+        if known is not self._known or stream._plain is not self._plain or self._plan.on_loop is not None:
+            self._known = known
+            self._bind()
 
     def fork(self) -> Guide:
         """An independent guide at this point: for beams, and for several answers to one prompt.
@@ -381,15 +368,19 @@ class Guide:
             if not taken:
                 self._restart()
                 return None
-        events = self._read(id)
+        stream, call = self._stream, self._call
+        events = stream._feed(id)
         self._ids.append(id)
-        if (
-            not ends and not after and id in self._ends and self._stream.ended
-        ):  # in some formats a marker, too
+        if not ends and not after and id in self._ends and stream.ended:  # in some formats a marker, too
             ends = True
             self._restart()
-        if not after and (ends or self._stream._plain is not self._plain or self._count >= self._deadline):
+        if not after and (ends or self._count >= self._deadline):
             self._look(ends)
+        elif stream._plain is not self._plain and not after:
+            if call is None or stream._transcript.call is not call:
+                self._look()
+            else:
+                self._plain = stream._search  # the call goes on: nothing else has begun
         return events
 
     def _restart(self) -> None:
@@ -440,7 +431,6 @@ class Guide:
         """Sets what follows from the rest: the methods that each id passes, and the deadline."""
         matcher, stream, known, plan = self._matcher, self._stream, self._known, self._plan
         self._take = None if matcher is None else matcher.take
-        self._read = stream._feed_id
         self._plain = stream._search
         call = stream._transcript.call
         self._call = call if known.kind == "call" and call is not None and call.name is not None else None
@@ -467,7 +457,7 @@ class Guide:
     @property
     def _asked(self) -> Matcher | None:
         """The matcher whose mask is the guide's; None if a limit forces an id, or nothing is constrained."""
-        return None if self.ended or self._forced_id >= 0 else self._matcher
+        return None if self._deadline < 0 else self._matchers[-1][1]
 
     # limits
 

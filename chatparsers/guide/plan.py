@@ -102,11 +102,6 @@ class Plan:
         )
 
     @property
-    def bytes(self) -> int:
-        """The bytes of a mask."""
-        return (self.size + 31) // 32 * 4
-
-    @property
     def limited(self) -> bool:
         """Whether there are limits besides the grammar's."""
         return any(limit is not None for limit in (self.thinking_tokens, self.call_within, self.on_loop))

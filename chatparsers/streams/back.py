@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-_EVERY = 32
+_EVERY = 64
 
 
 class Back:
@@ -32,8 +32,8 @@ class Back:
         """How many ids are between two copies at least."""
         self.last = fed - 1
         """How many ids were before the last one that did more than add to running text."""
-        self.shared = False
-        """Whether a fork may have the same copies."""
+        self.shared = -1
+        """After how many ids the last copy is that a fork may have, too."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickled stream goes back to where it was pickled."""
@@ -55,14 +55,16 @@ class Back:
         other = Back(self.most)
         other.first, other.since, other.last = self.first, self.since, self.last
         other.ids, other.copies, other.every = self.ids[:], self.copies.copy(), self.every
-        other.shared = self.shared = True
+        other.shared = self.shared = self.fed
         return other
 
     def due(self) -> bool:
         """Notes that the next id may do more than add to running text, and returns whether to `keep` a copy first."""
-        self._forget()
-        self.last = self.fed
-        return not self.copies or self.last - self.copies[-1][0] >= self.every
+        fed = self.since + len(self.ids)
+        if self.last < fed - self.most:
+            self._forget()
+        self.last = fed
+        return not self.copies or fed - self.copies[-1][0] >= self.every
 
     def keep(self, copy: Any) -> None:
         """Keeps a copy of the stream, and no more that nobody can go back to."""
@@ -73,9 +75,9 @@ class Back:
             copies.popleft()
         self._drop(copies[0][0])
 
-    def to(self, count: int) -> tuple[Any, list[int]]:
-        """Keeps the first ``count`` ids. Returns the copy to go on from, with the ids after it; no copy if all that is
-        taken back only added to running text."""
+    def to(self, count: int) -> tuple[Any, bool, list[int]]:
+        """Keeps the first ``count`` ids. Returns the copy to go on from, whether a fork may have it, and the ids after
+        it; no copy if all that is taken back only added to running text."""
         copies, found, at = self.copies, None, count
         if copies and self.last >= count:
             while len(copies) > 1 and copies[-1][0] > count:
@@ -85,7 +87,7 @@ class Back:
         again = self.ids[max(at - self.since, 0) : max(count - self.since, 0)]
         del self.ids[max(min(at, count) - self.since, 0) :]
         self.since = min(self.since, count)
-        return found, again
+        return found, at <= self.shared, again
 
     def _forget(self) -> None:
         """Keeps nothing if all ids that can be taken back only added to running text."""

@@ -98,8 +98,14 @@ class Call:
 
     def shorten(self, length: int) -> None:
         """Takes ``length`` characters off the arguments, all of them plain text of a string."""
+        read = length - sum(map(len, self.arguments[self.seen :]))
         shorten(self.arguments, length)
-        self.reader, self.seen = None, 0
+        self.seen = min(self.seen, len(self.arguments))
+        if read > 0 and self.reader is not None:
+            if self.lent:
+                self._own()
+            if not self.reader.shorten(read):
+                self.reader, self.seen = None, 0
 
     def text(self) -> str:
         """The JSON text of the arguments so far."""

@@ -157,6 +157,15 @@ class Reader:
             self._whole(string)
         return i
 
+    def shorten(self, length: int) -> bool:
+        """Takes back the last ``length`` characters, all of them plain text of a string. False if only a new reader can
+        tell what was before."""
+        if self.stuck or self.within != "string":
+            return False
+        container, key = self.open[-1], self.keys[-1]
+        container[key] = text = container[key][:-length]
+        return not "\ud800" <= text[-1:] <= "\udbff"
+
     def _key(self, text: str, i: int) -> int:
         more, i, closed = self._characters(text, i)
         self.parts.append(more)

@@ -116,7 +116,7 @@ class Stream:
         self._plain: Callable[[str], object] = _no_shortcut
         self._make: Callable[[str], Event] = Content
         self._parts: list[str] = self._pieces
-        self._passed: list[str] = []
+        self._passed: list[Any] = []
         self._kind = m.CONTENT
         self._value: Transcoder | None = None
         self._held = ""
@@ -155,7 +155,11 @@ class Stream:
                 else:
                     self._read_value(self._value, piece, events)
                 return events
-        return self._feed_id(piece) if type(piece) is int and self._ids else self._feed(piece)
+        if type(piece) is int and self._ids:
+            text = self._ran(piece)
+            if text:
+                return [self._make(text)]
+        return self._feed(piece)
 
     def finish(self, reason: FinishReason | str | None = None) -> list[Event]:
         """Ends the text and returns the events of the held text. Finishing again does nothing.
@@ -376,23 +380,26 @@ class Stream:
         """
         if self._finished:
             raise RequestError("rollback: the stream is finished; make a new one with turn.stream()")
-        kept = 0 if self._back is None else self._back.possible
+        back, passed = self._back, self._passed if self._ids else []
+        if back is not None and type(n) is int and 0 <= n <= min(back.most, len(passed)):
+            del passed[len(passed) - n :]
+            return
+        self._record()
+        kept = 0 if back is None else back.possible
         if type(n) is not int or not 0 <= n <= kept:
-            more = "" if self._back is not None else ": make the stream with turn.stream(rollback=…)"
+            more = "" if back is not None else ": make the stream with turn.stream(rollback=…)"
             raise RequestError(f"rollback: expected a number of ids from 0 to {kept}, found {n!r}{more}")
-        if n and self._back is not None:
-            self._go_back(self._back, self._back.fed - n)
-            if self._loops is not None:
-                self._record()
-                if self._loops.seen > self._fed:
-                    self._loops = None
+        if n and back is not None:
+            self._go_back(back, back.fed - n)
+            if self._loops is not None and self._loops.seen > self._fed:
+                self._loops = None
 
     def _go_back(self, back: Back, count: int) -> None:
         """Keeps the first ``count`` ids. If only running text comes after them, it is taken off. Else the stream goes
         on from a copy before, with the ids between."""
-        found, again = back.to(count)
+        found, shared, again = back.to(count)
         if found is not None:
-            if back.shared:
+            if shared:
                 found._copy_to(self)
             else:
                 for name in _READ:
@@ -400,17 +407,14 @@ class Stream:
                 self._pieces, self._passed = self._transcript.pieces, []
             self._settle()
             for id in again:
-                if not self._running(id):
+                if not self._ran(id):
                     self._read_id(id, [])
             if self._ids.unknown:
                 self._transcript.note_unknown(self._ids.take_unknown())
-        more = self._ids.fed - count
-        if more:
+        if self._ids.fed > count:
             begin = self._ids.keep(count)
-            del self._passed[max(len(self._passed) - more, 0) :]
-            if begin < self._fed:
-                self._transcript.shorten(begin, self._fed - begin, self._kind)
-                self._fed = begin
+            self._transcript.shorten(begin, self._fed - begin, self._kind)
+            self._fed = begin
 
     def _keep(self, back: Back) -> None:
         """Keeps a copy before an id that may do more than add to running text, if there must be one."""
@@ -477,7 +481,7 @@ class Stream:
                 self._read_id(ids[0], events)
             elif self._back is not None:
                 for id in ids:
-                    if text := self._running(id):
+                    if text := self._ran(id):
                         events.append(self._make(text))
                     else:
                         self._read_id(id, events)
@@ -490,25 +494,18 @@ class Stream:
             self._check()
         return events
 
-    def _feed_id(self, id: int) -> list[Event]:
-        """As `_feed`, of one id of a stream that reads ids."""
-        text = self._running(id)
-        return [self._make(text)] if text else self._feed(id)
-
-    def _running(self, id: int) -> str:
-        """Reads an id that only adds to running text, and returns its text; else ``""``, and nothing changes."""
-        back, call = self._back, self._transcript.call
-        if back is not None and call is not None and call.reader is not None:
-            return ""  # a reader cannot go back
-        text: str = self._ids.running(id, self._plain)
-        if text:
-            if back is not None:
-                back.ids.append(id)
-            self._passed.append(text)
+    def _ran(self, id: int) -> str:
+        """Takes an id that only adds to running text, and returns its text; else ``""``, and nothing changes."""
+        text: str = self._ids.texts[id]
+        if not text or self._plain(text) is not None:
+            return ""
+        self._passed.append(id)
         return text
 
     def _read_id(self, id: int, events: list[Event]) -> None:
         """Reads an id that may do more than add to running text."""
+        if self._passed:
+            self._note()
         if self._back is not None:
             self._keep(self._back)
             self._back.ids.append(id)
@@ -519,6 +516,8 @@ class Stream:
             self._read(text, events)
 
     def _feed_ids(self, ids: Sequence[int], events: list[Event]) -> None:
+        if self._passed:
+            self._note()
         for end, text in self._ids.decode(ids):
             if end < 0:
                 if text:
@@ -539,7 +538,9 @@ class Stream:
     def _read(self, text: str, events: list[Event]) -> None:
         """Reads a text by the shortest way there is."""
         if self._plain(text) is None:
-            self._passed.append(text)
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
             events.append(self._make(text))
         elif self._value is None:
             self._read_on(text, events)
@@ -757,7 +758,12 @@ class Stream:
     def _note(self) -> int:
         """Gives the transcript the pieces that took the shortcut, and returns where what is not held ends."""
         if self._passed:
-            text = "".join(self._passed)
+            if not self._ids:
+                text = "".join(self._passed)
+            else:
+                text = self._ids.ran(self._passed)
+                if self._back is not None:
+                    self._back.ids += self._passed
             self._passed.clear()
             self._pieces.append(text)
             self._parts.append(text)

@@ -40,7 +40,7 @@ from .known import Run
 from .message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall, made_call, made_region
 from .so_far import Reader
 from .start import StreamTurn
-from .text import Text, TokenTexts, holding
+from .text import Spelling, Text, holding
 
 KINDS: tuple[RegionKind, ...] = ("markup", "content", "reasoning", "call")
 """The name of each region, by the machine's item."""
@@ -89,7 +89,7 @@ class Transcript:
         seed: str | StreamTurn,
         origin: int,
         length: int,
-        spelling: TokenTexts | None = None,
+        spelling: Spelling | None = None,
         line: m.Line = ("", ""),
     ) -> None:
         self.tools = tools

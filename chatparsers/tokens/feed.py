@@ -11,17 +11,17 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, TypeAlias
 
 from ..core.machine.alphabet import FIRST_HIDDEN, LAST_HIDDEN, Alphabet
 from ..errors import RequestError
 from ..streams.start import Start, StreamTurn, start
-from ..streams.text import TokenTexts
 from .bound import Named
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
+from .token_texts import TokenTexts
 from .vocabulary import Pieces, Vocabulary, forgotten_with_tokenizers
 
 _UNKNOWN = "\ufffd"
@@ -49,6 +49,14 @@ class _TextsById(dict[int, str]):
         return text
 
 
+class _NoTexts(dict[int, str]):
+    def __missing__(self, id: int) -> str:
+        return ""
+
+
+_NO_TEXTS = _NoTexts()
+
+
 class IdFeed:
     """Turns ids into the machine's text.
 
@@ -68,6 +76,7 @@ class IdFeed:
         "_texts",
         "alphabet",
         "spelling",
+        "texts",
         "tokenizer",
         "unknown",
     )
@@ -95,6 +104,9 @@ class IdFeed:
         self._marks: list[int] = []
         self.unknown: list[tuple[int, int]] = []
         """The positions and ids of unknown tokens. Each becomes U+FFFD."""
+        self.texts: Mapping[int, str] = texts
+        """The texts of ordinary ids, as long as no part of a character is held."""
+        self._look()
 
     @property
     def offsets(self) -> array[int]:
@@ -130,14 +142,15 @@ class IdFeed:
         del self._offsets[count:]
         return self._begin
 
-    def running(self, id: int, search: Callable[[str], object]) -> str:
-        """The text of ``id``, if it is an ordinary one, no part of a character came before it, and ``search`` finds
-        nothing in it; else ``""``, and nothing changes."""
-        text = "" if self._detokenizer.held else self._texts[id]
-        if not text or search(text) is not None:
-            return ""
-        self._new.append(text)
-        return text
+    def _look(self) -> None:
+        """Sets `texts`."""
+        self.texts = _NO_TEXTS if self._detokenizer.held else self._texts
+
+    def ran(self, ids: list[int]) -> str:
+        """The text of ``ids``, which all have one in `texts`, and come next."""
+        texts = list(map(self._texts.__getitem__, ids))
+        self._new += texts
+        return "".join(texts)
 
     @property
     def pending(self) -> int:
@@ -176,6 +189,7 @@ class IdFeed:
         if not text or self._detokenizer.held:
             self._settle()
             text = self._detokenizer.decode(id) or self._empty(id, self._begin)
+            self._look()
         self._new.append(text)
         return text
 
@@ -232,6 +246,7 @@ class IdFeed:
         runs += texts[begun:]
         if runs:
             parts.append((kind, "".join(runs)))
+        self._look()
         return parts
 
     def _next(self, place: int) -> int:
@@ -245,7 +260,9 @@ class IdFeed:
 
     def flush(self) -> str:
         """Returns the held bytes of an incomplete character as U+FFFD."""
-        return self._detokenizer.flush()
+        held = self._detokenizer.flush()
+        self._look()
+        return held
 
 
 def _restored(

@@ -7,8 +7,3 @@ cdef class Text:
     @cython.locals(texts=dict, marks=list, mark=Py_ssize_t, at=Py_ssize_t, grown=Py_ssize_t, text=str)
     cpdef str whole(self, str encoded, ids)
     cpdef Py_ssize_t position(self, Py_ssize_t at) except -1
-@cython.final
-cdef class TokenTexts:
-    cdef public bint skip
-    cdef public dict texts
-    cpdef str text(self, str text)

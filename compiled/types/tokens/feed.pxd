@@ -3,7 +3,7 @@ from .detokenizer cimport Detokenizer
 @cython.final
 cdef class IdFeed:
     cdef public Detokenizer _detokenizer
-    cdef public object _offsets, _recipe, _texts, alphabet, spelling, tokenizer
+    cdef public object _offsets, _recipe, _texts, alphabet, spelling, texts, tokenizer
     cdef public list _marks, _new, unknown
     cdef public Py_ssize_t _begin
     @cython.locals(text=str)
@@ -13,5 +13,6 @@ cdef class IdFeed:
     cpdef list decode(self, ids)
     cdef Py_ssize_t _next(self, Py_ssize_t place) except -1
     cdef _settle(self)
-    cpdef str running(self, id, search)
+    cdef _look(self)
+    cpdef str ran(self, list ids)
     cpdef str flush(self)
