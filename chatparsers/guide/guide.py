@@ -23,6 +23,7 @@ from ..streams.call import Call
 from ..streams.events import Event
 from ..streams.ids import read_ids
 from ..streams.message import FinishReason, Message
+from ..streams.reading import NO_SHORTCUT, Reading
 from ..streams.state import StateKind
 from ..streams.stream import Stream
 from .bitmask import allow, allow_all, allow_none, row_of
@@ -88,7 +89,7 @@ class Guide:
     """
 
     __slots__ = (
-        "_call", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_stream",
+        "_call", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_reading", "_stream",
         "_take",
     )  # fmt: skip
 
@@ -103,10 +104,12 @@ class Guide:
     """The ids that may end the turn."""
     _deadline: int
     """The count at which a limit is reached; -1 at the end, and where a limit forces an id."""
+    _reading: Reading
+    """What the stream has read."""
     _take: Callable[[int], bool] | None
     """The matcher's method that takes an id."""
     _plain: object
-    """The stream's shortcut; None if there is none."""
+    """The shortcut of what is read, where it was looked last."""
     _call: Call | None
     """The call that is written, if it has its name: until its end there is nothing to look at."""
 
@@ -197,12 +200,12 @@ class Guide:
         """
         if type(ids) is not int:
             return self._feed_all(read_ids(ids, _EXPECTED))
-        fed, stream, take = self._ids, self._stream, self._take
-        if len(fed) + 1 < self._deadline and ids not in self._ends and (text := stream._ran(ids)):
+        fed, reading, take = self._ids, self._reading, self._take
+        if len(fed) + 1 < self._deadline and ids not in self._ends and (text := reading.ran(ids)):
             if take is None or take(ids):  # it adds to running text, and no limit is reached
                 fed.append(ids)
-                return [stream._make(text)]
-            stream.rollback(1)
+                return [reading.make(text)]
+            del reading.passed[-1]
             self._restart()
         elif (events := self._step(ids)) is not None:
             return events
@@ -298,7 +301,8 @@ class Guide:
         except RequestError:  # more than it keeps
             self._stream = stream = self._plan.stream()
             stream.feed(self._ids)
-        if known is not self._known or stream._plain is not self._plain or self._plan.on_loop is not None:
+        self._reading = reading = stream._begun()
+        if known is not self._known or reading.plain is not self._plain or self._plan.on_loop is not None:
             self._known = known
             self._bind()
 
@@ -368,7 +372,7 @@ class Guide:
             if not taken:
                 self._restart()
                 return None
-        stream, call = self._stream, self._call
+        stream, reading, call = self._stream, self._reading, self._call
         events = stream._feed(id)
         self._ids.append(id)
         if not ends and not after and id in self._ends and stream.ended:  # in some formats a marker, too
@@ -376,11 +380,11 @@ class Guide:
             self._restart()
         if not after and (ends or self._count >= self._deadline):
             self._look(ends)
-        elif stream._plain is not self._plain and not after:
-            if call is None or stream._transcript.call is not call:
+        elif (reading.plain is not self._plain or reading.plain is NO_SHORTCUT) and not after:
+            if call is None or reading.transcript.call is not call:
                 self._look()
             else:
-                self._plain = stream._search  # the call goes on: nothing else has begun
+                self._plain = reading.plain  # the call goes on: nothing else has begun
         return events
 
     def _restart(self) -> None:
@@ -402,7 +406,7 @@ class Guide:
             thought = known.thought + (took if known.kind == "reasoning" else 0)
             # The id with which content begins is content, the one with which it ends is not.
             said = known.said + (took - 1 if known.kind == "content" else 0) + (kind == "content")
-            if self._stream._transcript.count:  # one that is only taken for a call may yet be content
+            if self._reading.transcript.count:  # one that is only taken for a call may yet be content
                 said = -_NEVER
             self._note(kind=kind, begun=self._count, thought=thought, said=said)
         if free and self._plan.limited and kind != "ended" and not self._waits():
@@ -416,12 +420,12 @@ class Guide:
 
     def _waits(self) -> bool:
         """Whether a limit must wait for the end of a character: it has four ids at most."""
-        ids = self._stream._ids
+        ids = self._reading.ids
         return bool(ids) and ids.pending > 0 and not 0 <= self._deadline <= self._count - 3
 
     def _kind(self) -> StateKind:
         """The kind of text that is written."""
-        kind, known = self._stream._stands()[0], self._known
+        kind, known = self._reading.stands()[0], self._known
         if kind == "reasoning" and known.run and known.forced + len(known.run) >= known.begun:
             # The thought was ended by the beginning of a call, which the parser takes for one when it has the name.
             return kind if self._forced_id >= 0 else "between"
@@ -429,10 +433,11 @@ class Guide:
 
     def _bind(self) -> None:
         """Sets what follows from the rest: the methods that each id passes, and the deadline."""
-        matcher, stream, known, plan = self._matcher, self._stream, self._known, self._plan
+        matcher, known, plan = self._matcher, self._known, self._plan
+        self._reading = reading = self._stream._begun()
         self._take = None if matcher is None else matcher.take
-        self._plain = stream._search
-        call = stream._transcript.call
+        self._plain = reading.plain
+        call = reading.transcript.call
         self._call = call if known.kind == "call" and call is not None and call.name is not None else None
         self._deadline = _NEVER
         if known.kind == "ended" or self._forced_id >= 0:
@@ -544,7 +549,7 @@ class Guide:
             return True
         stream = self._stream.fork()
         stream.feed(ids)
-        return stream._stands()[0] != self._known.kind
+        return stream._begun().stands()[0] != self._known.kind
 
     def _refusal(self, id: int, place: int) -> RequestError:
         must = self._forced_id
@@ -572,6 +577,7 @@ def _begun(plan: Plan) -> Guide:
     guide._plan, guide._ids, guide._ends = plan, [], plan.ends
     guide._stream = plan.stream()
     guide._matchers = [(0, plan.matcher())]
-    guide._known = _Known(0, guide._stream._stands()[0])
+    guide._reading = guide._stream._begun()
+    guide._known = _Known(0, guide._reading.stands()[0])
     guide._look()
     return guide

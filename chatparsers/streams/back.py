@@ -1,6 +1,6 @@
 """What a stream of ids keeps so that its last ids can be taken back.
 
-Strategy: ids that only added to running text are taken off its end again. Before any other id the stream is copied, if
+Strategy: ids that only added to running text are taken off its end again. Before any other id the reading is copied, if
 the last copy is `_EVERY` ids old, and going back over such an id is reading the ids after a copy once more. Who goes
 back does so often: from then on there is a copy before each such id.
 
@@ -17,7 +17,7 @@ _EVERY = 64
 
 
 class Back:
-    """The ``ids`` after the first ``since``, and copies of the stream. ``most`` ids can be taken back, none
+    """The ``ids`` after the first ``since``, and copies of the reading. ``most`` ids can be taken back, none
     of the ``first``."""
 
     __slots__ = ("copies", "every", "first", "ids", "last", "most", "shared", "since")
@@ -27,7 +27,7 @@ class Back:
         self.first = self.since = fed
         self.ids: list[int] = []
         self.copies: deque[tuple[int, Any]] = deque()
-        """Streams, each with the number of ids that it has read."""
+        """Readings, each with the number of ids that it has read."""
         self.every = _EVERY
         """How many ids are between two copies at least."""
         self.last = fed - 1
@@ -58,26 +58,22 @@ class Back:
         other.shared = self.shared = self.fed
         return other
 
-    def due(self) -> bool:
-        """Notes that the next id may do more than add to running text, and returns whether to `keep` a copy first."""
+    def keep(self, reading: Any) -> None:
+        """Keeps a copy before an id that may do more than add to running text, if there must be one, and no copies to
+        which nobody can go back."""
         fed = self.since + len(self.ids)
         if self.last < fed - self.most:
             self._forget()
-        self.last = fed
-        return not self.copies or fed - self.copies[-1][0] >= self.every
+        self.last, copies = fed, self.copies
+        if not copies or fed - copies[-1][0] >= self.every:
+            self.first = max(self.first, fed - self.most)
+            copies.append((fed, reading.copy()))
+            while len(copies) > 1 and copies[1][0] <= self.first:
+                copies.popleft()
+            self._drop(copies[0][0])
 
-    def keep(self, copy: Any) -> None:
-        """Keeps a copy of the stream, and no more that nobody can go back to."""
-        copies = self.copies
-        self.first = max(self.first, self.fed - self.most)
-        copies.append((self.fed, copy))
-        while len(copies) > 1 and copies[1][0] <= self.first:
-            copies.popleft()
-        self._drop(copies[0][0])
-
-    def to(self, count: int) -> tuple[Any, bool, list[int]]:
-        """Keeps the first ``count`` ids. Returns the copy to go on from, whether a fork may have it, and the ids after
-        it; no copy if all that is taken back only added to running text."""
+    def to(self, count: int, reading: Any) -> Any:
+        """Keeps the first ``count`` ids, and returns what was read of them; ``reading``: what was read of all."""
         copies, found, at = self.copies, None, count
         if copies and self.last >= count:
             while len(copies) > 1 and copies[-1][0] > count:
@@ -87,7 +83,13 @@ class Back:
         again = self.ids[max(at - self.since, 0) : max(count - self.since, 0)]
         del self.ids[max(min(at, count) - self.since, 0) :]
         self.since = min(self.since, count)
-        return found, at <= self.shared, again
+        if found is not None:
+            reading = found.copy() if at <= self.shared else found
+            reading.back = self
+            reading.read_ids(again, [])
+        if reading.ids.fed > count:
+            reading.shorten(count)
+        return reading
 
     def _forget(self) -> None:
         """Keeps nothing if all ids that can be taken back only added to running text."""

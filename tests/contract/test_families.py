@@ -71,7 +71,7 @@ def count(format: Format, context: str, text: str, piece: int, strict: bool) -> 
     stream = format.bind(tools=TOOLS).stream(strict=strict)
     stream.feed("")
     work = Code.work = Text.work = Work()
-    program = stream._machine.program
+    program = stream._begun().machine.program
     code = program.code
 
     def called(frame: object, event: str, argument: object) -> None:
@@ -79,11 +79,11 @@ def count(format: Format, context: str, text: str, piece: int, strict: bool) -> 
 
     try:
         program.code = Code(code)
-        stream._read(Text(context), [])  # `feed` would make a plain text of it
+        stream._begun().read(Text(context), [])  # `feed` would make a plain text of it
         work.steps = work.copied = 0
         sys.setprofile(called)
         for at in range(0, len(text), piece):
-            stream._read(Text(text[at : at + piece]), [])
+            stream._begun().read(Text(text[at : at + piece]), [])
         stream.finish()
     except OutputError:
         pass

@@ -112,7 +112,7 @@ def test_what_never_comes_again_is_not_learnt_for_long() -> None:
         word = "".join(chance.choices("abcdefghij", k=9))
         for piece in (f"<{word}", f"</{word}", f"<tool_call>{word}", "<"):
             stream.feed(piece)
-        kept = stream._known
+        kept = stream._begun().known
         assert kept is not None
     assert sum(len(spot.runs) for spot in kept.spots.values()) < 700
 

@@ -173,7 +173,7 @@ def test_what_saves_work_reads_as_the_other_instructions_do(name: str) -> None:
         for size in (1, 5, len(text)):
             saving, other = turn.stream(), turn.stream()
             other.feed("")
-            machine = other._machine
+            machine = other._begun().machine
             machine.program = plain(machine.program)
             for at in range(0, len(text), size):
                 piece = text[at : at + size]
@@ -192,5 +192,5 @@ def test_no_program_is_long() -> None:
     for name in NAMES:
         stream = get_format(name).bind(tools=TOOLS).stream()
         stream.feed("")
-        sizes[name] = len(stream._machine.program.code)
+        sizes[name] = len(stream._begun().machine.program.code)
     assert {name: size for name, size in sizes.items() if size > 20_000} == {}

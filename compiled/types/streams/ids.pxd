@@ -1,1 +1,1 @@
-cdef bint _are_integers(list piece) except -1
+cimport cython
