@@ -387,11 +387,17 @@ def ordinary_is_text(name: str, tokenizer: Any) -> None:
     format = chatparsers.get_format(name)
     turn = turn_of(name, tokenizer=tokenizer)
     ends = list(turn.stop_ids) or [end_of(tokenizer)]
-    walked = 0
+    walked = counted = 0
 
     def encoded(text: str) -> list[int]:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
         return ids[: next((at for at, id in enumerate(ids) if id in ends), None)]
+
+    def spelt(ids: list[int], written: str, dialect: str) -> bool:
+        """Whether the ids are the text. A tokenizer may write another one, such as a blank after each added token: it
+        counts where the grammar takes it as text."""
+        shown = tokenizer.decode(ids, skip_special_tokens=False)
+        return written.startswith(shown) or judge(turn_of(name), dialect).status(shown) == FULL
 
     for start, dialect in zip(matchers(turn, tokenizer), DIALECTS, strict=True):
         grammar = turn.grammar(dialect)
@@ -403,6 +409,9 @@ def ordinary_is_text(name: str, tokenizer: Any) -> None:
                 continue
             written = format.render({"role": "assistant", "content": text})
             ids = encoded(written)
+            if not spelt(ids, written, dialect):
+                continue
+            counted += 1
             message = turn.parse(ids)
             if message.content.strip() == text and message.complete and not message.tool_calls:
                 begin = len(encoded(written[: written.find(text)])) + 1
@@ -411,12 +420,16 @@ def ordinary_is_text(name: str, tokenizer: Any) -> None:
         for content, count in (("", 1), ("Let me look.", 1), ("", 2)):
             said = {"role": "assistant", "content": content, "tool_calls": CALLED[:count]}
             try:
-                ids = encoded(format.render(said, TOOLS))
+                written = format.render(said, TOOLS)
             except chatparsers.RequestError:  # the format has no text beside calls, or no second call
                 continue
+            ids = encoded(written)
             message = turn.parse(ids)
-            if (message.content.strip(), len(message.tool_calls)) == (content, count):
+            called = (message.content.strip(), len(message.tool_calls)) == (content, count)
+            if called and spelt(ids, written, dialect):
                 taken_by_ids(start.copy(), ids, tokenizer, range(0))
+    if not counted:
+        pytest.skip("the tokenizer changes the text around the format's markers: no model has both")
     assert walked > len(ORDINARY), "hardly any text is content: too little is tested"
 
 
