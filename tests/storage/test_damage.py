@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -79,10 +80,14 @@ def test_a_clean_stop_leaves_all_in_the_file(folders: dict[str, Path], tmp_path:
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("which", [("closed", FILE), ("killed", FILE), ("killed", LOG)], ids=str)
 def test_nothing_is_lost_in_silence(
-    which: tuple[str, str], how: str, folders: dict[str, Path], tmp_path: Path
+    which: tuple[str, str],
+    how: str,
+    folders: dict[str, Path],
+    tmp_path: Path,
+    amount: Callable[[int, int, int], int],
 ) -> None:
     """Each entry is as it was written, or what became of it is told; none stops another, or a later write."""
-    for seed in range(6):
+    for seed in range(amount(2, 6, 60)):
         folder = tmp_path / str(seed)
         shutil.copytree(folders[which[0]], folder)
         damage(folder / which[1], how, random.Random(f"{which} {how} {seed}"))

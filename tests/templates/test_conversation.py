@@ -78,8 +78,8 @@ def test_what_rewrites_history_is_said() -> None:
         "{% for m in messages %}<{{ m.role }}>{% if loop.last and m.reasoning_content %}({{ m.reasoning_content }})"
         "{% endif %}{{ m.content }}{% endfor %}"
     )
-    assert not grow(chatparsers.load(plain), SHAPES["reasoning"])
-    assert grow(chatparsers.load(last_only), SHAPES["reasoning"])
+    assert not grow(chatparsers.load(plain, format="generic"), SHAPES["reasoning"])
+    assert grow(chatparsers.load(last_only, format="generic"), SHAPES["reasoning"])
 
 
 def test_what_the_model_wrote_is_kept() -> None:

@@ -54,7 +54,7 @@ def test_files_of_another_model_charge_nobody(other: str, dark: bool) -> None:
 WAYS = [(name, False) for name in FAULTS] + [(name, True) for name, fault in FAULTS.items() if fault.dark]
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(24)
 @pytest.mark.parametrize(("name", "dark"), WAYS, ids=lambda value: {True: "dark", False: "ids"}.get(value))
 def test_a_fault_is_found(name: str, dark: bool) -> None:
     fault = FAULTS[name]
