@@ -154,7 +154,10 @@ class Reading:
                 continue
             in_value = self.value is not None or (self.spot is None and self.machine.value is not None)
             if not end or self.ended or (self.ids.is_marker(text) and not in_value):
-                self.run(text, events)
+                if end or self.ended or self.value is not None:
+                    self.run(text, events)
+                else:
+                    self.read_on(text, events)
                 if not end or self.ended:
                     continue
             else:
