@@ -16,7 +16,7 @@ _PROPERTY = "grammar"
 
 def record(request: pytest.FixtureRequest, kind: str, **counted: Any) -> None:
     """Keeps a test's counts. ``kind`` is ``compiled``, ``compared``, ``schemas``, ``tools' schemas``,
-    ``generated``, ``sampled``, ``rest`` or ``llama``."""
+    ``read``, ``generated``, ``sampled``, ``rest`` or ``llama``."""
     plain = {name: dict(value) if isinstance(value, Counter) else value for name, value in counted.items()}
     request.node.user_properties.append((_PROPERTY, {"kind": kind, **plain}))
 
@@ -34,6 +34,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         "grammars: format × mode": matrix,
         "schemas": schemas,
         "tools' schemas": tools,
+        "read and in the grammar": read,
         "generated": generated,
         "sampled by ids": sampled,
         "the rest after a cut": rest,
@@ -130,6 +131,17 @@ def rest(records: list[Mapping[str, Any]]) -> Iterator[str]:
         cuts, texts = (sum(record[what] for record in of_it) for what in ("cuts", "texts"))
         formats = sum(record["cuts"] > 0 for record in of_it)
         yield f"{choice:16}{formats:>4} formats{cuts:>7} cuts{texts:>8} texts"
+
+
+def read(records: list[Mapping[str, Any]]) -> Iterator[str]:
+    """How many texts that the parser reads are in the grammar of their request, and the kinds of the others."""
+    counts: dict[str, Counter[str]] = {}
+    for record in of(records, "read"):
+        for (asked, kind), count in record["counted"]:
+            counts.setdefault(asked, Counter())[kind] += count
+    for asked, kinds in counts.items():
+        others = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common() if kind != "whole")
+        yield f"{asked}: {kinds['whole']} of {kinds.total()}; narrower: {others or 'none'}"
 
 
 def tools(records: list[Mapping[str, Any]]) -> Iterator[str]:
