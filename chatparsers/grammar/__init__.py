@@ -22,7 +22,7 @@ from ..kept import Kept
 from ..public import public
 from ..shown import Shown
 from .budget import MAX_SIZE, MAX_WORK, Budget
-from .cost import MOST_FUEL, MOST_ROWS, Cost, cost_of
+from .cost import MOST_FUEL, MOST_ROWS, MOST_SYMBOLS, Cost, cost_of
 from .dialects.gbnf import write_gbnf
 from .dialects.lark import write_lark
 from .dialects.structural_tag import write_structural_tag
@@ -220,9 +220,12 @@ def _fitted(
             sizes, limit = [-1], "the longest row that llguidance takes"
         elif len(text) > most.size:
             sizes.pop(0)
-        elif cost.fuel > MOST_FUEL and sizes[0] >= 0:
+        elif (cost.fuel > MOST_FUEL or cost.symbols > MOST_SYMBOLS) and sizes[0] >= 0:
             sizes = [min(size, len(text) // 2) for size in sizes[1:]]
-            limit = "the work that llguidance gives its lexer"
+            fuel = cost.fuel > MOST_FUEL
+            limit = (
+                "the work that llguidance gives its lexer" if fuel else "the symbols that llguidance takes"
+            )
         else:
             break
     if found is not None and cost.rows > MOST_ROWS:

@@ -159,6 +159,37 @@ def test_more_values_than_a_lexer_has_work_for(monkeypatch: pytest.MonkeyPatch) 
     assert judge.status(answer({"one": 1, "other": "c"}, "qwen3")).kind == "rejected"
 
 
+def test_more_symbols_than_the_engine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """llguidance gives up before the first token (of some 170 objects of 40 members each)."""
+    monkeypatch.setattr(chatparsers.grammar, "MOST_SYMBOLS", 3_000)
+    members = {f"one_{number}": large(20, additionalProperties=False) for number in range(20)}
+    schema = {
+        "type": "object",
+        "properties": members,
+        "required": list(members),
+        "additionalProperties": False,
+    }
+    for number, member in enumerate(members.values()):
+        member["properties"] = {f"{key}_{number}": kind for key, kind in member["properties"].items()}
+    grammar = grammar_of(schema, "lark")
+    assert {(weak.keyword, "the symbols that llguidance takes" in weak.why) for weak in grammar.weakened} == {
+        ("*", True)
+    }
+    assert grammar.cost.symbols < 3_000
+    said = {name: {f"key_0_{number}": "x"} for number, name in enumerate(members)}
+    assert compile_for("llguidance", str(grammar), "lark").status(answer(said, "qwen3")) == FULL
+
+
+@pytest.mark.parametrize("blanks", ["", " ", "\n  "])
+def test_many_tools_after_white_space(blanks: str) -> None:
+    """llguidance began the names of all tools anew after each run of blanks, and gave up among 900."""
+    tools = [tool(f"tool_{number}", {}, []) for number in range(1_900)]
+    turn = chatparsers.get_format("qwen3").bind(tools=tools, tool_choice="required", thinking=False)
+    said = f'<tool_call>\n{{"name":{blanks}"tool_1700", "arguments": {{}}}}\n</tool_call>'
+    found = masks(turn.grammar("lark"), said)
+    assert ("'\\n' fails parse" in found) if "\n" in blanks else found == ""
+
+
 @pytest.mark.slow
 def test_what_no_writing_bears_is_an_error_before_the_engine() -> None:
     tools = [tool(f"tool_{number}", {}, []) for number in range(2_100)]

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, reduce
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from ...errors import RequestError
@@ -161,6 +161,8 @@ class _Writer(RuleWriter):
         """The members of orders, by their identity."""
         self.spaces: dict[tuple[str | bool, bool, bool], str] = {}
         """The literals that take in white space, before and after them."""
+        self.tails: dict[str, str] = {}
+        """Those that take it in after them, without it."""
 
     def named(self, hint: str, count: int) -> str:
         base = _rule_name(hint)
@@ -180,7 +182,21 @@ class _Writer(RuleWriter):
             return self.terminal("ONE", f"/{regex(node, 'raw')}/")
         if isinstance(node, ir.Alt):
             node = ir.Alt(self.closed_numbers(_told_apart(node.options)))
+            if len(node.options) > _MANY:
+                return self.many(node.options)
         return super().body(node)
+
+    def many(self, options: tuple[Ir, ...]) -> str:
+        """Many options. If they part after white space, what is before it is written once, and it is at most one
+        space. llguidance goes on with all options for each token that ends the white space, and many tokens end
+        longer white space."""
+        ways = [self.atoms(option.items if isinstance(option, ir.Seq) else (option,)) for option in options]
+        alike = [atoms[0] for atoms in takewhile(lambda atoms: len({*atoms}) == 1, zip(*ways, strict=False))]
+        last = self.tails.get(alike[-1]) if alike else None
+        if last is None:
+            return " | ".join([" ".join(way) or '""' for way in ways])
+        alike[-1] = self.terminal("LIT", f'{last} " "?')
+        return f"{' '.join(alike)} ({' | '.join([' '.join(way[len(alike) :]) for way in ways])})"
 
     def atoms(self, items: tuple[Ir, ...]) -> list[str]:
         """The elements of a sequence. White space is in one terminal with the literal beside it, because fewer
@@ -223,8 +239,10 @@ class _Writer(RuleWriter):
         found = self.spaces.get(key) if key[0] else None
         if found is None:
             blank = self.blank()
-            body = f"{f'{blank}? ' if lead else ''}{self.atom(item)}{f' {blank}?' if tail else ''}"
-            found = self.spaces[key] = self.terminal("LIT", body)
+            body = f"{f'{blank}? ' if lead else ''}{self.atom(item)}"
+            found = self.spaces[key] = self.terminal("LIT", f"{body} {blank}?" if tail else body)
+            if tail:
+                self.tails[found] = body
         return found
 
     def blank(self) -> str:
@@ -597,6 +615,8 @@ class _Writer(RuleWriter):
         return f"({self.lang(node.last)} ({self.rule('calls', ' | '.join(calls))} {self.atom(node.after)})?)"
 
 
+_MANY = 256
+"""From more options on, white space before where they part is short."""
 _MOST_BITS = 64
 """The bits of a rule's parameter."""
 _DEEPEST = 64
