@@ -520,6 +520,7 @@ class ObjectScanner(JsonScanner):
             self._string_ends(text, start, final)
             return start
         end = JsonScanner.scan(self, text, start, final)
+        self.plain = None  # text that takes the shortcut would not count
         self.length += end - start
         if self.done or (self.error and not self.length):  # a word whose end has not come is no error
             self.error = _OBJECT[JSON]
