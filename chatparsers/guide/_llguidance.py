@@ -150,6 +150,8 @@ class LlguidanceMatcher:
         mask, address = self._mask
         self.inner.unsafe_compute_mask_ptr(address, self.bytes)
         found: list[int] = []
+        if min(_BLOCK, self.bytes) - mask.count(0, 0, _BLOCK) > _MOST_BEGUN:
+            return found
         for begin in range(0, self.bytes, _BLOCK):
             if mask.startswith(_NO_BITS, begin):
                 continue
