@@ -171,8 +171,8 @@ def read(format: Format, cases: bool) -> Iterator[tuple[str, Refused]]:
         given: dict[str, Any] = {"prefix": prefix, "id_seed": ""}
         message = format.bind(tools=tools or None, **given).parse(whole)
         for text in (whole, *varied(message, whole, chance)):
-            while stop := next((stop for stop in format.stops if text.endswith(stop)), None):
-                text = text.removesuffix(stop)
+            while stop := next((stop for stop in format.stops if text.rstrip().endswith(stop)), None):
+                text = text.rstrip().removesuffix(stop)
             for (name, request), thinking in itertools.product(requests(tools), (None, False)):
                 asked = {**request, **given, "thinking": thinking}
                 key = json.dumps(asked)
