@@ -10,7 +10,8 @@ the rest. So a text that came once is known in every cut.
 
 Invariants: a run is kept only if a machine made it, and nothing is kept that depends on more than its key: no
 diagnostic, which has a position, and no place inside a value. A spot belongs to a program and to the names of its
-tools, and to the schema of the tool whose call is open (``tool``).
+tools, and to the schema of the tool whose call is open (``tool``). Threads share what is known: it is whole before
+another one can find it.
 
 What is learnt must pay: each run that is kept costs a credit, and each run that is found again earns one. So texts that
 never come again cost no more than the first credits.
@@ -80,24 +81,25 @@ class Run:
 
     def split(self) -> list[tuple[int, int, Any]]:
         """Finds the regions and the marks, and returns these."""
-        self.marks, self.length = [], 0
-        self.regions: list[tuple[int, int]] = []
+        marks: list[tuple[int, int, Any]] = []
+        regions: list[tuple[int, int]] = []
+        length = 0
         for kind, raw, value in self.items:
             region = min(kind, m.CALL)
-            if raw and (not self.regions or self.regions[-1][1] != region):
-                self.regions.append((self.length, region))
+            if raw and (not regions or regions[-1][1] != region):
+                regions.append((length, region))
             if kind > m.CALL:
-                self.marks.append((kind, self.length, value))
-            self.length += len(raw)
-        self.names = [value for kind, _, value in self.marks if kind == m.ARG_NAME]
+                marks.append((kind, length, value))
+            length += len(raw)
+        self.regions, self.length = regions, length
+        self.names = [value for kind, _, value in marks if kind == m.ARG_NAME]
         self.plain = _PLAIN.issuperset(map(_kind, self.items))
-        return self.marks
+        self.marks = marks
+        return marks
 
 
 def _joined(items: list[Item]) -> list[Item]:
     """The items, with each run of one kind of markup as one item."""
-    if len(items) < 2:
-        return items
     joined: list[Item] = []
     for kind, run in groupby(items, key=_kind):
         if kind == m.MARKUP or kind == m.CALL:
@@ -222,10 +224,9 @@ class Spot:
         if self.make is None:
             assert self.value is not None
             self.restore(machine, _FAR)
-            self.make = self.value[2](machine)
-            self.after = self.known.after(machine)
-        value: Transcoder = self.make()
-        return value
+            make = self.value[2](machine)
+            self.after, self.make = self.known.after(machine), make
+        return self.make()
 
     def run(self, text: str, i: int, machine: Machine) -> Run | None:
         """What is read of ``text`` from ``i`` on, if that is known."""
@@ -269,9 +270,9 @@ class Spot:
 
     def way(self, lead: str, run: Run, machine: Machine) -> Way | None:
         """The way through a lead; None if a machine makes other items of the text in pieces."""
-        if lead not in self.ways:
-            self.ways[lead] = Way(self, lead, run.end, machine)
-        way = self.ways[lead]
+        way = self.ways.get(lead)
+        if way is None:
+            way = self.ways[lead] = Way(self, lead, run.end, machine)
         return way if way.joined == run.items else None
 
     def lead(self, text: str, run: Run) -> None:
@@ -283,11 +284,12 @@ class Spot:
         """The spot after the text ``before``, in a call of the tool ``name``, if nothing begins there."""
         tool = machine.tools.get(name) if name else None
         key = before, id(tool)
-        if key not in self.within:
+        found = self.within.get(key)
+        if found is None:
             if len(self.within) >= _MOST_WITHIN:
                 self.within.clear()
-            self.within[key] = Spot(self.known, tool, name, self, before)
-        return self.within[key]
+            found = self.within[key] = Spot(self.known, tool, name, self, before)
+        return found
 
 
 class Way:
@@ -342,7 +344,7 @@ class Known:
             if len(self.first) >= _MOST_FIRST:
                 self.first.clear()
             self.first[machine] = self.spot(machine.copy())
-        return self.first[machine]
+        return self.first.get(machine)  # another thread may have cleared it
 
     def spot(self, machine: Machine, begins: bool = False) -> Spot | None:
         """Where the machine is; None inside a value, and where too much is held. ``begins``: a value or running text
@@ -374,8 +376,9 @@ class Known:
         if found is None:
             if len(self.spots) >= _MOST_SPOTS:
                 self.spots.clear()
-            found = self.spots[key] = Spot(self, tool, machine.tool if open else "", None, "")
+            found = Spot(self, tool, machine.tool if open else "", None, "")
             found.stand(machine, text, begins)
+            self.spots[key] = found
         return found
 
     def later(self, spot: Spot, machine: Machine, text: str) -> Spot | None:

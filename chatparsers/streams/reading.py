@@ -125,8 +125,7 @@ class Reading:
         text = self.ids.text(id)
         if text is None:
             self._decode((id,), events)
-            return
-        if text:
+        elif text:
             self.read(text, events)
         if self.ids.unknown:
             self.transcript.note_unknown(self.ids.take_unknown())
@@ -141,8 +140,7 @@ class Reading:
                 events.append(self.make(text))
             else:
                 self.read_id(id, events)
-        if len(events) > 1:
-            events[:] = joined_events(events)
+        events[:] = joined_events(events)
 
     def _decode(self, ids: Sequence[int], events: list[Event]) -> None:
         if self.passed:

@@ -160,6 +160,24 @@ def test_a_place_is_all_that_a_machine_is() -> None:
         } | places >= (set(MachineState.__slots__) - elsewhere)
 
 
+@pytest.mark.pure
+def test_a_place_is_found_once_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads share what is known: one that found a place without its state went back to itself without end."""
+    keep, begun = known.Spot.keep, 0
+
+    def kept(spot: known.Spot, machine: known.Machine, text: str) -> None:
+        nonlocal begun
+        assert spot.state is not None or not any(one is spot for one in spot.known.spots.values())
+        begun += 1
+        keep(spot, machine, text)
+
+    monkeypatch.setattr(known.Spot, "keep", kept)
+    known._known.cache_clear()
+    turn = get_format("qwen3").bind(tools=ONE_TOOL)
+    seen(turn, cut(sample(turn.format), 3))
+    assert begun > 5
+
+
 def test_a_note_is_where_the_text_is() -> None:
     """What is noted has a place, so no place that holds a note is kept for the same text elsewhere."""
     turn = get_format("muse-glimmer").bind(tools=ONE_TOOL, id_seed="x", prefix="<|start|>assistant")

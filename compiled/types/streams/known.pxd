@@ -24,7 +24,6 @@ cdef class Spot:
     cpdef stand(self, Machine machine, str text, bint begins)
     cpdef keep(self, Machine machine, str text)
     cpdef restore(self, Machine machine, Py_ssize_t position, Transcoder value=*)
-    @cython.locals(value=Transcoder)
     cpdef Transcoder begin(self, Machine machine)
     @cython.locals(run=Run, lead=str)
     cpdef Run run(self, str text, Py_ssize_t i, Machine machine)
