@@ -151,7 +151,8 @@ def test_a_stream_of_ids_is_forked_and_pickled() -> None:
             twin.finish()
             assert twin.message == whole
         again = pickle.loads(pickle.dumps(moved))
-        assert again._ids._texts is moved._ids._texts  # it takes megabytes
+        assert again._reading is not None and moved._reading is not None
+        assert again._reading.ids._texts is moved._reading.ids._texts  # it takes megabytes
 
 
 def test_the_prefix_is_read_by_ids_too() -> None:
