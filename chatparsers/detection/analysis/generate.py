@@ -13,7 +13,7 @@ from ...answers import Builder, Format, Node
 from ...answers.nodes import Nodelike, Span
 from ...templates.probe.differences import is_marker, units
 from .found import Analysis, CallMarkers, ContentMarkers, ReasoningMarkers
-from .generate_calls import section_of, to_nobody
+from .generate_calls import section_of
 from .markup import Markup
 
 
@@ -77,29 +77,17 @@ class Definition:
         begin = p.expected(m.literal(self.block))  # it may be missing before the first block
         before, _, after = self.reasoning.close.partition(self.reasoning.close.strip())
         closer = p.trim(before) + m.literal(self.reasoning.close.strip()) + p.trim(after)
-        thought = p.span(begin + self._void(m) + _opener(m, self.reasoning.open), closer)
+        thought = p.span(begin + _opener(m, self.reasoning.open), closer)
         close = self.content.close or self.reasoning.close.strip()
         opener = _opener(m, self.content.open)
-        answer = self.content.open.strip()
-        others = {self.content.also, "" if self.calls is None else to_nobody(self.calls, self.block, answer)}
-        others -= {"", answer, self.reasoning.open.strip()}
-        if others:
-            opener = p.reads(opener, opener, *map(m.lenient, sorted(others)))
-        bare = not answer
+        if self.content.also:
+            opener = p.reads(opener, opener, m.lenient(self.content.also))
+        bare = not self.content.open.strip()
         role = m.literal(self.block) if bare else begin  # white space alone opens no block
         ended = m.literal(close) + p.space() if bare else m.literal(close)
-        content = p.span(role + self._void(m) + opener, ended, optional=not self.content.close)
+        content = p.span(role + opener, ended, optional=not self.content.close)
         body = p.body(section, reasoning=thought, content=content)
         return p.reads("", p.trim(self.content.open)) + body if bare else body
-
-    def _void(self, m: Markup) -> Node:
-        """A header that ends where another begins: models write them."""
-        assert self.reasoning is not None
-        first = units(self.reasoning.open.strip())[0]
-        if not is_marker(first):
-            return m.p.literal("")
-        mark = m.literal(first)
-        return m.p.reads("", m.p.repeat(mark + m.p.chars("^<", 1, 64) + m.p.peek(mark), 0, 2))
 
 
 def _opener(m: Markup, text: str) -> Node:

@@ -23,7 +23,7 @@ def section_of(m: Markup, calls: CallMarkers, block: str = "") -> Node:
         calls = replace(calls, before=calls.before[len(block) :])
         # A header that begins with any name needs the text before it.
         begun = m.literal(block) if calls.before.startswith(ADDRESSEE) else p.expected(m.literal(block))
-    call = _json_call(m, calls) if calls.members or calls.as_key else _named_call(m, calls, block)
+    call = _json_call(m, calls) if calls.members or calls.as_key else _named_call(m, calls)
     if begun is not None:
         call = begun + call
     if calls.array is not None:
@@ -153,7 +153,7 @@ def _id(m: Markup, calls: CallMarkers) -> Node:
 # calls whose name is in a header
 
 
-def _named_call(m: Markup, calls: CallMarkers, block: str) -> Node:
+def _named_call(m: Markup, calls: CallMarkers) -> Node:
     p = m.p
     separate = not calls.arguments.whole
     before, addressed, again = calls.before.partition(ADDRESSEE)
@@ -186,45 +186,7 @@ def _named_call(m: Markup, calls: CallMarkers, block: str) -> Node:
         return header + arguments + closer if separate else header + arguments
 
     item = m.lenient(before) + p.each_tool(call)
-    outer, *inner = units(before.strip()) or [""]
-    marks = _header_marks(calls)
-    if block and len(marks) > 1 and given.whole and before.split() and not is_marker(before.split()[-1]):
-        item = p.reads(item, item, _moved(m, calls, before.split()[-1], marks))
-    elif is_marker(outer) and inner and inner[-1].startswith("<"):  # models leave the outer tag out
-        item = p.reads(item, item, m.lenient("".join(inner).lstrip()) + p.each_tool(call))
     return item if separate or named else item + closer  # an object says itself that it is whole
-
-
-def _header_marks(calls: CallMarkers) -> list[str]:
-    """The markers in the header of a call."""
-    return [unit for unit in units(calls.before + calls.name_after) if is_marker(unit)]
-
-
-def to_nobody(calls: CallMarkers, block: str, answer: str) -> str:
-    """The header of a call without the tool: models open an answer so that comes before calls. ``answer``: how the
-    template opens one, which must begin as calls do."""
-    header = replace(calls, before=calls.before.removeprefix(block))
-    marks = _header_marks(header)
-    if len(marks) < 2 or not answer.startswith(marks[0]):
-        return ""
-    word = re.search(re.escape(marks[0]) + r"\w+", header.before + header.name_after)
-    return "" if word is None else word[0] + marks[-1]
-
-
-def _moved(m: Markup, calls: CallMarkers, to: str, marks: list[str]) -> Node:
-    """A call whose header has its parts in another order, as models write it: ``to`` and the tool's name before or
-    after the first of ``marks``, with other markers and words between them, up to the last mark."""
-    p = m.p
-    first, last = m.literal(marks[0]), m.literal(marks[-1])
-    marker, word = "<|" + p.chars(r"^<>|\s", 1, 16) + "|>", p.chars(r"^<\s", 1, 16)
-    part = p.space() + p.negate(last) + p.negate(to) + p.choice(*map(m.literal, marks[:-1]), marker, word)
-    parts = p.repeat(part, 0, 8) + p.space()
-
-    def addressed(before: Node | str, after: Node | str) -> Node:
-        named = p.each_tool(lambda tool: _tool_name(m, calls, tool) + after + parts + last + p.args(tool))
-        return before + (to + named)
-
-    return addressed(first + parts, "") | addressed(p.space(), p.space() + first)
 
 
 def _follows(m: Markup, calls: CallMarkers, *others: str) -> Node:
