@@ -119,9 +119,9 @@ def _first(machine: Machine) -> int:
     return machine.base - sum([len(raw) for _, raw, _ in machine.trail])
 
 
-def _places(machine: Machine) -> tuple[int | None, int | None, int | None]:
-    """The places that a machine knows, from its window; None for those to which it cannot go back any more."""
-    base, first = machine.base, _first(machine)
+def _places(machine: Machine, first: int) -> tuple[int | None, int | None, int | None]:
+    """The places that a machine knows, from its window; None for those before ``first``: it cannot go back to them."""
+    base = machine.base
     return (
         machine.furthest - base if machine.furthest >= first else None,
         machine.drafted - base if machine.drafted >= first else None,
@@ -179,7 +179,8 @@ class Spot:
         self.running = (ins[1], ins[2]) if running and not text else None
         self.waiting = None if self.value is not None or text else machine.waiting()
         self.keep(machine, text)
-        if running and text and not any([place is not None and place > 0 for place in _places(machine)]):
+        places = _places(machine, _first(machine))
+        if running and text and not any([place is not None and place > 0 for place in places]):
             later = Machine(machine.program, machine.tools)
             self.restore(later, machine.base + len(text))
             later.text = ""
@@ -187,13 +188,13 @@ class Spot:
 
     def keep(self, machine: Machine, text: str) -> None:
         """Notes the state of the machine, which is here and holds ``text``."""
-        open = _in_call(machine)
+        open, first = _in_call(machine), _first(machine)
         self.text = text
-        self.far = _FAR if _first(machine) else machine.base + len(text)
+        self.far = _FAR if first else machine.base + len(text)
         self.state = (
             machine.ip, machine.stack.copy(), machine.floor, machine.flags, machine.trail.copy(), machine.live,
             machine.text_region, machine.calling, machine.tool if open else "", machine.arg if open else "",
-            machine.nth if open else 0, machine.left if open else (), *_places(machine), machine.wanted.copy(),
+            machine.nth if open else 0, machine.left if open else (), *_places(machine, first), machine.wanted.copy(),
         )  # fmt: skip
 
     def restore(self, machine: Machine, position: int, value: Transcoder | None = None) -> None:
@@ -357,20 +358,19 @@ class Known:
         for item in trail:
             if item[0] in _DIFFER or len(item[1]) > _LONGEST:
                 return None
-        floor = machine.floor
-        stack = machine.stack
+        floor, stack = machine.floor, machine.stack
         for at, (kind, ip, length, calling) in enumerate(stack):
             if length and (at < floor or kind != m.CHOICE_POINT):
                 stack[at] = kind, ip, 0, calling
-        open = _in_call(machine)
-        places = _places(machine)
+        open, first = _in_call(machine), _first(machine)
+        places = _places(machine, first)
         if places[0] is None:
             machine.furthest, machine.wanted = -1, []
         tool = machine.tools.get(machine.tool) if open and machine.tool else None
         key = (
             machine.ip, text, tuple(stack), floor, machine.flags, tuple(trail), machine.live, machine.text_region,
             (machine.tool, id(tool), machine.arg, machine.nth, machine.left) if open else None,
-            machine.calling, places, tuple(machine.wanted), not _first(machine),
+            machine.calling, places, tuple(machine.wanted), not first,
         )  # fmt: skip
         found = self.spots.get(key)
         if found is None:
