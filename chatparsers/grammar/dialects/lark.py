@@ -14,132 +14,42 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache, reduce
-from itertools import pairwise, takewhile
-from typing import NamedTuple
+from itertools import takewhile
 
 from ...errors import RequestError
 from ...kept import kept
 from .. import ir
-from ..ir import ANYTHING, Ir, charset, closed, complement, literals, seq
+from ..ir import ANYTHING, Ir, closed, literals, seq
 from ..reading.residual import CHARACTER, residual
 from ..syntaxes import quoted
 from ..target import PLAIN, Target
+from .lark_lexer import (
+    MARK,
+    NAME,
+    OTHER,
+    QUOTE,
+    SPACE,
+    TAKE_BEFORE,
+    TAKES_AFTER,
+    after_quote,
+    closed_number,
+    cut_after_repeats,
+    kinds_of,
+    one_character,
+    told_apart,
+)
+from .lark_orders import MOST_BITS, by_bits, declared
 from .lark_regex import ANY_CHARACTER, EXACT, char_class, escape, regex
+from .lark_text import before_token, begun, excluded, open_text, until
 from .rules import RuleWriter, suffix
 
-_EMPTY = "(?:)"
 _INDENT = 64
-_MARKS = frozenset(":,]}")
-"""The white space before them is part of their terminal."""
 
 
 def _literal(text: str) -> str:
     return quoted(text).replace("\x7f", "\\u007f")
-
-
-def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
-    """The options of a choice. If one begins with a literal that also begins another's longer literal, the longer one
-    is cut there. Otherwise the lexer would wait for the longer literal and not go back."""
-    first = [option.items[0] if isinstance(option, ir.Seq) and option.items else option for option in options]
-    texts = sorted({item.text for item in first if isinstance(item, ir.Text) and item.text})
-    if not any(longer.startswith(text) for text, longer in pairwise(texts)):
-        return options
-    listed = set(texts)
-    found: list[Ir] = []
-    for option, item in zip(options, first, strict=True):
-        if isinstance(item, ir.Text):
-            cuts = [size for size in range(1, len(item.text)) if item.text[:size] in listed]
-            ends = [0, *cuts, len(item.text)]
-            pieces = [ir.Text(item.text[begin:end]) for begin, end in pairwise(ends) if end > begin]
-            option = ir.Seq((*pieces, *(option.items[1:] if isinstance(option, ir.Seq) else ())))
-        found.append(option)
-    return tuple(found)
-
-
-def _closed_number(option: Ir, ends: Iterable[str]) -> Ir:
-    """A number or a word, and the marker after it, as one terminal, if the marker begins with one of ``ends``."""
-    if not isinstance(option, ir.Seq) or len(option.items) < 2:
-        return option
-    number, marker, *rest = option.items
-    text = marker.text if isinstance(marker, (ir.Text, ir.TokenRef)) else ""
-    end = next((end for end in ends if text.startswith(end)), "")
-    if end and isinstance(number, ir.Shared) and number.lexeme and not isinstance(number.node, ir.Lang):
-        number, end = ir.Shared(number.hint, ir.Seq((number.node, ir.Text(end))), True), text[len(end) :]
-    elif end and isinstance(number, ir.Text):
-        end = text
-    else:
-        return option
-    return ir.seq(number, ir.Text(end), *rest)
-
-
-def _cut_after_repeats(items: tuple[Ir, ...]) -> tuple[Ir, ...]:
-    """A sequence with the same cut: in the literal after a repeated part that begins with a shorter literal."""
-    found: list[Ir] = []
-    for item in items:
-        before = found[-1].node if found and isinstance(found[-1], ir.Rep) else None
-        first = before.items[0] if isinstance(before, ir.Seq) and before.items else before
-        if (
-            type(item) is ir.Text
-            and type(first) is ir.Text
-            and first.text
-            and item.text.startswith(first.text)
-            and item.text != first.text
-        ):
-            found.append(first)
-            item = ir.Text(item.text[len(first.text) :])
-        found.append(item)
-    return tuple(found)
-
-
-_OTHER, _SPACE, _NAME, _TAKES_AFTER, _MARK = range(5)
-_TAKE_BEFORE = (_NAME, _MARK)
-_QUOTE = ir.Text('"')
-
-
-def _kinds(items: tuple[Ir, ...]) -> list[int]:
-    """What each node of a sequence is to the white space beside it: a mark takes that before it, and so does the
-    opening quote of a name, which a colon follows. A mark, another literal or text with an end takes that after it, if
-    neither a mark nor a name follows. ``_SPACE``: the node is white space, of which nothing was written."""
-    kinds = [*map(_kind, items)]
-    for index, item in enumerate(items):
-        if type(item) is ir.Text and item.text.startswith(":"):
-            before = index - 2 if index and kinds[index - 1] == _SPACE else index - 1
-            if before >= 0 and _after_quote(items[before]) is not None:
-                kinds[before] = _NAME
-    return kinds
-
-
-def _kind(node: Ir) -> int:
-    if type(node) is ir.Text:
-        return _MARK if node.text[:1] in _MARKS else _TAKES_AFTER
-    if type(node) is ir.Blank:
-        return _SPACE if node.written < 0 else _OTHER
-    return _TAKES_AFTER if type(node) is ir.Lang and node.end else _OTHER
-
-
-def _after_quote(node: Ir) -> Ir | None:
-    """A string in JSON, or one of several, without its opening quote; None if it is something else."""
-    if type(node) is ir.Text:
-        return ir.Text(node.text[1:]) if node.text.startswith('"') else None
-    if type(node) is ir.Alt:
-        options = [*map(_after_quote, node.options)]
-        return ir.Alt(tuple(one for one in options if one)) if all(options) else None
-    if type(node) is ir.Lang and node.encoding == "json" and not node.opened:
-        return replace(node, opened=True)
-    return None
-
-
-def _one_character(node: Ir) -> bool:
-    """Whether a node is one character of a set. Repeated, such a node is one terminal. With a longer node, the lexer
-    could begin one repetition too many, and it does not go back."""
-    if isinstance(node, ir.Shared):
-        return _one_character(node.node)
-    if isinstance(node, ir.Alt):
-        return all(map(_one_character, node.options))
-    return isinstance(node, ir.Chars) or (isinstance(node, ir.Text) and len(node.text) == 1)
 
 
 @kept(1024, 128)
@@ -181,7 +91,7 @@ class _Writer(RuleWriter):
         ):
             return self.terminal("ONE", f"/{regex(node, 'raw')}/")
         if isinstance(node, ir.Alt):
-            node = ir.Alt(self.closed_numbers(_told_apart(node.options)))
+            node = ir.Alt(self.closed_numbers(told_apart(node.options)))
             if len(node.options) > _MANY:
                 return self.many(node.options)
         return super().body(node)
@@ -206,7 +116,7 @@ class _Writer(RuleWriter):
         """
         types = {*map(type, items)}
         if ir.Rep in types:
-            items = _cut_after_repeats(items)
+            items = cut_after_repeats(items)
         if ir.Ref in types:
             items = self.closed(items)
         if self.target.whitespace == 0:
@@ -216,18 +126,18 @@ class _Writer(RuleWriter):
         if ir.Blank not in types:
             return [known.get(id(item)) or self.atom(item) for item in items]
         out: list[str] = []
-        kinds = [_OTHER, *_kinds(items), _OTHER, _OTHER]
+        kinds = [OTHER, *kinds_of(items), OTHER, OTHER]
         for index, item in enumerate(items, 1):
             kind, before, after = kinds[index], kinds[index - 1], kinds[index + 1]
-            if kind == _SPACE:
-                if after not in _TAKE_BEFORE and before < _TAKES_AFTER:
+            if kind == SPACE:
+                if after not in TAKE_BEFORE and before < TAKES_AFTER:
                     out.append(f"{self.blank()}?")
                 continue
-            if kind == _NAME and before == _SPACE and (rest := _after_quote(item)):
-                out += [self.spaced(_QUOTE, True, False), self.atom(rest)]
+            if kind == NAME and before == SPACE and (rest := after_quote(item)):
+                out += [self.spaced(QUOTE, True, False), self.atom(rest)]
                 continue
-            lead = kind == _MARK and before == _SPACE
-            tail = kind >= _TAKES_AFTER and after == _SPACE and kinds[index + 2] not in _TAKE_BEFORE
+            lead = kind == MARK and before == SPACE
+            tail = kind >= TAKES_AFTER and after == SPACE and kinds[index + 2] not in TAKE_BEFORE
             out.append(
                 self.spaced(item, lead, tail) if lead or tail else known.get(id(item)) or self.atom(item)
             )
@@ -270,7 +180,7 @@ class _Writer(RuleWriter):
         lexer would take the marker's beginning for more of the text, and not go back to the number."""
         texts = [option for option in options if isinstance(option, ir.Lang) and option.encoding == "raw"]
         ends = {text.end_text for text in texts if text.end and text.end[-1].text not in self.token_ids}
-        return tuple([_closed_number(option, ends) for option in options]) if ends else options
+        return tuple([closed_number(option, ends) for option in options]) if ends else options
 
     def atom(self, node: Ir) -> str:
         if isinstance(node, ir.Text):
@@ -321,7 +231,7 @@ class _Writer(RuleWriter):
     def repeat(self, node: ir.Rep) -> str:
         if node.most == 0:
             return '""'
-        if _one_character(node.node) and not isinstance(node.node, ir.Text):
+        if one_character(node.node) and not isinstance(node.node, ir.Text):
             some = ir.Rep(node.node, max(1, node.least), node.most)
             return self.terminal("RUN", f"/{regex(some, 'raw')}/") + ("" if node.least else "?")
         atom = self.atom(node.node)
@@ -337,14 +247,14 @@ class _Writer(RuleWriter):
         set of members or pair of places."""
         count = len(node.members)
         in_order = node.way == "declared"
-        if node.way is None or count + (node.extra is not None) < 2 or (count > _MOST_BITS and not in_order):
+        if node.way is None or count + (node.extra is not None) < 2 or (count > MOST_BITS and not in_order):
             return self.in_states(node)
         members = [self.names.get(id(member)) or self.once(member.node) for member in node.members]
         lead = self.choice(node.separator)
         lead = "" if lead == '""' else f"{lead} "
         extra = "" if node.extra is None else self.atom(node.extra)
         key = (lead, extra, node.way, node.required, tuple(members))
-        steps = _declared(node.required) if in_order else _by_bits(node.way, node.required)
+        steps = declared(node.required) if in_order else by_bits(node.way, node.required)
         name = self.orders.get(key)
         if name is None:
             name = self.orders[key] = self.parametric()
@@ -401,11 +311,11 @@ class _Writer(RuleWriter):
         if node.end and isinstance(node.end[-1], ir.TokenRef) and node.end[-1].text in self.token_ids:
             lead = "".join(item.text for item in node.end[:-1])
             text = replace(node, end=())
-            before = self.terminal("TEXT", self.before_token(node, lead)) if lead else self.lang(text)
+            before = self.terminal("TEXT", before_token(node, lead)) if lead else self.lang(text)
             return self.rule("text", f"{before} {self.atom(node.end[-1])}")
         if node.end:
             return self.text_until(node, node.end_text)
-        body, nullable = self.open_text(node)
+        body, nullable = open_text(node)
         return self.terminal("TEXT", body) + ("?" if nullable else "")
 
     def counted(self, node: ir.Lang, most: int) -> str:
@@ -447,21 +357,12 @@ class _Writer(RuleWriter):
             terms.append(f'{"" if part.positive else "~"}/{quote}{inner}"/')
         return " & ".join(terms)
 
-    def terms(self, node: ir.Lang) -> list[str]:
-        terms = [f"/{regex(part.node, 'raw') or _EMPTY}/" for part in node.parts if part.positive]
-        excluded = [regex(part.node, "raw") for part in node.parts if not part.positive]
-        if excluded:  # as one expression: of several, llguidance's lexer makes too many
-            terms.append(f"~/{excluded[0] if len(excluded) == 1 else f'(?:{chr(124).join(excluded)})'}/")
-        if node.least or node.most is not None:
-            terms.append(f"/{ANY_CHARACTER}{suffix(node.least, node.most)}/")
-        return terms
-
     def text_until(self, node: ir.Lang, end: str) -> str:
         """The name of text that ends with the first stop in it. It is a lazy terminal if that says the same: lazy ones
         make masks in half the time."""
-        others = self.excluded(node, end)
+        others = excluded(node, end)
         if others is None or node.parts or node.least or node.most is not None:
-            return self.terminal("TEXT", self.until(node, end))
+            return self.terminal("TEXT", until(node, end))
         body = " & ".join([f"/{ANY_CHARACTER}*{escape(end)}/", *others])
         if body in self.bodies:
             return self.bodies[body]
@@ -470,58 +371,6 @@ class _Writer(RuleWriter):
         del self.out[name]
         self.out[name + "[lazy]"] = terminal
         return name
-
-    def excluded(self, node: ir.Lang, end: str) -> list[str] | None:
-        """The texts that may not come before the first ``end``; None if that takes more than the character before a
-        stop."""
-        anywhere: list[str] = []
-        found: list[str] = []
-        for stop in _minimal((*node.stops, end)):
-            if end.startswith(stop) and end != stop:
-                found.append(f"~/{ANY_CHARACTER}*{escape(stop)}{ANY_CHARACTER}*{escape(end)}/")
-            elif not end.endswith(stop):
-                anywhere.append(stop)
-            elif len(end) == len(stop) + 1:
-                before = char_class(complement(charset(end[0])))
-                found.append(f"~/(?:{ANY_CHARACTER}*{before})?{escape(stop)}{ANY_CHARACTER}*/")
-            elif end != stop:
-                return None
-        if anywhere:
-            found.append(f"~/{ANY_CHARACTER}*{_any_of(tuple(anywhere))}{ANY_CHARACTER}*/")
-        return found
-
-    def until(self, node: ir.Lang, end: str) -> str:
-        """Text that ends with the first stop in it."""
-        terms = self.terms(node)
-        tail = escape(end)
-        if not terms:
-            whole = f"/{ANY_CHARACTER}*{tail}/"
-        else:
-            if all(term.startswith("~") for term in terms):  # `~` by itself would take all that follows
-                terms.insert(0, f"/{ANY_CHARACTER}*/")
-            whole = f"(({' & '.join(terms)}) /{tail}/)"
-        stops = _minimal((*node.stops, end))
-        return f"{whole} & ~/{ANY_CHARACTER}*{_any_of(stops)}{ANY_CHARACTER}+/"
-
-    def before_token(self, node: ir.Lang, lead: str) -> str:
-        """Text that ends with ``lead`` and holds no stop. A token follows, so the lexer knows where the text ends."""
-        terms = self.terms(node)
-        whole = f"({' & '.join(terms)}) /{escape(lead)}/" if terms else f"/{ANY_CHARACTER}*{escape(lead)}/"
-        return f"({whole}) & ~/{ANY_CHARACTER}*{_any_of(_minimal(node.stops))}{ANY_CHARACTER}*/"
-
-    def open_text(self, node: ir.Lang) -> tuple[str, bool]:
-        """Text without an end of its own, and whether it may be empty (a terminal may not)."""
-        terms = self.terms(node)
-        stops = _minimal(node.stops)
-        if stops:
-            terms.append(f"~/{ANY_CHARACTER}*{_any_of(stops)}{ANY_CHARACTER}*/")
-        nullable = not node.least and all(part.positive is ir.nullable(part.node) for part in node.parts)
-        if nullable:
-            terms.append(f"/{ANY_CHARACTER}+/")
-        if not any(not term.startswith("~") for term in terms):
-            terms.append(f"/{ANY_CHARACTER}*/")
-        terms.sort(key=lambda term: term.startswith("~"))
-        return " & ".join(terms), nullable
 
     def divisible(self, node: ir.Lang) -> str:
         part = next(part for part in node.parts if part.divisor)
@@ -553,10 +402,10 @@ class _Writer(RuleWriter):
                 head = f"{self.lang(text)} {self.atom(first)}"
             elif others and isinstance(others[0], ir.TokenRef):
                 # A lazy terminal would end at the first such text, and force the token after it.
-                head = self.terminal("TEXT", self.before_token(text, first.text))
+                head = self.terminal("TEXT", before_token(text, first.text))
             else:
                 end = (
-                    len(first.text) if first.text.startswith(_begun(node.excludes)) else node.ends(first.text)
+                    len(first.text) if first.text.startswith(begun(node.excludes)) else node.ends(first.text)
                 )
                 head = self.text_until(text, first.text[:end])
                 if end < len(first.text):
@@ -617,57 +466,8 @@ class _Writer(RuleWriter):
 
 _MANY = 256
 """From more options on, white space before where they part is short."""
-_MOST_BITS = 64
-"""The bits of a rule's parameter."""
 _DEEPEST = 64
 """How many states llguidance reads one inside the other."""
-
-
-class _Steps(NamedTuple):
-    """The states of an order as a number, the parameter of a rule.
-
-    ``members``: for each member the next number, and when it may come. ``end``: when the order may end, "" for always.
-    ``more``: when another member may come.
-    """
-
-    members: list[str]
-    end: str
-    more: str
-
-
-def _declared(required: tuple[bool, ...]) -> _Steps:
-    """The declared order. The number is the place after the last member that was written."""
-    found: list[str] = []
-    needed = 0
-    """The place after the last required member before this one."""
-    for place, must in enumerate(required):
-        conditions = [*([f"ge(_,{needed})"] if needed else []), f"le(_,{place})"]
-        found.append(f"{place + 1} %if {_all(conditions)}")
-        needed = place + 1 if must else needed
-    return _Steps(found, f"ge(_,{needed})" if needed else "", f"lt(_,{len(required)})")
-
-
-def _by_bits(way: ir.Way, required: tuple[bool, ...]) -> _Steps:
-    """The other orders. The number has a bit for each member that was written."""
-    count = len(required)
-    found: list[str] = []
-    before: list[str] = []
-    """The required members that an end needs: of those in the declared order, the last one."""
-    for bit, must in enumerate(required):
-        free = must or way == "free"
-        condition = f"bit_clear({bit})" if free else f"lt(_,{1 << bit})"  # no bit from this one on is set
-        in_order = way == "merged" and must
-        found.append(f"set_bit({bit}) %if {_all([*before, condition]) if in_order else condition}")
-        if must:
-            before = [*([] if in_order else before), f"bit_set({bit})"]
-    any_last = count if way == "free" else sum(required)  # each of so many may come last, and the last of all
-    done = [f"is_ones([0:{any_last}])", *([f"bit_set({count - 1})"] if any_last < count else [])]
-    return _Steps(found, _all(before) if before else "", f"not({_all(done)})")
-
-
-def _all(conditions: list[str]) -> str:
-    """All of the conditions, as one."""
-    return reduce(lambda one, other: f"and({one}, {other})", conditions)
 
 
 def _before_names(node: ir.Free) -> ir.Word | None:
@@ -678,27 +478,6 @@ def _before_names(node: ir.Free) -> ir.Word | None:
     word = node.words[0]
     alike = not word.at_line and not any(trigger.rfind(word.text) for trigger in node.triggers)
     return word if alike and not any(text.startswith(word.text) for text in node.excludes) else None
-
-
-def _begun(excludes: tuple[str, ...]) -> tuple[str, ...]:
-    """The texts with which another one begins: text up to one of them would end where a thought may begin."""
-    return tuple(
-        text for text in excludes if any(other != text and other.startswith(text) for other in excludes)
-    )
-
-
-def _minimal(stops: Iterable[str]) -> tuple[str, ...]:
-    """The stops that contain no other stop."""
-    return _minimal_of(tuple(dict.fromkeys(stops)))
-
-
-@lru_cache(maxsize=64)
-def _minimal_of(every: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(stop for stop in every if not any(other != stop and other in stop for other in every))
-
-
-def _any_of(stops: tuple[str, ...]) -> str:
-    return escape(stops[0]) if len(stops) == 1 else "(?:" + "|".join(map(escape, stops)) + ")"
 
 
 def write_lark(
