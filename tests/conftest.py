@@ -322,6 +322,18 @@ def template_files(config: pytest.Config) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
+def openai() -> Any:
+    """The SDK of OpenAI; skips the test if it is not installed. It loads for a second, so no file imports it."""
+    return pytest.importorskip("openai", reason="the package openai is not installed")
+
+
+@pytest.fixture(scope="session")
+def anthropic() -> Any:
+    """The SDK of Anthropic; skips the test if it is not installed."""
+    return pytest.importorskip("anthropic", reason="the package anthropic is not installed")
+
+
+@pytest.fixture(scope="session")
 def shared_dir(pytestconfig: pytest.Config) -> Path:
     """The folder of real data; skips the test if there is none."""
     folder = shared_folder(pytestconfig)
