@@ -52,20 +52,18 @@ _LOOKS = 8
 """How many characters after a run decide that a value begins."""
 _DIFFER = {m.NOTE, m.ARGUMENT, m.BROKEN_VALUE}
 """Items that are not the same the next time."""
-_PASSED = {m.MARKUP, m.CALL}
-_PLAIN = _PASSED | {m.CALL_BEGIN, m.NAME, m.ID, m.ARGS_BEGIN, m.ARG_NAME, m.CALL_END}
+_PLAIN = {m.MARKUP, m.CALL, m.CALL_BEGIN, m.NAME, m.ID, m.ARGS_BEGIN, m.ARG_NAME, m.CALL_END}
 """Items of a call as it should be."""
 _kind = itemgetter(0)
 
 
 class Run:
     """What a machine made of a text at a spot: the ``items``, and the spot ``here`` after the first ``end`` characters.
-    ``line``: where in a line the spot has to be, if the machine asked for that. ``passes``: all is markup or text of a
-    call; nothing begins, and the tool of the open call stays.
+    ``line``: where in a line the spot has to be, if the machine asked for that. ``passes``: all is markup; nothing
+    begins, and the tool of the open call stays.
 
-    `split` finds the rest, once the run is found again: the ``regions`` of the text, each with its place, ``length`` in
-    all, and the ``marks``, what the items say of a call, each with its place; ``names`` are those of arguments.
-    ``plain``: the items are those of a call as it should be.
+    ``regions``: those of the text, each with its place, ``length`` in all. ``marks``: what the items say of a call,
+    each with its place; ``names`` are those of arguments. ``plain``: the items are those of a call as it should be.
     """
 
     __slots__ = ("end", "here", "items", "length", "line", "marks", "names", "passes", "plain", "regions")
@@ -75,27 +73,20 @@ class Run:
     ) -> None:
         self.items = _joined(items)
         self.here, self.end, self.line = here, end, line
-        self.marks: list[tuple[int, int, Any]] | None = None
-        stays = (here.tool is spot.tool or not here.name) and here.value is None and here.waiting is None
-        self.passes = stays and line is None and _PASSED.issuperset(map(_kind, items))
-
-    def split(self) -> list[tuple[int, int, Any]]:
-        """Finds the regions and the marks, and returns these."""
-        marks: list[tuple[int, int, Any]] = []
-        regions: list[tuple[int, int]] = []
-        length = 0
+        self.marks: list[tuple[int, int, Any]] = []
+        self.regions: list[tuple[int, int]] = []
+        self.length = 0
         for kind, raw, value in self.items:
             region = min(kind, m.CALL)
-            if raw and (not regions or regions[-1][1] != region):
-                regions.append((length, region))
+            if raw and (not self.regions or self.regions[-1][1] != region):
+                self.regions.append((self.length, region))
             if kind > m.CALL:
-                marks.append((kind, length, value))
-            length += len(raw)
-        self.regions, self.length = regions, length
-        self.names = [value for kind, _, value in marks if kind == m.ARG_NAME]
+                self.marks.append((kind, self.length, value))
+            self.length += len(raw)
+        self.names = [value for kind, _, value in self.marks if kind == m.ARG_NAME]
         self.plain = _PLAIN.issuperset(map(_kind, self.items))
-        self.marks = marks
-        return marks
+        stays = (here.tool is spot.tool or not here.name) and here.value is None and here.waiting is None
+        self.passes = stays and line is None and not any(map(_kind, self.items))
 
 
 def _joined(items: list[Item]) -> list[Item]:
@@ -133,21 +124,20 @@ class Spot:
     """A place of a machine between two pieces.
 
     ``runs``: by the piece, what is read of it. ``leads``: the texts after which a value or running text begins, a
-    longer one before its beginnings. ``value``: the instruction of the value that begins here; once one began, ``make``
-    makes its reader and ``after`` is the spot after it. ``running``: the region of the running text that goes on here,
-    and what finds its end; ``moved``: the spot after some of it; ``open``: this spot without the ``text`` that it
-    holds, if the machine knows no place in it. ``far``: the end of the text before it, if that is all there is, else
-    one that no text reaches. ``waiting``: as `Machine.waiting`. ``tool``: what the request declares of the open call's
-    tool, which has the ``name``. ``stands``: what `state_of` says here.
+    longer one before its beginnings; those of an origin with their `Way`. ``value``: the instruction of the value that
+    begins here; once one began, ``make`` makes its reader and ``after`` is the spot after it. ``running``: the region
+    of the running text that goes on here, and what finds its end; ``moved``: the spot after some of it; ``open``: this
+    spot without the ``text`` that it holds, if the machine knows no place in it. ``far``: the end of the text before
+    it, if that is all there is, else one that no text reaches. ``waiting``: as `Machine.waiting`. ``tool``: what the
+    request declares of the open call's tool, which has the ``name``. ``stands``: what `state_of` says here.
 
     A spot where nothing begins is one of those ``within`` another, the ``origin``, which is itself elsewhere:
-    ``before`` is the text from there. ``ways``: those of the texts that lead on from an origin. The ``state`` of a
-    machine within is only found once somebody asks.
+    ``before`` is the text from there. The ``state`` of a machine within is only found once somebody asks.
     """
 
     __slots__ = (
         "after", "before", "far", "known", "leads", "make", "moved", "name", "open", "origin", "running", "runs",
-        "stands", "state", "text", "tool", "value", "waiting", "ways", "within",
+        "stands", "state", "text", "tool", "value", "waiting", "within",
     )  # fmt: skip
     after: Spot
     far: int
@@ -159,9 +149,8 @@ class Spot:
         self.origin = self if origin is None else origin
         self.before = before
         self.within: dict[tuple[str, int], Spot] = {}
-        self.ways: dict[str, Way] = {}
         self.runs: dict[str, Run] = {}
-        self.leads: list[tuple[str, Run]] = []
+        self.leads: list[tuple[str, Run, Way | None]] = []
         self.value: Instruction | None = None
         self.make: Callable[[], Transcoder] | None = None
         self.running: tuple[int, Any] | None = None
@@ -234,7 +223,7 @@ class Spot:
         run = self.runs.get(text[i:]) if len(text) - i <= _LONGEST else None
         if run is not None and (run.here.tool is self.tool or self._goes(run, machine)):
             return run
-        for lead, run in self.leads:
+        for lead, run, _ in self.leads:
             if text.startswith(lead, i) and (run.here.tool is self.tool or self._goes(run, machine)):
                 return run
         return self._on_the_way(text[i : i + _LONGEST_LEAD], machine) if i < len(text) else None
@@ -248,11 +237,10 @@ class Spot:
         """What is read of ``text``, if it goes on with a lead of the origin, up to where one of them ends."""
         origin, begin = self.origin, len(self.before)
         fed = self.before + text
-        for lead, run in origin.leads:
+        for lead, run, way in origin.leads:
             whole = fed.startswith(lead)
             if not (whole or lead.startswith(fed)) or not origin._goes(run, machine):
                 continue
-            way = origin.way(lead, run, machine)
             if way is None or begin >= len(way.counts):
                 continue
             first = way.counts[begin]
@@ -269,17 +257,10 @@ class Spot:
                 return found
         return None
 
-    def way(self, lead: str, run: Run, machine: Machine) -> Way | None:
-        """The way through a lead; None if a machine makes other items of the text in pieces."""
-        way = self.ways.get(lead)
-        if way is None:
-            way = self.ways[lead] = Way(self, lead, run.end, machine)
-        return way if way.joined == run.items else None
-
-    def lead(self, text: str, run: Run) -> None:
+    def lead(self, text: str, run: Run, way: Way | None = None) -> None:
         """Keeps what is read of a text after which a value or running text begins."""
         others = [one for one in self.leads if one[0] != text]
-        self.leads = sorted([*others, (text, run)], key=itemgetter(0), reverse=True)
+        self.leads = sorted([*others, (text, run, way)], key=itemgetter(0), reverse=True)
 
     def place(self, before: str, name: str, machine: Machine) -> Spot:
         """The spot after the text ``before``, in a call of the tool ``name``, if nothing begins there."""
@@ -296,9 +277,9 @@ class Spot:
 class Way:
     """How a machine goes through a text that leads on. ``counts``: how many of the ``items`` there are after each
     character; ``names``: the tool of the call that is open there, None where no spot is: in a value, in running text.
-    ``joined``: the items, as those of a `Run`, of the first ``end`` characters: the others only decide."""
+    The items are those of the first ``end`` characters: the others only decide."""
 
-    __slots__ = ("counts", "items", "joined", "names")
+    __slots__ = ("counts", "items", "names")
 
     def __init__(self, spot: Spot, text: str, end: int, machine: Machine) -> None:
         self.counts = [0]
@@ -315,7 +296,6 @@ class Way:
             self.names.append(None if none else trial.tool if _in_call(trial) else "")
         while sum([len(raw) for _, raw, _ in self.items]) > end:
             self.items.pop()
-        self.joined = _joined(self.items)
 
 
 class Known:
@@ -455,7 +435,9 @@ class Known:
                     and (out == made if not begin else _DIFFER.isdisjoint(map(_kind, out)))
                     and self.spot(trial, True) is here
                 ):
-                    origin.lead(lead, Run(origin, out, here, begin + read))
+                    found, way = Run(origin, out, here, begin + read), Way(origin, lead, begin + read, trial)
+                    spot.lead(text[:end], run)
+                    origin.lead(lead, found, way if _joined(way.items) == found.items else None)
                     break
         return run
 

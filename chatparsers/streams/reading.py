@@ -4,13 +4,13 @@ Strategy: the machine hands out trail items that are final. The transcript turns
 parts. A piece takes the first of these ways that is open. (1) When the machine waits in the middle of text, there is a
 shortcut: a search for the first character that may need the machine. Most pieces have no such character; they are
 passed on unchanged, and the message gets them all at once when another way is taken or somebody asks. (2) Within
-arguments, a piece goes to the value's transcoder. (3) At a place that is known (known.py), what a machine did there
-with the same text is done again. (4) The machine reads it. Without the third way, which can be switched off, all is the
-same, and slower.
+arguments, a piece goes to the value's transcoder, which passes most of them on unchanged, too. (3) At a place that is
+known (known.py), what a machine did there with the same text is done again. (4) The machine reads it. Without the third
+way, which can be switched off, all is the same, and slower.
 
 Invariants: ``fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
-character), without the pieces that have just taken the shortcut (``passed``; of ids, the ids). While a shortcut is set,
-the machine has read everything but does not know how much that was; ``held`` is the end of the text, which an open
+character), without the pieces that were just passed on unchanged (``passed``; of ids, the ids). While a shortcut is
+set, the machine has read everything but does not know how much that was; ``held`` is the end of the text, which an open
 value has left. `_catch_up` gives the machine both before it runs again. While ``spot`` is set, the machine stands
 anywhere: `at_place` puts it there.
 """
@@ -96,16 +96,21 @@ class Reading:
     def read(self, text: str, events: list[Event]) -> None:
         """Reads a text by the shortest way there is."""
         if self.plain(text) is None:
-            if self.passed:
-                self.note()
-            self.pieces.append(text)
-            self.parts.append(text)
-            self.fed += len(text)
-            events.append(self.make(text))
+            self.give(text, text, events)
         elif self.value is None:
             self.read_on(text, events)
         else:
             self.read_value(self.value, text, events)
+
+    def give(self, piece: str, out: str, events: list[Event]) -> None:
+        """Takes a piece that adds ``out`` to the open text."""
+        if self.passed:
+            self.gather()
+        self.pieces.append(piece)
+        self.fed += len(piece)
+        if out:
+            self.parts.append(out)
+            events.append(self.make(out))
 
     def ran(self, id: int) -> str:
         """Takes an id that only adds to running text, and returns its text; else ``""``, and nothing changes."""
@@ -195,8 +200,6 @@ class Reading:
         """Reads a piece inside arguments: it goes straight to the value's transcoder, after what the transcoder left of
         the last piece. The machine goes on only where it brings more than text of the value."""
         text = piece
-        if self.passed:
-            self.note()
         if self.held:
             text = self.held + piece
             if value.holds(text):
@@ -207,15 +210,17 @@ class Reading:
         end = value.scan(text, 0, False)
         odd = value.error or value.notes or value.marked >= 0
         if not (odd or value.done):
-            self.pieces.append(piece)
-            self.fed += len(piece)
-            self.held = text[end:]
+            out, held = value.out, text[end:]
             self.plain = value.plain or NO_SHORTCUT
-            out = value.out
-            if out:
-                self.parts.append(out)
-                events.append(self.make(out))
+            if out == piece and not held and self.ids is None:
+                self.passed.append(piece)
+                events.append(self.make(piece))
+            else:
+                self.give(piece, out, events)
+            self.held = held
             return
+        if self.passed:
+            self.note()
         spot, at = self.spot, self.fed - len(self.held) + end
         if spot is None or odd or at == self.at:
             self.run(piece, events, end)  # also an empty value
@@ -365,16 +370,20 @@ class Reading:
             self.value = None
             self.held = ""
 
+    def gather(self) -> None:
+        """Gives the message the pieces that were passed on unchanged."""
+        text = "".join(self.passed) if self.ids is None else self.ids.ran(self.passed)
+        if self.back is not None:
+            self.back.ids += self.passed
+        self.passed.clear()
+        self.pieces.append(text)
+        self.parts.append(text)
+        self.fed += len(text)
+
     def note(self) -> int:
-        """Gives the transcript the pieces that took the shortcut, and returns where what is not held ends."""
+        """Tells the transcript how far the shortcut came, and returns where what is not held ends."""
         if self.passed:
-            text = "".join(self.passed) if self.ids is None else self.ids.ran(self.passed)
-            if self.back is not None:
-                self.back.ids += self.passed
-            self.passed.clear()
-            self.pieces.append(text)
-            self.parts.append(text)
-            self.fed += len(text)
+            self.gather()
         end = self.fed - len(self.held)
         self.transcript.advance(self.kind, end - self.transcript.length)
         return end

@@ -207,7 +207,9 @@ class Transcript:
     def take(self, run: Run, events: list[Event]) -> None:
         """As `apply`, of a known run. `tell` is to come."""
         call, begin, region = self.call, self.length, self.kind
-        marks = run.split() if run.marks is None else run.marks
+        if run.passes and begin >= self.origin:
+            self.advance(MARKUP, run.length)
+            return
         odd = call is not None and (call.again or call.broken or not call.given.isdisjoint(run.names))
         if odd or begin < self.origin or not run.plain:
             self.apply(run.items, events)
@@ -217,7 +219,7 @@ class Transcript:
                 self.runs.append((begin + at, kind))
                 region = kind
         self.length, self.kind = begin + run.length, region
-        for op, at, value in marks:
+        for op, at, value in run.marks:
             if op == ARG_NAME:
                 self._name(value, begin + at)
             else:

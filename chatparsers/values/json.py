@@ -10,6 +10,10 @@ that begins no escape, it respells Python's ``None``, ``True`` and ``False``, it
 next character has come. Any other text that is not JSON is an error at its place; the text before it has been passed
 on.
 
+What a short text does at a place of JSON follows from the state, the open brackets and the text. So a place (`_Place`)
+remembers it, and the next time one look-up takes the scanner to the next place: the tokens of a call's structure are
+few, and they come in each call.
+
 Python literals and Gemma's objects are dialects: the same walk, brackets and expectations as data (`BRACKETS`,
 `_RESPELT`, `_VALUES`), and a scanner that is asked for their keys, strings and other scalars (python.py, gemma.py).
 """
@@ -18,6 +22,8 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
+from typing import Any
 
 from ..core.machine.value import Search, Transcoder
 from .base import WS, Match, Spell, escape, white
@@ -59,6 +65,10 @@ _BULK = 64
 _FLAT = 256
 """The longest object that is tried as a flat one: a try that fails costs no more than this."""
 _PART = 4096
+_SHORT_TEXT, _MOST_TEXTS, _MOST_PLACES, _DEEPEST = 12, 64, 512, 8
+"""The longest text that a place remembers, how many it remembers, how many places there are, and how deep."""
+_digits = re.compile(r"(?<=[.eE+])[0-9]+|(?<=[eE]-)[0-9]+|[1-9][0-9]*").sub
+"""With "1" for what it finds, a number becomes the shortest one that goes on as it."""
 
 # The states: what may come next. The first two follow a comma. The last five are those of dialects: in a number, in a
 # string, where the next literal of a string begins, in a key and in a value without quotes.
@@ -131,11 +141,31 @@ def _whole(text: str, start: int) -> int:
     return end and start + end
 
 
+class _Place:
+    """A place within brackets. ``goes``: what a scanner did here with a text: its next place, `odd`, `plain`, whether
+    the value is over, what it put out, and how much it took."""
+
+    __slots__ = ("comma", "goes", "number", "stack", "state")
+
+    def __init__(self, state: int, stack: str, comma: str, number: str) -> None:
+        self.state, self.stack, self.comma, self.number = state, stack, comma, number
+        self.goes: dict[str, tuple[_Place | None, Search | None, Search | None, bool, str, int]] = {}
+
+    def __reduce__(self) -> Any:
+        return _place, (self.state, self.stack, self.comma, self.number)
+
+
+@lru_cache(maxsize=_MOST_PLACES)
+def _place(state: int, stack: str, comma: str, number: str) -> _Place:
+    return _Place(state, stack, comma, number)
+
+
 class JsonScanner(Transcoder):
     """Reads one JSON value. ``kinds``: the characters that it may begin with, such as ``"{"``; "" allows any.
 
     ``comma``: the comma at the end of the text so far, and the white space after it, which are not passed on yet.
     ``stack``: the open brackets. ``parts``: the output of this scan before ``text[kept]``, where it is not the text.
+    ``place``: where the scanner is, if that is known: then it stands for state, brackets, number and comma.
 
     The scanner of another syntax (``dialect``) is derived from this one. It is asked at each key and value (`begin`),
     where neither a comma nor the bracket comes after a value (`after`), and inside what it has begun, in states of its
@@ -143,7 +173,7 @@ class JsonScanner(Transcoder):
     """
 
     __slots__ = (
-        "comma", "dialect", "goes_on", "kept", "key", "kinds", "number", "odd", "parts", "stack", "state",
+        "comma", "dialect", "goes_on", "kept", "key", "kinds", "number", "odd", "parts", "place", "stack", "state",
         "stopped",
     )  # fmt: skip
 
@@ -159,6 +189,7 @@ class JsonScanner(Transcoder):
         self.comma: list[str] = []
         self.parts: list[str] = []
         self.kept = 0
+        self.place: _Place | None = None
         self.stopped = False
         """Whether a dialect must see more text, has ended the value or has failed."""
         self.odd: Search | None = None
@@ -184,6 +215,16 @@ class JsonScanner(Transcoder):
                 return end
             if spelt is None:
                 i = end
+        place = self.place
+        if place is not None:
+            gone = None if final else place.goes.get(text[i:])
+            if gone is not None:
+                self.place, self.odd, self.plain, self.done, self.out, end = gone
+                if i > start:
+                    self.out = text[start:i] + self.out
+                return i + end
+            self.leave(place)
+        first = i
         comma = -1
         parts = self.parts
         state = self.state
@@ -390,7 +431,28 @@ class JsonScanner(Transcoder):
         else:
             self.out = text if kept == 0 and end == n else text[kept:end]
         self.plain = self.odd if i == n else None
+        if n - first <= _SHORT_TEXT and not (own or final or self.error or self.notes):
+            self.remember(place, text[first:], first - start, i - first)
         return i
+
+    def leave(self, place: _Place) -> None:
+        """Takes the state from the place."""
+        self.place = None
+        self.state, self.stack = place.state, [*place.stack]
+        self.comma = [place.comma] if place.comma else []
+        self.number = [place.number] if place.number else []
+
+    def remember(self, before: _Place | None, text: str, begin: int, end: int) -> None:
+        """Finds the place after ``text``, of which the scan took ``end`` characters: what it put out of them begins at
+        ``begin``. The place ``before`` it gets to know."""
+        if not self.done:
+            comma, depth = "".join(self.comma), len(self.stack)
+            if not 0 < depth <= _DEEPEST or len(comma) > _SHORT_TEXT:
+                return
+            number = _digits("1", "".join(self.number))
+            self.place = _place(self.state, "".join(self.stack), comma, number)
+        if before is not None and len(before.goes) < _MOST_TEXTS:
+            before.goes[text] = self.place, self.odd, self.plain, self.done, self.out[begin:], end
 
     def put(self, text: str, i: int, end: int, out: str) -> None:
         """Passes on ``out`` in place of text[i:end]."""

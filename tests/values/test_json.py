@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatparsers.values.cut import cut_json
-from chatparsers.values.json import JsonScanner, StringScanner
+from chatparsers.values.json import JsonScanner, ObjectScanner, StringScanner
 
 Read = Callable[..., Any]
 
@@ -115,3 +116,44 @@ def test_what_is_cut_off_is_closed_after_all_that_is_whole() -> None:
             ]
             if cut.open:
                 assert cut.inside == max((place for place in strings if place > cut.whole), default=-1), text
+
+
+_SCALARS = [
+    "0",
+    "12",
+    "-1.50",
+    "1e+07",
+    "-0",
+    "2E-3",
+    "01",
+    "1.",
+    "-",
+    "true",
+    "nul",
+    "None",
+    '"a"',
+    '"',
+    '"\\"\\n"',
+]
+
+
+def _written(draw: random.Random, depth: int) -> str:
+    """A value as models write them, now and then with a fault."""
+    kind = draw.choice("{[sss" if depth else "{[")
+    if kind == "s" or depth == 3:
+        return draw.choice(_SCALARS)
+    space, count = draw.choice(["", " ", "\n "]), draw.randrange(4)
+    members = [('"k":' + space if kind == "{" else "") + _written(draw, depth + 1) for _ in range(count)]
+    over = draw.choice(["", "", "", f",{space}", "x"])
+    return kind + f",{space}".join(members) + over + draw.choice("}]" if over else {"{": "}", "[": "]"}[kind])
+
+
+def test_what_a_place_remembers_changes_nothing(read: Read, amount: Callable[..., int]) -> None:
+    """Short pieces are read by what was remembered of all the others; the whole text is not."""
+    draw = random.Random(7)
+    for _ in range(amount(1500, 6000, 60000)):
+        text = _written(draw, 0) + draw.choice(["", " ", "}"])
+        cuts = sorted(draw.sample(range(len(text) + 1), draw.randrange(len(text) + 1)))
+        for make in (JsonScanner, ObjectScanner):
+            carry = draw.choice(["same", "same", "copy", "pickle"])
+            assert read(make, text, cuts, carry=carry, shortcut=True) == read(make, text), (text, cuts)

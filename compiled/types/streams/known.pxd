@@ -9,15 +9,13 @@ cdef class Run:
     cdef public list items, marks, names, regions
     cdef public Py_ssize_t end, length
     cdef public object line
-    @cython.locals(kind=int, raw=str, region=int)
-    cpdef list split(self)
 @cython.final
 cdef class Spot:
     cdef public Py_ssize_t far
     cdef public Spot after, moved, open, origin
     cdef public Known known
     cdef public list leads
-    cdef public dict runs, stands, ways, within
+    cdef public dict runs, stands, within
     cdef public str before, name, text
     cdef public object make, running, tool, value, waiting
     cdef public tuple state
@@ -31,12 +29,11 @@ cdef class Spot:
     cdef bint _goes(self, Run run, Machine machine) except -1
     @cython.locals(origin=Spot, begin=Py_ssize_t, fed=str, lead=str, run=Run, whole=bint, way=Way, first=Py_ssize_t, found=Run, there=Spot)
     cdef Run _on_the_way(self, str text, Machine machine)
-    cpdef Way way(self, str lead, Run run, Machine machine)
-    cpdef lead(self, str text, Run run)
+    cpdef lead(self, str text, Run run, Way way=*)
     cpdef Spot place(self, str before, str name, Machine machine)
 @cython.final
 cdef class Way:
-    cdef public list counts, items, joined, names
+    cdef public list counts, items, names
 @cython.final
 cdef class Known:
     cdef public dict first, spots
@@ -51,6 +48,6 @@ cdef class Known:
     cpdef Spot after(self, Machine machine)
     @cython.locals(later=Machine)
     cpdef Spot moved(self, Spot spot, Machine machine)
-    @cython.locals(made=list, out=list, here=Spot, origin=Spot, trial=Machine, run=Run, end=Py_ssize_t, begin=Py_ssize_t, read=Py_ssize_t, begins=bint)
+    @cython.locals(made=list, out=list, here=Spot, origin=Spot, trial=Machine, run=Run, way=Way, found=Run, end=Py_ssize_t, begin=Py_ssize_t, read=Py_ssize_t, begins=bint)
     cpdef Run learn(self, Spot spot, Machine machine, str text, Py_ssize_t position, list items, line)
 cdef bint _begins(Machine machine, Py_ssize_t read) except -1

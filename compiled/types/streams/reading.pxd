@@ -16,6 +16,7 @@ cdef class Reading:
     cdef public Transcript transcript
     cdef public Transcoder value
     cpdef read(self, str text, list events)
+    cdef give(self, str piece, str out, list events)
     @cython.locals(text=str)
     cpdef str ran(self, id)
     cpdef read_id(self, id, list events)
@@ -39,6 +40,7 @@ cdef class Reading:
     cpdef Machine at_place(self)
     @cython.locals(machine=Machine)
     cdef _catch_up(self)
+    cdef gather(self)
     cpdef Py_ssize_t note(self) except -1
     cpdef Transcript record(self)
     @cython.locals(spot=Spot)
