@@ -220,18 +220,17 @@ def host_of(module: str) -> set[str]:
     )
 
 
-def references() -> Iterator[tuple[str, str, int]]:
+@cache
+def references() -> list[tuple[str, str, int]]:
     """Every text ``"chatparsers.x:y"`` in the code, except in the catalog of formats."""
+    found = []
     for module, tree in trees().items():
-        for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.Constant)
-                and isinstance(node.value, str)
-                and module != "chatparsers.formats._catalog"
-            ):
+        for node in ast.walk(tree) if module != "chatparsers.formats._catalog" else ():
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 target, colon, attribute = node.value.partition(":")
                 if colon and attribute.isidentifier() and target.startswith("chatparsers."):
-                    yield module, node.value, node.lineno
+                    found.append((module, node.value, node.lineno))
+    return found
 
 
 def test_every_part_has_its_line() -> None:

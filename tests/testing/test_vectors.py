@@ -33,7 +33,7 @@ def format(request: pytest.FixtureRequest) -> Format:
 @pytest.mark.one_in(32)
 def test_a_reader_that_is_right_passes(format: Format, amount: Callable[[int, int, int], int]) -> None:
     """Ours does, with each text in pieces; also the program in which the search notes the ways."""
-    found = vectors(format, amount(8, 20, 60), tries=amount(20, 100, 400))
+    found = vectors(format, amount(2, 20, 60), tries=amount(8, 100, 400))
     assert found == json.loads(json.dumps(found))
     assert len({(str(one.get("tools")), one.get("prefix"), one["text"]) for one in found}) == len(found)
     for one in found:
