@@ -159,6 +159,33 @@ def test_more_values_than_a_lexer_has_work_for(monkeypatch: pytest.MonkeyPatch) 
     assert judge.status(answer({"one": 1, "other": "c"}, "qwen3")).kind == "rejected"
 
 
+def test_many_patterns_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a name may not be is one expression, of spellings that are generated: of each pattern's own, llguidance's
+    lexer made more than it bears (cirrus.json). What is left of the work is in the cost."""
+    words = ("artifacts", "cache", "script", "builder")
+    patterns: dict[str, Any] = {f"^(.*){word}$": {"const": number} for number, word in enumerate(words)}
+    ends = {"type": "object", "patternProperties": patterns, "additionalProperties": {"type": "null"}}
+    grammar = grammar_of({"type": "object", "properties": {"one": ends}, "required": ["one"]}, "lark")
+    assert not grammar.weakened
+    said = {"one": {"my_cache": 1, "script": 2, "\u0001artifacts": 0, "é": None}}
+    text = answer(said, "qwen3")
+    assert masks(grammar, text, initial_lexer_fuel=7_000) == ""
+    for wrong in ({"one": {"my_cache": 2}}, {"one": {"caché": 1}}, {"one": {"script": None}}):
+        assert masks(grammar, answer(wrong, "qwen3")) != "", wrong
+    members = {
+        f"one_{one}": {
+            "type": "object",
+            "patternProperties": {f"{word}{one}": {"const": one} for word in words},
+        }
+        for one in range(3)
+    }
+    whole = {"type": "object", "properties": members, "required": list(members)}
+    assert grammar_of(whole, "lark").cost.fuel > 200_000
+    monkeypatch.setattr(chatparsers.grammar, "MOST_FUEL", 150_000)
+    weaker = grammar_of({**whole, "title": "written anew"}, "lark")
+    assert {weak.keyword for weak in weaker.weakened} == {"*"} and weaker.cost.fuel < 150_000
+
+
 def test_more_symbols_than_the_engine_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """llguidance gives up before the first token (of some 170 objects of 40 members each)."""
     monkeypatch.setattr(chatparsers.grammar, "MOST_SYMBOLS", 3_000)

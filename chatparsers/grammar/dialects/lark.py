@@ -22,7 +22,7 @@ from ...errors import RequestError
 from ...kept import kept
 from .. import ir
 from ..ir import ANYTHING, Ir, closed, literals, seq
-from ..reading.residual import CHARACTER, residual
+from ..reading.residual import BEYOND_ASCII, CHARACTER, residual
 from ..syntaxes import quoted
 from ..target import PLAIN, Target
 from .lark_lexer import (
@@ -42,7 +42,7 @@ from .lark_lexer import (
 )
 from .lark_orders import MOST_BITS, by_bits, declared
 from .lark_regex import ANY_CHARACTER, EXACT, char_class, escape, regex
-from .lark_text import before_token, begun, excluded, open_text, until
+from .lark_text import before_token, begun, excluded, one_of, open_text, until
 from .rules import RuleWriter, suffix
 
 _INDENT = 64
@@ -344,7 +344,8 @@ class _Writer(RuleWriter):
 
     def string(self, node: ir.Lang) -> str:
         """A string. The quotes are in each of its constraints: llguidance makes most masks inside a string
-        ahead, but only for a lexeme that is one as a whole."""
+        ahead, but only for a lexeme that is one as a whole. An exclusion has every spelling only where the others are
+        generated."""
         quote = "" if node.opened else '"'
         count = suffix(node.least, node.most)
         if not node.parts:
@@ -352,9 +353,12 @@ class _Writer(RuleWriter):
         terms = []
         if count != "*" or not any(part.positive for part in node.parts):
             terms.append(self.terminal("STRING", f'/{quote}{EXACT}{count}"/'))
-        for part in sorted(node.parts, key=lambda part: not part.positive):  # a terminal begins with no `~`
-            inner = regex(part.node, "json", not part.positive)
-            terms.append(f'{"" if part.positive else "~"}/{quote}{inner}"/')
+        allowed = [regex(part.node, "json") for part in node.parts if part.positive]
+        every = all(BEYOND_ASCII in inner for inner in allowed)
+        terms += [f'/{quote}{inner}"/' for inner in allowed]  # first, because a terminal begins with no `~`
+        others = [regex(part.node, "json", every) for part in node.parts if not part.positive]
+        if others:
+            terms.append(f'~/{quote}{one_of(others)}"/')
         return " & ".join(terms)
 
     def text_until(self, node: ir.Lang, end: str) -> str:

@@ -77,8 +77,8 @@ def _terms(node: ir.Lang) -> list[str]:
     """The constraints of a text's parts and its length, each as a term of an expression."""
     terms = [f"/{regex(part.node, 'raw') or _EMPTY}/" for part in node.parts if part.positive]
     without = [regex(part.node, "raw") for part in node.parts if not part.positive]
-    if without:  # as one expression: of several, llguidance's lexer makes too many
-        terms.append(f"~/{without[0] if len(without) == 1 else f'(?:{chr(124).join(without)})'}/")
+    if without:
+        terms.append(f"~/{one_of(without)}/")
     if node.least or node.most is not None:
         terms.append(f"/{ANY_CHARACTER}{suffix(node.least, node.most)}/")
     return terms
@@ -102,4 +102,9 @@ def _minimal_of(every: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _any_of(stops: tuple[str, ...]) -> str:
-    return escape(stops[0]) if len(stops) == 1 else "(?:" + "|".join(map(escape, stops)) + ")"
+    return one_of([*map(escape, stops)])
+
+
+def one_of(options: list[str]) -> str:
+    """One of several expressions. What is excluded is one expression: of several, llguidance's lexer makes too many."""
+    return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
