@@ -45,8 +45,8 @@ def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
     ins = machine.program.code[machine.ip]
     if not machine.live and ins[0] in (m.TEXT, m.VALUE) and ins[1] in _RUNNING:
         return _RUNNING[ins[1]], ""
-    held = reversed(machine.trail)  # its end tells nearly always
-    if machine.calling and next((item[0] != m.CALL_BEGIN for item in held if item[0] in _NAMED), False):
+    named = (item[0] != m.CALL_BEGIN for item in reversed(machine.trail[-128:]) if item[0] in _NAMED)
+    if machine.calling and next(named, machine.tool):  # the last items tell nearly always
         return "call", machine.tool
     beginning, long = _beginning(machine)
     marked = any(kind == m.MARKUP and raw.strip() for kind, raw, _ in beginning)

@@ -101,6 +101,7 @@ def adversaries(format: Format) -> Iterator[tuple[str, str, str]]:
         yield "number", inside.rpartition("Os")[0].rstrip("\"'"), "12345"
         yield "nesting", inside.rpartition("Os")[0].rstrip("\"'"), "[{"
     if name:
+        yield "calls", "", text
         yield "names", name, "abcdefgh"
         yield "names with spaces", name, "abc def "
 
