@@ -133,7 +133,7 @@ class _Writer:
         if [_text(item).argument() for item in lenient] == [_text(strict).argument()]:
             return _text(strict)
         named = isinstance(strict, _Code) and any(item is strict for item in lenient)
-        name = "section" if isinstance(strict, _Code) and "calls" in strict.terms else "opener"
+        name = "section" if isinstance(strict, _Code) and "calls" in strict.terms else self.free("opener")
         if isinstance(strict, _Code) and named:
             self.assign(name, strict)
         found = _Code(f"p.reads({', '.join(_text(item).argument() for item in (strict, *lenient))})")
@@ -172,6 +172,13 @@ class _Writer:
             if isinstance(section, _Code) and section.argument() not in taken:
                 self.assign(name, section)
         return self._call("body", arguments, named)
+
+    def free(self, word: str) -> str:
+        """The word, or the word and a number: a name that no other expression has."""
+        names = itertools.chain((word,), (f"{word}_{i}" for i in itertools.count(2)))
+        return next(
+            name for name in names if not any(line.startswith(f"    {name} = ") for line in self.lines)
+        )
 
     def assign(self, name: str, value: _Code) -> _Code:
         """Gives the expression a name in all places that use it."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import detect, get_format
+from chatparsers import detect, get_format, load
 from chatparsers.detection.contest import reads
 from chatparsers.detection.shown import probes_of
 from chatparsers.templates import Template
@@ -103,3 +103,44 @@ def test_a_call_that_nothing_ends_is_whole_by_what_follows(call: str) -> None:
         stream.finish("stop" if whole else "length")
         calls = stream.message.tool_calls
         assert [each.complete for each in calls] == [True] * whole or [False], (text, calls)
+
+
+OWN_WORDS = {
+    "gpt-oss": (
+        "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}",
+        " to=functions.f<|channel|>analysis <|constrain|>json<|message|>{}",
+        "<|channel|>analysis to=functions.f<|message|>{}",
+        "<|channel|>commentary to=assistant<|channel|>commentary<|message|>Hi.<|end|><|start|>assistant"
+        "<|channel|>commentary to=functions.f<|message|>{}",
+    ),
+    "qwen3-coder": (
+        "<function=f>\n</function>\n</tool_call>",
+        "I look.\n<function=f>\n</function>\n</tool_call>\n<tool_call>\n<function=f>\n</function>\n</tool_call>",
+    ),
+}
+"""Calls as models write them, and no template does."""
+TOLD = {
+    "gpt-oss": ("<|channel|>final<|message|>Write to=functions.f<|message|>{} there.",),
+    "qwen3-coder": (
+        "Write <function=f>\n</function>\n</tool_call> there.",
+        "```\n<function=f>\n</function>\n```\nSo.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN_WORDS)
+def test_an_analysis_reads_what_models_write_otherwise(name: str) -> None:
+    """The parts of a header in another order, a header that ends in another one, a call without its outer tag; where a
+    text tells of them, nothing is called."""
+    source = next(path for path in OWN if path.stem == name).read_text(encoding="utf-8")
+    chat = load(source, format="auto")
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    turn = chat.prepare([{"role": "user", "content": "Hi"}], tools=tools)
+    for text in OWN_WORDS[name]:
+        message = turn.parse(text)
+        assert [call.name for call in message.tool_calls] == ["f"] * max(1, text.count("<function=f")), text
+        assert all(call.complete and call.arguments == "{}" for call in message.tool_calls), text
+        assert message.content in ("", "Hi.", "I look.") and message.reasoning == "", text
+    for text in TOLD[name]:
+        message = turn.parse(text)
+        assert not message.tool_calls and message.content.strip() in text, text

@@ -13,7 +13,7 @@ from ...answers import Builder, Format, Node
 from ...answers.nodes import Nodelike, Span
 from ...templates.probe.differences import is_marker, units
 from .found import Analysis, CallMarkers, ContentMarkers, ReasoningMarkers
-from .generate_calls import section_of
+from .generate_calls import section_of, unaddressed
 from .markup import Markup
 
 
@@ -80,13 +80,20 @@ class Definition:
         thought = p.span(begin + _opener(m, self.reasoning.open), closer)
         close = self.content.close or self.reasoning.close.strip()
         opener = _opener(m, self.content.open)
-        if self.content.also:
-            opener = p.reads(opener, opener, m.lenient(self.content.also))
-        bare = not self.content.open.strip()
+        answer = self.content.open.strip()
+        first, *more = units(answer) or [""]
+        others = {self.content.also, unaddressed(self.calls, first)} - {"", answer}
+        if others:
+            opener = p.reads(opener, opener, *map(m.lenient, sorted(others)))
+        marks = None
+        if is_marker(first) and any(map(is_marker, more)):  # models end a header where another one begins
+            mark = m.literal(first)
+            marks = p.reads("", begin + mark + p.chars("^<", 1, 64) + p.peek(mark))
+        bare = not answer
         role = m.literal(self.block) if bare else begin  # white space alone opens no block
         ended = m.literal(close) + p.space() if bare else m.literal(close)
         content = p.span(role + opener, ended, optional=not self.content.close)
-        body = p.body(section, reasoning=thought, content=content)
+        body = p.body(section, reasoning=thought, content=content, marks=marks)
         return p.reads("", p.trim(self.content.open)) + body if bare else body
 
 

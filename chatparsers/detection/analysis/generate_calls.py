@@ -23,7 +23,7 @@ def section_of(m: Markup, calls: CallMarkers, block: str = "") -> Node:
         calls = replace(calls, before=calls.before[len(block) :])
         # A header that begins with any name needs the text before it.
         begun = m.literal(block) if calls.before.startswith(ADDRESSEE) else p.expected(m.literal(block))
-    call = _json_call(m, calls) if calls.members or calls.as_key else _named_call(m, calls)
+    call = _json_call(m, calls) if calls.members or calls.as_key else _named_call(m, calls, block)
     if begun is not None:
         call = begun + call
     if calls.array is not None:
@@ -153,8 +153,9 @@ def _id(m: Markup, calls: CallMarkers) -> Node:
 # calls whose name is in a header
 
 
-def _named_call(m: Markup, calls: CallMarkers) -> Node:
+def _named_call(m: Markup, calls: CallMarkers, block: str) -> Node:
     p = m.p
+    words = _words(m, calls) if block else None
     separate = not calls.arguments.whole
     before, addressed, again = calls.before.partition(ADDRESSEE)
     prefix = ""
@@ -172,7 +173,7 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
         closer = p.expected(closer)
 
     def call(tool: Tool) -> Node:
-        header = _header(m, calls, prefix, tool)
+        header = _header(m, calls, prefix, tool, words)
         if separate:
             by_place = given.syntax if given.syntax == Python() and not given.key_before.strip() else None
             comma = _comma(m, given.separator)
@@ -185,8 +186,43 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
             return header + arguments + closer + _addressee(m, tool) + m.lenient(rest)
         return header + arguments + closer if separate else header + arguments
 
-    item = m.lenient(before) + p.each_tool(call)
+    called = p.each_tool(call)
+    opener = m.lenient(before)
+    if words is not None:
+        before_name = p.choice(m.literal(_header_marks(calls)[0]) + words, p.space()) + before.split()[-1]
+        opener = p.reads(opener, opener, before_name)
+    item = opener + called
+    outer = next(iter(units(before.strip())), "")
+    inner = before.strip().removeprefix(outer).lstrip()
+    if is_marker(outer) and inner.startswith("<"):  # models leave the outer tag out
+        item = p.reads(item, item, m.lenient(inner) + called)
     return item if separate or named else item + closer  # an object says itself that it is whole
+
+
+def _header_marks(calls: CallMarkers) -> list[str]:
+    """The markers in the header of a call."""
+    return [unit for unit in units(calls.before + calls.name_after) if is_marker(unit)]
+
+
+def _words(m: Markup, calls: CallMarkers) -> Node | None:
+    """What may stand before and after the recipient of a call in a header of several parts: models write them in any
+    order, with other words and markers between them. None: the header has one part, or nothing says who is called."""
+    p = m.p
+    *others, last = _header_marks(calls) or [""]
+    *_, to = calls.before.split() or [""]
+    plain = to and ADDRESSEE not in to and not any(map(is_marker, units(to)))
+    if not (plain and others and calls.arguments.whole and calls.name_after.endswith(last)):
+        return None
+    word = p.choice(*map(m.literal, others), "<|" + p.chars(r"^<>|\s", 1, 16) + "|>", p.chars(r"^<\s", 1, 16))
+    return p.repeat(p.space() + p.negate(m.literal(last)) + p.negate(to) + word, 0, 8) + p.space()
+
+
+def unaddressed(calls: CallMarkers | None, first: str) -> str:
+    """The header of a call without a tool, if it begins with the marker ``first``: models open answers so."""
+    if calls is None or not is_marker(first):
+        return ""
+    word = re.search(re.escape(first) + r"\w+", calls.before + calls.name_after)
+    return "" if word is None else word[0] + _header_marks(calls)[-1]
 
 
 def _follows(m: Markup, calls: CallMarkers, *others: str) -> Node:
@@ -210,8 +246,9 @@ def _tool_name(m: Markup, calls: CallMarkers, tool: Tool) -> Node:
     return m.p.name(tool, NAME_CHARS[:-1] + after + sign + "]") if after + sign else m.p.name(tool)
 
 
-def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
-    """The markup from the name to the arguments. If prose could begin like it, the parser looks ahead."""
+def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool, words: Node | None) -> Node:
+    """The markup from the name to the arguments. If prose could begin like it, the parser looks ahead. ``words``: what
+    else the parser reads in this place, up to the last marker."""
     p = m.p
     if calls.id_form == "counter":
         before = prefix + p.name(tool) + calls.counted
@@ -235,8 +272,9 @@ def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
     told = [text for text in starts if not any(text != one and text.startswith(one) for one in starts)]
     follows = p.peek(p.space() + p.choice(*(m.literal(text) for text in dict.fromkeys(told)), "{"))
     strict = m.lenient(after)
+    others = [] if words is None else [words + m.literal(units(after)[-1])]
     gap = p.space() if calls.arguments.whole else ""
-    return name + p.reads(strict, strict + follows) + gap
+    return name + p.reads(strict, strict + follows, *others) + gap
 
 
 def _comma(m: Markup, separator: str) -> Node | None:
