@@ -148,7 +148,7 @@ def check(chat: Chat, words: list[str]) -> int:
     return tried
 
 
-@pytest.mark.one_in(20)
+@pytest.mark.one_in(40)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
 def test_no_words_begin_a_message(path: Path) -> None:

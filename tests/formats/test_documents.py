@@ -86,7 +86,7 @@ def spelt(chars: str) -> str:
     return classes.read(classes.written(chars.removeprefix("[").removesuffix("]")), "$")
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(24)
 def test_the_document_says_all_of_the_format(format: Format) -> None:
     document = loads(dumps(format.to_data()))
     read = Format.from_data(document)
@@ -118,7 +118,7 @@ def said(method: Callable[..., Any], *given: Any) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize("template", sorted(_TEMPLATES.glob("*.jinja")), ids=lambda path: path.stem)
-@pytest.mark.one_in(8, quick=64)
+@pytest.mark.one_in(16, quick=64)
 def test_the_document_says_all_of_what_an_analysis_finds(template: Path, pytestconfig: pytest.Config) -> None:
     """Here all rows of found.json are compared with the analysis: the variant, and whether something is refused. The
     numbers of cells are counted where they are read, in tests/detection/analysis/test_hidden.py."""
@@ -139,7 +139,7 @@ def test_the_document_says_all_of_what_an_analysis_finds(template: Path, pytestc
     assert bool(refused) is bool({*limits} - {"grammar"}), (told, limits)
 
 
-@pytest.mark.one_in(8, quick=64)
+@pytest.mark.one_in(16, quick=64)
 def test_the_document_says_all_of_what_is_read_of_a_response_template(
     format: Format, pytestconfig: pytest.Config
 ) -> None:

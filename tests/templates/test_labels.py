@@ -63,6 +63,7 @@ def judge_of(template: Path | str) -> tuple[Chat, Judge]:
     return trained_chat(template), judge
 
 
+@pytest.mark.one_in(80)
 def test_own_samples_are_never_charged(every_template: Path | str) -> None:
     chat, judge = judge_of(every_template)
     for kind, messages in ROWS.items():
@@ -79,6 +80,7 @@ def test_own_samples_are_never_charged(every_template: Path | str) -> None:
                     assert not charges, (kind, how, [*map(str, charges)])
 
 
+@pytest.mark.one_in(80)
 def test_rows_of_sessions_are_never_charged(every_template: Path | str) -> None:
     chat, judge = judge_of(every_template)
     counted = 0
@@ -94,6 +96,7 @@ def test_rows_of_sessions_are_never_charged(every_template: Path | str) -> None:
     assert counted
 
 
+@pytest.mark.one_in(80)
 def test_planted_faults_are_named(every_template: Path | str) -> None:
     chat, judge = judge_of(every_template)
     if Path(every_template).stem in UNNAMED | UNREADABLE:
