@@ -189,6 +189,7 @@ def test_no_words_are_completed_to_a_marker(sides: tuple[str, str]) -> None:
     assert check(chat, [*words, *(f" {word}" for word in words)]) > 40
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("vocabulary", "template"),
