@@ -175,18 +175,20 @@ class Reading:
     def read_on(self, text: str, events: list[Event]) -> None:
         """Reads a text that is not of a value and does not take the shortcut."""
         spot = self.spot
-        if spot is None and (self.early or not self.machine.hold(text)):
-            self.run(text, events)
+        if spot is None:
+            if self.early or not self.machine.hold(text):
+                self.run(text, events)
+            else:
+                self.pieces.append(text)
+                self.fed += len(text)
             return
-        if spot is not None and self.plain is not NO_SHORTCUT:
+        if self.plain is not NO_SHORTCUT:
             self.note()
             self.plain = NO_SHORTCUT
             if self.fed != self.at:
                 spot = spot.known.moved(spot, self.machine)
         self.pieces.append(text)
         self.fed += len(text)
-        if spot is None:
-            return
         run = spot.runs.get(text)
         if run is None or not run.passes:
             self._follow(spot, text, 0, events)
@@ -203,8 +205,7 @@ class Reading:
         if self.held:
             text = self.held + piece
             if value.holds(text):
-                self.pieces.append(piece)
-                self.fed += len(piece)
+                self.give(piece, "", events)
                 self.held = text
                 return
         end = value.scan(text, 0, False)

@@ -30,7 +30,7 @@ from .transcript import KINDS, STRICT
 class Stream:
     """Reads one turn of the model as it is written. Made by `Turn.stream`."""
 
-    __slots__ = ("_asked", "_finished", "_loops", "_reading", "_rollback", "_strict")
+    __slots__ = ("_asked", "_finished", "_loops", "_reading", "_rollback", "_strict", "_text")
 
     _asked: Asked | None
     _strict: bool
@@ -38,6 +38,8 @@ class Stream:
     """How many ids can be taken back."""
     _finished: str
     _reading: Reading | None
+    _text: Reading | None
+    """The same, while it takes text and is not finished."""
     _loops: Any
     """Who looks for loops (`chatparsers.watch.loops.Loops`), once somebody asked."""
 
@@ -76,6 +78,7 @@ class Stream:
         self._reading = reading = Reading(
             begin, turn.tools, ids, back, turn if seed is None else seed, checks
         )
+        self._text = None if with_ids else reading
         if with_ids or turn.tokenizer is None:
             self._asked = None
         return reading
@@ -94,21 +97,23 @@ class Stream:
         >>> stream.feed("box>")
         [Content(text='<tool_box>')]
         """
-        reading = self._reading
+        reading = self._text
         if reading is not None:
-            if type(piece) is str and piece and reading.ids is None:
+            if type(piece) is str and piece:
                 if reading.plain(piece) is None:  # as in `Reading.read`, without its call
                     reading.passed.append(piece)
                     return [reading.make(piece)]
-                if not (self._finished or self._strict):
+                if not self._strict:
                     events: list[Event] = []
                     if reading.value is None:
                         reading.read_on(piece, events)
                     else:
                         reading.read_value(reading.value, piece, events)
                     return events
-            elif type(piece) is int and reading.ids is not None and (text := reading.ran(piece)):
-                return [reading.make(text)]
+        elif (
+            type(piece) is int and (reading := self._reading) and reading.ids and (text := reading.ran(piece))
+        ):
+            return [reading.make(text)]
         return self._feed(piece)
 
     def _feed(self, piece: Piece) -> list[Event]:
@@ -155,7 +160,7 @@ class Stream:
         events: list[Event] = []
         if not self._finished:
             reading = self._begun()
-            self._finished = reason or "stop"
+            self._finished, self._text = reason or "stop", None
             if reading.ids is not None:
                 reading.run(reading.ids.flush(), events)
             if not reading.ended:
@@ -318,6 +323,7 @@ class Stream:
         reading = self._begun()
         other = opened(self._asked, self._strict, self._rollback)
         other._finished, other._reading = self._finished, reading.copy()
+        other._text = None if self._text is None else other._reading
         other._reading.back = None if reading.back is None else reading.back.fork()
         return other
 
@@ -387,12 +393,12 @@ def opened(asked: Asked | None, strict: bool, rollback: int = 0) -> Stream:
     begins it."""
     stream = Stream.__new__(Stream)
     stream._asked, stream._strict, stream._rollback = asked, strict, rollback
-    stream._finished, stream._reading, stream._loops = "", None, None
+    stream._finished, stream._reading, stream._text, stream._loops = "", None, None, None
     return stream
 
 
 def begun(start: Start, tools: Toolset) -> Stream:
     """A stream that reads text without a turn."""
     stream = opened(None, False)
-    stream._reading = Reading(start, tools)
+    stream._reading = stream._text = Reading(start, tools)
     return stream

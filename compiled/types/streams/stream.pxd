@@ -5,7 +5,7 @@ cdef class Stream:
     cdef public Py_ssize_t _rollback
     cdef public str _finished
     cdef public object _asked, _loops
-    cdef public Reading _reading
+    cdef public Reading _reading, _text
     cpdef Reading _begun(self)
     cdef Reading _begin_with_ids(self)
     cdef Reading _begin(self, bint with_ids=*)
