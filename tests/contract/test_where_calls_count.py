@@ -220,3 +220,17 @@ def test_the_start_of_a_line_is_known_in_every_cut(monkeypatch: pytest.MonkeyPat
     pieces = [".<|tool_call:start|>", call, "lue|>"]
     monkeypatch.setattr(known, "enabled", False)  # the machine alone
     check_cuts(get_format("solar-open-2").bind(tools=[TOOL]), "".join(pieces), [pieces])
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", ("f g", "f  g h", "page[s]", "<f", "g>"))
+def test_a_declared_name_of_any_characters_depends_on_no_cut(format: Format, name: str) -> None:
+    """At the start of a turn or of a line, in its call and without what opens the call, at every cut."""
+    if not format.features.tools:
+        return
+    call = written(format).replace(CALL["function"]["name"], name)
+    tool = {**TOOL, "function": {**TOOL["function"], "name": name}}
+    turn = format.bind(tools=[tool], id_seed="a")
+    for text in (call, call[call.index(name) :], "x\n" + call[call.index(name) :]):
+        near = range(1, text.index(name) + len(name) + 24)
+        check_cuts(turn, text, [[text[:cut], text[cut:]] for cut in near if cut < len(text)])
