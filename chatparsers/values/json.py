@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
 from typing import Any
 
 from ..core.machine.value import Search, Transcoder
@@ -155,9 +154,18 @@ class _Place:
         return _place, (self.state, self.stack, self.comma, self.number)
 
 
-@lru_cache(maxsize=_MOST_PLACES)
+_places: dict[tuple[int, str, str, str], _Place] = {}
+
+
 def _place(state: int, stack: str, comma: str, number: str) -> _Place:
-    return _Place(state, stack, comma, number)
+    """The place. Places know one another, so none would go alone: once there are too many, all begin anew."""
+    key = state, stack, comma, number
+    found = _places.get(key)
+    if found is None:
+        if len(_places) >= _MOST_PLACES:
+            _places.clear()
+        found = _places[key] = _Place(*key)
+    return found
 
 
 class JsonScanner(Transcoder):

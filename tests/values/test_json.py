@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from chatparsers.values.cut import cut_json
 from chatparsers.values.json import JsonScanner, ObjectScanner, StringScanner
+from chatparsers.values.json import _Place as Place
 
 Read = Callable[..., Any]
 
@@ -157,3 +159,15 @@ def test_what_a_place_remembers_changes_nothing(read: Read, amount: Callable[...
         for make in (JsonScanner, ObjectScanner):
             carry = draw.choice(["same", "same", "copy", "pickle"])
             assert read(make, text, cuts, carry=carry, shortcut=True) == read(make, text), (text, cuts)
+
+
+@pytest.mark.pure
+def test_what_is_remembered_stays_small() -> None:
+    """Places hold one another: what a stranger writes must not make them more and more."""
+    for number in range(4**6):
+        white = "".join(" \n\t\r"[number >> 2 * place & 3] for place in range(6))
+        scanner = JsonScanner("[")
+        for char in f"[1,{white}2":
+            scanner.scan(char, 0, False)
+    gc.collect()
+    assert sum(isinstance(one, Place) for one in gc.get_objects()) < 2 * 512

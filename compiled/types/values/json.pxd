@@ -2,7 +2,7 @@ cimport cython
 from ..core.machine.value cimport Transcoder
 from .base cimport escape
 cdef object _run, _odd, _number, _number_run, _word_run, _escape_begun, _members, _items, _colon, _next_key, _flat, _escape
-cdef dict _MENDED, _EXPECTED, _RESPELT, _AFTER_COMMA
+cdef dict _MENDED, _EXPECTED, _RESPELT, _AFTER_COMMA, _places
 @cython.locals(size=Py_ssize_t)
 cdef Py_ssize_t _whole(str text, Py_ssize_t start) except -1
 @cython.final
