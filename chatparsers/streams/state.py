@@ -46,7 +46,7 @@ def state_of(machine: Machine, content: bool) -> tuple[StateKind, str]:
     if not machine.live and ins[0] in (m.TEXT, m.VALUE) and ins[1] in _RUNNING:
         return _RUNNING[ins[1]], ""
     named = (item[0] != m.CALL_BEGIN for item in reversed(machine.trail[-128:]) if item[0] in _NAMED)
-    if machine.calling and next(named, machine.tool):  # the last items tell nearly always
+    if machine.calling and next(named, len(machine.trail) > 128 and machine.tool):  # the last mostly tell
         return "call", machine.tool
     beginning, long = _beginning(machine)
     marked = any(kind == m.MARKUP and raw.strip() for kind, raw, _ in beginning)
