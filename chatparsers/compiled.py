@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from importlib.machinery import EXTENSION_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
 from typing import Any
 
+ACCELERATOR = os.environ.get("CHATPARSERS_ACCELERATOR", "on") != "off"
+"""Whether it is remembered what machines and values did with a text. All is read the same without."""
+
 
 def chosen_core() -> str:
     """ "compiled" if compiled modules lie beside the sources and may run, else "pure".

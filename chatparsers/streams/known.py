@@ -19,13 +19,13 @@ never come again cost no more than the first credits.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from ..compiled import ACCELERATOR
 from ..core.machine import instructions as m
 from ..core.machine.instructions import Instruction, Item, Program
 from ..core.machine.machine import Machine
@@ -33,7 +33,7 @@ from ..core.machine.value import Transcoder
 from ..schema.tools import Toolset
 from .state import StateKind
 
-enabled = os.environ.get("CHATPARSERS_ACCELERATOR", "on") != "off"
+enabled = ACCELERATOR
 """Whether streams that begin now remember what machines did. They read the same without."""
 
 _CREDITS = 192

@@ -24,6 +24,7 @@ import json
 import re
 from typing import Any
 
+from ..compiled import ACCELERATOR
 from ..core.machine.value import Search, Transcoder
 from .base import WS, Match, Spell, escape, white
 
@@ -64,7 +65,8 @@ _BULK = 64
 _FLAT = 256
 """The longest object that is tried as a flat one: a try that fails costs no more than this."""
 _PART = 4096
-_SHORT_TEXT, _MOST_TEXTS, _MOST_PLACES, _DEEPEST = 8, 64, 512, 8
+_SHORT_TEXT = 8 if ACCELERATOR else -1
+_MOST_TEXTS, _MOST_PLACES, _DEEPEST = 64, 512, 8
 """The longest text that a place remembers, how many it remembers, how many places there are, and how deep."""
 _digits = re.compile(r"(?<=[.eE+])[0-9]+|(?<=[eE]-)[0-9]+|[1-9][0-9]*").sub
 """With "1" for what it finds, a number becomes the shortest one that goes on as it."""

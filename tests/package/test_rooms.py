@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "answers": {"core", "answers", "schema", "values", "errors", "kept", "lazy", "public", "shown"},
     "streams": {
         *("core", "answers", "streams", "schema", "values"),
-        *("errors", "kept", "lazy", "plain", "public", "shown"),
+        *("compiled", "errors", "kept", "lazy", "plain", "public", "shown"),
     },
     "watch": {"core", "answers", "streams", "watch"},
 }
