@@ -117,7 +117,7 @@ def _size(config: pytest.Config) -> int:
     return 2 if config.getoption("--nightly") else 1 if config.getoption("--whole") else 0
 
 
-MANY, ONE_IN = 20, 24
+MANY, ONE_IN = 20, 48
 """Of a test over so many formats or templates or more, usually one case in so many runs. Tables of cases run whole."""
 QUICKER = 4
 """With ``--quick`` one in so many of these."""
@@ -179,6 +179,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason="the core is compiled: CHATPARSERS_PURE=1 runs it"))
     draw, quick = config.stash[DRAW], config.getoption("--quick")
     named = config.getoption("-k") or config.getoption("--chatparsers-format") or "::" in "".join(config.args)
+    every = _size(config) or named or config.getoption("--update-goldens")
     apart = [] if config.getoption("--nightly") else ["nightly"] * (not named) + ["slow"] * quick
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -186,7 +187,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             cases[item.nodeid.partition("[")[0]].append(item)
     kept: set[pytest.Item] = set()
     for found in cases.values():
-        share = 1 if not quick and (_size(config) or named) else _share(found, quick)
+        share = 1 if not quick and every else _share(found, quick)
         kept.update(draw.some(found, _nodeid, -(-len(found) // share)))
         if not quick:
             kept.update(item for item in found if _format_of(item.nodeid) in draw.whole)
@@ -319,6 +320,18 @@ def template_files(config: pytest.Config) -> list[Path]:
         folders = [folder / name for name in names] if folder else []
     found = {path.name: path for at in reversed(folders) for path in at.glob("*.jinja")}
     return [found[name] for name in sorted(found)]
+
+
+@pytest.fixture(scope="session")
+def openai() -> Any:
+    """The SDK of OpenAI; skips the test if it is not installed. It loads for a second, so no file imports it."""
+    return pytest.importorskip("openai", reason="the package openai is not installed")
+
+
+@pytest.fixture(scope="session")
+def anthropic() -> Any:
+    """The SDK of Anthropic; skips the test if it is not installed."""
+    return pytest.importorskip("anthropic", reason="the package anthropic is not installed")
 
 
 @pytest.fixture(scope="session")

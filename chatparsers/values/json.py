@@ -144,13 +144,15 @@ def _whole(text: str, start: int) -> int:
 
 class _Place:
     """A place within brackets. ``goes``: what a scanner did here with a text: its next place, `odd`, `plain`, whether
-    the value is over, what it put out, and how much it took."""
+    the value is over, what it put out, and how much it took. ``stays``: it may learn more. A place that a scanner alone
+    still holds learns nothing, or it would hold all that came after it."""
 
-    __slots__ = ("comma", "goes", "number", "stack", "state")
+    __slots__ = ("comma", "goes", "number", "stack", "state", "stays")
 
     def __init__(self, state: int, stack: str, comma: str, number: str) -> None:
         self.state, self.stack, self.comma, self.number = state, stack, comma, number
         self.goes: dict[str, tuple[_Place | None, Search | None, Search | None, bool, str, int]] = {}
+        self.stays = True
 
     def __reduce__(self) -> Any:
         return _place, (self.state, self.stack, self.comma, self.number)
@@ -160,11 +162,14 @@ _places: dict[tuple[int, str, str, str], _Place] = {}
 
 
 def _place(state: int, stack: str, comma: str, number: str) -> _Place:
-    """The place. Places know one another, so none would go alone: once there are too many, all begin anew."""
+    """The place. Places know one another, so none would go alone: once there are too many, all forget all and go."""
     key = state, stack, comma, number
     found = _places.get(key)
     if found is None:
         if len(_places) >= _MOST_PLACES:
+            for gone in _places.values():
+                gone.stays = False
+                gone.goes.clear()
             _places.clear()
         found = _places[key] = _Place(*key)
     return found
@@ -461,7 +466,7 @@ class JsonScanner(Transcoder):
                 return
             number = _digits("1", "".join(self.number))
             self.place = _place(self.state, "".join(self.stack), comma, number)
-        if before is not None and len(before.goes) < _MOST_TEXTS:
+        if before is not None and len(before.goes) < _MOST_TEXTS and before.stays:
             before.goes[text] = self.place, self.odd, self.plain, self.done, self.out[begin:], end
 
     def put(self, text: str, i: int, end: int, out: str) -> None:

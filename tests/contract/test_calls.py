@@ -76,7 +76,7 @@ def test_most_formats_have_one_object() -> None:
     assert sum(has_one_object(info.load()) for info in chatparsers.list_formats()) > 50
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_white_space_beside_a_call_is_no_content(format: Format) -> None:
     """Models write some before the first call, between calls, before the stop and at the end, and the grammars allow
     it: nothing of it is content, an event or a diagnostic. Beside arguments that are one object it is markup, wherever
@@ -116,7 +116,7 @@ def blocks(format: Format) -> tuple[list[str], list[str]]:
     return sorted({*chain(*map(ending, ends))}), sorted({*chain(*map(first, begins))})
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_white_space_between_blocks_is_no_content(format: Format) -> None:
     """In every format whose turns are blocks with headers: after a block's end, and before the end of a call."""
     closers, openers = blocks(format)
@@ -158,7 +158,7 @@ def unopened(format: Format, text: str, name: str) -> list[str]:
     ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("arguments", ['{"city": "Oslo"}', "{}"])
 def test_prose_that_explains_calls_makes_none(format: Format, arguments: str) -> None:
     """Without its opener, a call needs a declared name and the start of a line. What is not read stands in the content,
@@ -216,7 +216,7 @@ def test_a_name_between_the_tags_of_a_call_is_prose_where_its_line_goes_on(forma
         assert all(one.name == "now" and one.arguments == "{}" for one in message.tool_calls)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_a_call_without_its_opener_is_read_at_the_start_of_a_line(format: Format) -> None:
     """Where a format reads one at the start of the turn: after other text too."""
     body = next((node for node in once(format.tree(Options(tools=True))) if isinstance(node, Body)), None)
@@ -230,7 +230,7 @@ def test_a_call_without_its_opener_is_read_at_the_start_of_a_line(format: Format
                 assert message.complete and message.content.strip() == before.strip(), bare
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_a_leaked_call_is_recovered_without_its_format(format: Format) -> None:
     """From every format's text: the calls, their places, and the rest."""
     if not format.features.tools:

@@ -82,7 +82,7 @@ def goes_on(turn: Turn, whole: Message, first: Any, second: Any, step: int) -> N
     assert meaning(rest.parse(second)) == meaning(stream.message) == wanted, (first, second)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_the_rest_after_a_cut_is_read_as_the_whole(format: Format, amount: Callable[..., int]) -> None:
     """Each text at every cut; and cut once more, where the first rest is the beginning."""
     if not format.features.tools:
@@ -103,7 +103,7 @@ def test_the_rest_after_a_cut_is_read_as_the_whole(format: Format, amount: Calla
             )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_the_same_by_ids(format: Format, amount: Callable[..., int]) -> None:
     if not format.features.tools:
         return
@@ -121,7 +121,7 @@ def test_the_same_by_ids(format: Format, amount: Callable[..., int]) -> None:
             goes_on(turn, whole, ids[:cut], ids[cut:], 3)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_half_a_value_is_not_complete_after_two_cuts(format: Format) -> None:
     """What is gone on with and cut off again is cut off."""
     if not format.features.tools:
@@ -137,7 +137,7 @@ def test_half_a_value_is_not_complete_after_two_cuts(format: Format) -> None:
             )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_what_broke_before_the_cut_stays_as_it_was(format: Format, amount: Callable[..., int]) -> None:
     """Texts of models and frozen finds: calls from the open one on, broken ones too, with all that is told of them;
     and the content and the reasoning after the cut."""

@@ -51,7 +51,7 @@ def written() -> list[tuple[str, str, str]]:
     ]
 
 
-@pytest.mark.one_in(4, quick=64)
+@pytest.mark.one_in(8, quick=64)
 def test_a_call_of_another_dialect_is_noted(format: Format) -> None:
     turn, none = format.bind(tools=TOOLS), format.bind()
     wished = format.bind(tools=TOOLS, response_format={"type": "json_object"})

@@ -42,7 +42,7 @@ def texts(format: Format) -> dict[str, str]:
     return found
 
 
-@pytest.mark.one_in(4, quick=64)
+@pytest.mark.one_in(8, quick=64)
 def test_types_on_the_wire_stay_and_others_are_the_schemas(format: Format) -> None:
     if not format.features.tools:
         return

@@ -527,7 +527,7 @@ def test_a_token_has_the_first_region_that_is_no_markup(name: str) -> None:
         assert stream.token_regions(starts=starts) == expected, long
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_an_open_call_is_the_region(format: Format) -> None:
     """From its start to its end, also while a broken call is read over."""
     for text in broken(format, 8, 3):
@@ -538,7 +538,7 @@ def test_an_open_call_is_the_region(format: Format) -> None:
             assert not calls or stream.region == "call", text[: at + 1]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_the_region_is_decided_at_the_closer_of_a_thought(format: Format) -> None:
     """By text and by ids: where the next word would be content, the stream is no longer in the reasoning."""
     if not format.features.reasoning:

@@ -98,7 +98,7 @@ def test_no_prefix_has_what_the_turn_has_not(format: Format) -> None:
     assert not problems, "\n".join(problems[:20])
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",

@@ -122,7 +122,7 @@ def test_nothing_is_taken_out_of_a_call_that_is_not_read(
             assert not list(taken_out(format, message)), (text, message.content)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_only_white_space_is_in_an_empty_section(format: Format) -> None:
     """A bracket too many, which is read after a call, is no part of a section without one."""
     if not format.features.tools:

@@ -128,7 +128,7 @@ def readings(
         yield "ids in pieces", in_pieces(turn, ids, chance, 5)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_values_made_of_the_formats_own_pieces(
     format: Format, amount: Callable[[int, int, int], int]
 ) -> None:
@@ -198,7 +198,7 @@ def told(format: Format, text: str) -> tuple[list[dict[str, Any] | str], list[st
     return calls, [diagnostic.code for diagnostic in found.diagnostics]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_a_closing_tag_before_another_tag_closes_unless_a_later_one_does(format: Format) -> None:
     parts = tagged(format)
     if parts is None:
@@ -216,7 +216,7 @@ def test_a_closing_tag_before_another_tag_closes_unless_a_later_one_does(format:
     assert str(calls[0]).endswith("xxx") and "truncated" in codes  # more could still have followed
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_the_tag_of_an_argument_that_is_given_after_the_value_is_text(format: Format) -> None:
     """Else it ends the value, whose closing tag is missing."""
     parts, values = tagged(format), once(format.tree(Options(tools=True)))

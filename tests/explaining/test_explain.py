@@ -61,7 +61,7 @@ def failing(format: Format, name: str) -> Iterator[tuple[str, str, str, set[str]
     yield "bare, after words", f"I look.\n\n{object}", "", others
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_the_cause_comes_first(format: Format) -> None:
     """For each format and each thing done to its calls."""
     if not format.features.tools:

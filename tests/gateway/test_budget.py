@@ -446,7 +446,7 @@ def test_max_tool_calls_is_in_the_grammar(choice: str, serve: Callable[..., Any]
     assert job.grammar.text != str(turn.grammar("structural_tag", max_calls=3))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", THINKING)
 @pytest.mark.parametrize("dialect", ["gbnf", "structural_tag"])
 def test_the_thoughts_of_every_format(name: str, dialect: Any) -> None:

@@ -10,7 +10,6 @@ from scripted import Llama
 from servers import tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
-openai = pytest.importorskip("openai", reason="the package openai is not installed")
 
 import httpx2
 
@@ -24,7 +23,7 @@ INPUT: list[Any] = [FIRST, CALLED, RESULT, {"role": "assistant", "content": "Col
 
 
 @pytest.fixture
-def asked(upstream: Any, serve: Any) -> Iterator[Callable[..., Any]]:
+def asked(upstream: Any, serve: Any, openai: Any) -> Iterator[Callable[..., Any]]:
     """``asked(**settings)``: the engine's script, and a client of a gateway before it."""
     made: list[Any] = []
 
@@ -64,7 +63,7 @@ def test_a_conversation_goes_on_from_its_compaction(asked: Any) -> None:
     assert places == sorted(places) and "4 degrees\n" not in prompt and "<tool_response>" not in prompt
 
 
-def test_a_kept_response_is_compacted(asked: Any) -> None:
+def test_a_kept_response_is_compacted(asked: Any, openai: Any) -> None:
     _, engine, client = asked(store="memory")
     kept = client.responses.create(model="m", input=INPUT)
     compacted = client.responses.compact(model="m", previous_response_id=kept.id)
@@ -74,7 +73,7 @@ def test_a_kept_response_is_compacted(asked: Any) -> None:
         client.responses.retrieve(compacted.id)
 
 
-def test_what_cannot_be_gone_on_from(asked: Any) -> None:
+def test_what_cannot_be_gone_on_from(asked: Any, openai: Any) -> None:
     script, _, client = asked()
     script.kind = "limit"
     script.stop_id = None

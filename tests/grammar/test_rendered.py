@@ -57,7 +57,7 @@ def opens_a_tag(format: Format, scenario: Scenario) -> bool:
     return any(before.strip() in value for before, _ in pairs for value in values)
 
 
-@pytest.mark.one_in(4, quick=64)
+@pytest.mark.one_in(12, quick=64)
 def test_what_our_template_renders_is_generated(own_entry: Entry, pytestconfig: pytest.Config) -> None:
     check_generated(own_entry, pytestconfig)
 

@@ -30,7 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("case_file", [pytest.param(one, id=f"{one[0]}-{one[1].stem}") for one in chosen])
 
 
-@pytest.mark.one_in(1, quick=64)
+@pytest.mark.one_in(4, quick=64)
 def test_case(case_file: tuple[str, Path, dict[str, Any]], request: pytest.FixtureRequest) -> None:
     name, path, case = case_file
     option = request.config.getoption

@@ -6,11 +6,6 @@ import json
 from typing import Any
 
 import jsonschema
-import pytest
-
-pytest.importorskip("openai", reason="the package openai is not installed")
-
-import openai
 
 FILES: dict[str, str] = {"notes.txt": "Buy milk.", "keys.txt": "The word is heron."}
 STEPS = 4
@@ -43,7 +38,7 @@ def _result(name: str, arguments: dict[str, str]) -> str:
     return FILES.get(arguments["path"], f"error: no such file: {arguments['path']}")
 
 
-def test_each_step_is_valid_and_reads_only_what_is_new(running: Any) -> None:
+def test_each_step_is_valid_and_reads_only_what_is_new(running: Any, openai: Any) -> None:
     """The last turn forbids calls. It reads only what is new too, as the tools stay in its prompt. Its text may be
     empty: a model that calls all the same says nothing."""
     schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}

@@ -8,12 +8,6 @@ from typing import Any
 
 import httpx2
 import pytest
-
-pytest.importorskip("openai", reason="the package openai is not installed")
-pytest.importorskip("anthropic", reason="the package anthropic is not installed")
-
-import anthropic
-import openai
 from served import APIS, ask
 
 WEATHER: dict[str, Any] = {
@@ -54,7 +48,7 @@ def test_a_forced_call_is_right(api: str, stream: bool, running: Any) -> None:
     assert not answer["content"] and not answer["reasoning"]
 
 
-def test_a_conversation_with_a_result_goes_on_as_in_llama_server(running: Any) -> None:
+def test_a_conversation_with_a_result_goes_on_as_in_llama_server(running: Any, openai: Any) -> None:
     called = {
         "id": "c1",
         "type": "function",
@@ -72,7 +66,7 @@ def test_a_conversation_with_a_result_goes_on_as_in_llama_server(running: Any) -
     assert not found.choices[0].message.tool_calls
 
 
-def test_json_follows_its_schema(running: Any) -> None:
+def test_json_follows_its_schema(running: Any, openai: Any) -> None:
     fields = {"name": {"type": "string"}, "age": {"type": "integer"}}
     schema = {
         "type": "object",
@@ -90,7 +84,7 @@ def test_json_follows_its_schema(running: Any) -> None:
     assert json.loads(found.choices[0].message.content or "") == {"name": "Anna", "age": 31}
 
 
-def test_tokens_are_counted_as_the_engine_counts(running: Any) -> None:
+def test_tokens_are_counted_as_the_engine_counts(running: Any, anthropic: Any) -> None:
     asked: dict[str, Any] = {
         "messages": [{"role": "user", "content": "Størrelse?\n\n  'Tis 12345,67 € 日本語 😀"}]
     }

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
-pytest.importorskip("openai", reason="the package openai is not installed")
-pytest.importorskip("anthropic", reason="the package anthropic is not installed")
 
 from processes import process
+
+pytestmark = pytest.mark.usefixtures("openai", "anthropic")
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(

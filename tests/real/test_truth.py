@@ -9,12 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import pytest
-
-pytest.importorskip("openai", reason="the package openai is not installed")
-
 import httpx2
-import openai
+import pytest
 
 PLAYERS = ("Ada", "Bo", "Cleo")
 LIKELIEST = 300
@@ -34,6 +30,8 @@ TOOL = {
 
 def ask(base: str) -> None:
     """A few turns, with the results of what calls there are."""
+    import openai
+
     messages: list[Any] = [{"role": "user", "content": "What is the score of Ada?"}]
     with openai.OpenAI(base_url=base, api_key="none", max_retries=0, timeout=600) as client:
         for player in PLAYERS:
@@ -70,6 +68,7 @@ def gaps(engine: str, row: dict[str, Any]) -> list[float]:
     return [abs(row["logprobs"][at] - one) for at, one in zip(places, now, strict=True) if one is not None]
 
 
+@pytest.mark.usefixtures("openai")
 def test_the_engine_says_the_same_again(running: Any, gguf: Path, tmp_path: Path) -> None:
     from processes import free_port, process
 

@@ -7,10 +7,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-pytest.importorskip("anthropic", reason="the package anthropic is not installed")
-
-from anthropic.types import beta
-
 from chatparsers import get_format
 from chatparsers.serving import ApiError, read_messages
 from chatparsers.serving.client_tools import CLIENT_TOOLS
@@ -23,7 +19,7 @@ def literal(hint: Any) -> str:
     return str(get_args(hint)[0])
 
 
-def named() -> dict[str, str]:
+def named(beta: Any) -> dict[str, str]:
     """The name of each of the vendor's tools for clients, by its type."""
     found = {}
     for name in dir(beta):
@@ -36,10 +32,11 @@ def named() -> dict[str, str]:
     return found
 
 
-def test_the_types_and_names_are_the_vendors() -> None:
-    assert {kind: tool.name for kind, tool in CLIENT_TOOLS.items()} == named()
+def test_the_types_and_names_are_the_vendors(anthropic: Any) -> None:
+    assert {kind: tool.name for kind, tool in CLIENT_TOOLS.items()} == named(anthropic.types.beta)
 
 
+@pytest.mark.usefixtures("anthropic")
 def test_the_memory_takes_what_the_vendors_commands_take() -> None:
     taken: dict[str, set[str]] = {}
     needed: dict[str, set[str]] = {}

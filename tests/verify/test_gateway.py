@@ -28,7 +28,7 @@ def judged(name: str, engine: Engine, **options: Any) -> Verdict:
         server.close()
 
 
-@pytest.mark.one_in(40)
+@pytest.mark.one_in(80)
 @pytest.mark.parametrize("random", [False, True], ids=["good", "random"])
 def test_a_model_behind_our_gateway(format: Any, random: bool) -> None:
     """A random one writes noise, and calls where the grammar forces them: its mistakes are its own."""

@@ -8,6 +8,7 @@ cdef Py_ssize_t _whole(str text, Py_ssize_t start) except -1
 @cython.final
 cdef class _Place:
     cdef public dict goes
+    cdef public bint stays
     cdef public int state
     cdef public str comma, number, stack
 cdef class JsonScanner(Transcoder):
