@@ -61,9 +61,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     made.close()
 
 
-def test_three_apis_streamed_and_whole(server: Any) -> None:
-    openai = pytest.importorskip("openai", reason="the package openai is not installed")
-    anthropic = pytest.importorskip("anthropic", reason="the package anthropic is not installed")
+def test_three_apis_streamed_and_whole(server: Any, openai: Any, anthropic: Any) -> None:
     message = {"role": "user", "content": "How is the weather?"}
     with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
         asked: dict[str, Any] = {

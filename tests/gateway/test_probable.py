@@ -317,11 +317,10 @@ def telling(upstream: Callable[..., Upstream], serve: Callable[[Any], Any]) -> C
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_clients_read_log_probabilities(kind: str, telling: Callable[..., Any]) -> None:
-    sdk = pytest.importorskip("openai", reason="the package openai is not installed")
+def test_clients_read_log_probabilities(kind: str, telling: Callable[..., Any], openai: Any) -> None:
     gateway = telling(kind)
     script = gateway.script
-    with sdk.OpenAI(base_url=f"{gateway.url}/v1", api_key="none", max_retries=0) as client:
+    with openai.OpenAI(base_url=f"{gateway.url}/v1", api_key="none", max_retries=0) as client:
         asked: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": [F]}
         asked |= {"logprobs": True, "top_logprobs": 1}
         whole = client.chat.completions.create(**asked).choices[0]
@@ -402,11 +401,10 @@ def test_ids_of_prompt_and_answer(kind: str, telling: Callable[..., Any]) -> Non
 
 
 @pytest.mark.parametrize("kind", ["llama", "vllm"])
-def test_several_answers(kind: str, telling: Callable[..., Any]) -> None:
-    sdk = pytest.importorskip("openai", reason="the package openai is not installed")
+def test_several_answers(kind: str, telling: Callable[..., Any], openai: Any) -> None:
     gateway = telling(kind)
     script = gateway.script
-    with sdk.OpenAI(base_url=f"{gateway.url}/v1", api_key="none", max_retries=0) as client:
+    with openai.OpenAI(base_url=f"{gateway.url}/v1", api_key="none", max_retries=0) as client:
         asked: dict[str, Any] = {
             "model": "m",
             "messages": [{"role": "user", "content": "Hi"}],

@@ -142,14 +142,13 @@ def test_what_is_refused_is_told_as_it_is(gateway: Gateway) -> None:
     assert asking.ask(1)
 
 
-def test_the_sdks_own_retries(gateway: Gateway) -> None:
+def test_the_sdks_own_retries(gateway: Gateway, openai: Any) -> None:
     """Their clients give up, come again by themselves, and read the one answer."""
-    sdk = pytest.importorskip("openai", reason="the package openai is not installed")
     gateway.model.pause = 0.03
     base = f"{gateway.url}/sessions/s/v1"
     asked = Asking(gateway, CLIENTS[0], False).body
     del asked["stream"]
-    with sdk.OpenAI(base_url=base, api_key="any", timeout=0.3, max_retries=9) as client:
+    with openai.OpenAI(base_url=base, api_key="any", timeout=0.3, max_retries=9) as client:
         answer = client.chat.completions.create(**asked)
     assert answer.choices[0].message.tool_calls
     assert len(gateway.model.asked) == 1
