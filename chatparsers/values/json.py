@@ -10,7 +10,9 @@ that begins no escape, it respells Python's ``None``, ``True`` and ``False``, it
 next character has come. Any other text that is not JSON is an error at its place; the text before it has been passed
 on.
 
-What a short text does at a place is remembered there (places.py), and the next time one look-up takes the scanner on.
+What a short text does at a place of JSON follows from the state, the open brackets and the text. So a place (`_Place`)
+remembers it, and the next time one look-up takes the scanner to the next place: the tokens of a call's structure are
+few, and they come in each call.
 
 Python literals and Gemma's objects are dialects: the same walk, brackets and expectations as data (`BRACKETS`,
 `_RESPELT`, `_VALUES`), and a scanner that is asked for their keys, strings and other scalars (python.py, gemma.py).
@@ -20,10 +22,11 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
+from ..compiled import ACCELERATOR
 from ..core.machine.value import Search, Transcoder
 from .base import WS, Match, Spell, escape, white
-from .places import SHORT_TEXT, Place, place_of
 
 # Regular expressions for text that is JSON already.
 STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
@@ -62,6 +65,12 @@ _BULK = 64
 _FLAT = 256
 """The longest object that is tried as a flat one: a try that fails costs no more than this."""
 _PART = 4096
+_SHORT_TEXT = 8 if ACCELERATOR else -1
+"""The longest text that a place remembers."""
+_MOST_TEXTS, _MOST_PLACES, _DEEPEST = 64, 512, 8
+"""How many texts a place remembers, how many places there are, and how many brackets are open in one."""
+_digits = re.compile(r"(?<=[.eE+])[0-9]+|(?<=[eE]-)[0-9]+|[1-9][0-9]*").sub
+"""With "1" for what it finds, a number becomes the shortest one that goes on as it."""
 
 # The states: what may come next. The first two follow a comma. The last five are those of dialects: in a number, in a
 # string, where the next literal of a string begins, in a key and in a value without quotes.
@@ -134,6 +143,39 @@ def _whole(text: str, start: int) -> int:
     return end and start + end
 
 
+class _Place:
+    """A place within brackets. ``goes``: what a scanner did here with a text: its next place, `odd`, `plain`, whether
+    the value is over, what it put out, and how much it took. ``stays``: it may learn more. A place that a scanner alone
+    still holds learns nothing, or it would hold all that came after it."""
+
+    __slots__ = ("comma", "goes", "number", "stack", "state", "stays")
+
+    def __init__(self, state: int, stack: str, comma: str, number: str) -> None:
+        self.state, self.stack, self.comma, self.number = state, stack, comma, number
+        self.goes: dict[str, tuple[_Place | None, Search | None, Search | None, bool, str, int]] = {}
+        self.stays = True
+
+    def __reduce__(self) -> Any:
+        return _place, (self.state, self.stack, self.comma, self.number)
+
+
+_places: dict[tuple[int, str, str, str], _Place] = {}
+
+
+def _place(state: int, stack: str, comma: str, number: str) -> _Place:
+    """The place. Places know one another, so none would go alone: once there are too many, all forget all and go."""
+    key = state, stack, comma, number
+    found = _places.get(key)
+    if found is None:
+        if len(_places) >= _MOST_PLACES:
+            for gone in _places.values():
+                gone.stays = False
+                gone.goes.clear()
+            _places.clear()
+        found = _places[key] = _Place(*key)
+    return found
+
+
 class JsonScanner(Transcoder):
     """Reads one JSON value. ``kinds``: the characters that it may begin with, such as ``"{"``; "" allows any.
 
@@ -163,7 +205,7 @@ class JsonScanner(Transcoder):
         self.comma: list[str] = []
         self.parts: list[str] = []
         self.kept = 0
-        self.place: Place | None = None
+        self.place: _Place | None = None
         self.stopped = False
         """Whether a dialect must see more text, has ended the value or has failed."""
         self.odd: Search | None = None
@@ -405,27 +447,28 @@ class JsonScanner(Transcoder):
         else:
             self.out = text if kept == 0 and end == n else text[kept:end]
         self.plain = self.odd if i == n else None
-        if n - first <= SHORT_TEXT and not (own or final or self.error or self.notes):
+        if n - first <= _SHORT_TEXT and not (own or final or self.error or self.notes):
             self.remember(place, text[first:], first - start, i - first)
         return i
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: _Place) -> None:
         """Takes the state from the place."""
         self.place = None
         self.state, self.stack = place.state, [*place.stack]
         self.comma = [place.comma] if place.comma else []
         self.number = [place.number] if place.number else []
 
-    def remember(self, before: Place | None, text: str, begin: int, end: int) -> None:
+    def remember(self, before: _Place | None, text: str, begin: int, end: int) -> None:
         """Finds the place after ``text``, of which the scan took ``end`` characters: what it put out of them begins at
         ``begin``. The place ``before`` it gets to know."""
         if not self.done:
-            written = "".join(self.stack), "".join(self.comma), "".join(self.number)
-            self.place = place_of(self.state, *written)
-            if self.place is None:
+            comma, depth = "".join(self.comma), len(self.stack)
+            if not 0 < depth <= _DEEPEST or len(comma) > _SHORT_TEXT:
                 return
-        if before is not None:
-            before.learn(text, (self.place, self.odd, self.plain, self.done, self.out[begin:], end))
+            number = _digits("1", "".join(self.number))
+            self.place = _place(self.state, "".join(self.stack), comma, number)
+        if before is not None and len(before.goes) < _MOST_TEXTS and before.stays:
+            before.goes[text] = self.place, self.odd, self.plain, self.done, self.out[begin:], end
 
     def put(self, text: str, i: int, end: int, out: str) -> None:
         """Passes on ``out`` in place of text[i:end]."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from chatparsers.values.cut import cut_json
 from chatparsers.values.json import JsonScanner, ObjectScanner, StringScanner
-from chatparsers.values.places import Place
+from chatparsers.values.json import _Place as Place
 
 Read = Callable[..., Any]
 

@@ -1,11 +1,16 @@
 cimport cython
 from ..core.machine.value cimport Transcoder
 from .base cimport escape
-from .places cimport Place
 cdef object _run, _odd, _number, _number_run, _word_run, _escape_begun, _members, _items, _colon, _next_key, _flat, _escape
-cdef dict _MENDED, _EXPECTED, _RESPELT, _AFTER_COMMA
+cdef dict _MENDED, _EXPECTED, _RESPELT, _AFTER_COMMA, _places
 @cython.locals(size=Py_ssize_t)
 cdef Py_ssize_t _whole(str text, Py_ssize_t start) except -1
+@cython.final
+cdef class _Place:
+    cdef public dict goes
+    cdef public bint stays
+    cdef public int state
+    cdef public str comma, number, stack
 cdef class JsonScanner(Transcoder):
     cdef public list comma, number, parts, stack
     cdef public str kinds
@@ -13,12 +18,13 @@ cdef class JsonScanner(Transcoder):
     cdef public int dialect, state
     cdef public Py_ssize_t kept
     cdef public object odd
-    cdef public Place place
+    cdef public _Place place
     cdef public tuple goes_on
-    @cython.locals(n=Py_ssize_t, i=Py_ssize_t, kept=Py_ssize_t, comma=Py_ssize_t, parts=list, state=int, own=int, stack=list, end=Py_ssize_t, key=bint, char=Py_UCS4, kind=str, word=str, first=Py_ssize_t, place=Place, gone=tuple)
+    @cython.locals(n=Py_ssize_t, i=Py_ssize_t, kept=Py_ssize_t, comma=Py_ssize_t, parts=list, state=int, own=int, stack=list, end=Py_ssize_t, key=bint, char=Py_UCS4, kind=str, word=str, first=Py_ssize_t, place=_Place, gone=tuple)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
-    cdef leave(self, Place place)
-    cdef remember(self, Place before, str text, Py_ssize_t begin, Py_ssize_t end)
+    cdef leave(self, _Place place)
+    @cython.locals(comma=str, depth=Py_ssize_t)
+    cdef remember(self, _Place before, str text, Py_ssize_t begin, Py_ssize_t end)
     cdef put(self, str text, Py_ssize_t i, Py_ssize_t end, str out)
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
     cdef Py_ssize_t inside(self, str text, Py_ssize_t i, bint final) except? -1
