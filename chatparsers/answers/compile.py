@@ -240,7 +240,7 @@ class _Compiler(Compiler):
 
     def json_text(self, node: n.JsonText, at: Place) -> None:
         quoted, done = Label(), Label()
-        self.code.attempt(partial(self.emit, m.LIT, m.CONTENT, '"', "a JSON value"), quoted, m.BACK)
+        self.code.attempt(partial(self.emit, m.LIT, m.CONTENT, (('"', "a JSON value"),)), quoted, m.BACK)
         self.json_value(n.JsonValue(), at._replace(region=m.CONTENT))
         self.emit(m.JUMP, done)
         self.code.place(quoted)

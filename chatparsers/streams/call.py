@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from .message import ToolCall
 from .so_far import Reader
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -32,12 +31,12 @@ class Call:
     out. ``made``: the id, if the model writes none. ``broken``: the object of its arguments is not JSON, so the text
     that follows is kept unchanged. ``other``: its arguments are a whole JSON value, but no object. ``given``: the names
     of the arguments so far; ``again``: the present one was given before. ``noted``: how many notes there were before
-    it. ``record``: the finished call, once somebody has asked for it.
+    it.
     """
 
     __slots__ = (
         "again", "arguments", "broken", "complete", "end", "given", "id", "index", "lent", "made", "members", "name",
-        "noted", "other", "reader", "record", "seen", "start", "started",
+        "noted", "other", "reader", "seen", "start", "started",
     )  # fmt: skip
 
     def __init__(self, index: int, start: int, noted: int) -> None:
@@ -55,7 +54,6 @@ class Call:
         self.broken = self.other = False
         self.complete = False
         self.made = ""
-        self.record: ToolCall | None = None
         self.reader: Reader | None = None
         self.seen = 0
         self.lent = False
@@ -63,7 +61,7 @@ class Call:
     def copy(self) -> Call:
         other = Call.__new__(Call)
         other.index, other.start, other.end, other.noted = self.index, self.start, self.end, self.noted
-        other.id, other.name, other.made, other.record = self.id, self.name, self.made, self.record
+        other.id, other.name, other.made = self.id, self.name, self.made
         other.members, other.again, other.started = self.members, self.again, self.started
         other.broken, other.other, other.complete = self.broken, self.other, self.complete
         other.arguments = self.arguments[:]

@@ -176,11 +176,13 @@ class Reading:
         """Reads a text that is not of a value and does not take the shortcut."""
         spot = self.spot
         if spot is None:
-            if self.early or not self.machine.hold(text):
+            if self.early or self.plain is not NO_SHORTCUT:
                 self.run(text, events)
-            else:
-                self.pieces.append(text)
-                self.fed += len(text)
+                return
+            self.pieces.append(text)
+            self.fed += len(text)
+            if not self.machine.hold(text):
+                self._go(text, events)
             return
         if self.plain is not NO_SHORTCUT:
             self.note()
@@ -236,26 +238,31 @@ class Reading:
         """Lets the machine read ``text``. ``scanned`` is as in `Machine.feed`."""
         if text:
             self._catch_up()
+            if self.early:
+                events += map(copy, self.early)
+                self.early = []
             self.pieces.append(text)
             self.fed += len(text)
             self._go(text, events, scanned)
 
     def _go(self, text: str, events: list[Event], scanned: int = -1) -> None:
         """As `run`, of the last text that was fed, with a machine that is at its place."""
-        if self.early:
-            events += map(copy, self.early)
-            self.early = []
         if self.ended:
             self.transcript.advance(m.MARKUP, len(text))
             return
         machine, known = self.machine, self.known
-        items = machine.feed(text, scanned, False, partial(self.transcript.line_after, self.fed))
-        self.transcript.apply(items, events)
+        items = machine.feed(text, scanned, False, self.line)
+        if items or self.transcript.untold:
+            self.transcript.apply(items, events)
         self.spot = None
         if known is not None and known.looks():
             self.spot, self.at = known.spot(machine), self.fed
-        if not machine.text:
+        if not (machine.text or machine.live):
             self._settle()
+
+    def line(self) -> m.Line:
+        """Where in a line of content the transcript ends."""
+        return self.transcript.line_after(self.fed)
 
     def end(self, events: list[Event], cut_off: bool = False) -> None:
         """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
@@ -264,7 +271,7 @@ class Reading:
         self.early = []
         machine, transcript = self.machine, self.transcript
         transcript.over()
-        transcript.apply(machine.finish(cut_off, partial(transcript.line_after, self.fed)), events)
+        transcript.apply(machine.finish(cut_off, self.line), events)
         transcript.close(events, transcript.length)
         if transcript.answer is not None and not cut_off:
             transcript.judge_whole()

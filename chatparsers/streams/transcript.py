@@ -220,10 +220,7 @@ class Transcript:
                 region = kind
         self.length, self.kind = begin + run.length, region
         for op, at, value in run.marks:
-            if op == ARG_NAME:
-                self._name(value, begin + at)
-            else:
-                self._mark(op, value, begin + at, events)
+            self._mark(op, value, begin + at, events)
 
     def argue(self, length: int, out: str) -> None:
         """Takes ``length`` characters of an argument's value, which are ``out`` in JSON. `tell` is to come."""
@@ -265,9 +262,7 @@ class Transcript:
                 self.argue(len(raw), value)
                 continue
             if op > ARGUMENT:
-                if op == ARG_NAME:
-                    self._name(value, self.length)
-                elif op == NOTE:
+                if op == NOTE:
                     self.note(*value)
                 else:
                     self._mark(op, value, self.length, events)
@@ -283,8 +278,13 @@ class Transcript:
                     for dropped, part in spelling.runs(raw):
                         self.advance(MARKUP if dropped else op, len(part))
                     continue
-            self.advance(region, len(raw))
-        self.tell(events)
+            if raw:
+                if region != self.kind:
+                    self.runs.append((self.length, region))
+                    self.kind = region
+                self.length += len(raw)
+        if self.untold:
+            self.tell(events)
         if len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
             events[:] = joined_events(events)
 
@@ -309,17 +309,6 @@ class Transcript:
                 self.answer.read(text)
                 self._judge_answer(wrong, self.length)
 
-    def _name(self, name: str, at: int) -> None:
-        """Takes the name of the next argument, which is at the position ``at``."""
-        call = self.call
-        if call is not None:
-            call.give(name)
-            if call.again:
-                self.note("repeated-argument", at, "an argument that the call has not given")
-            else:
-                self.untold.append(f"{', ' if call.members else '{'}{quoted(name)}: ")
-                call.members += 1
-
     def _mark(self, op: int, value: Any, at: int, events: list[Event]) -> None:
         """Takes what an item at the position ``at`` says of the call that is open, or that it opens."""
         call = self.call
@@ -332,6 +321,14 @@ class Transcript:
                 self.note("unopened-call", at, value)
             return
         if call is None:
+            return
+        if op == ARG_NAME:
+            call.give(value)
+            if call.again:
+                self.note("repeated-argument", at, "an argument that the call has not given")
+            else:
+                self.untold.append(f"{', ' if call.members else '{'}{quoted(value)}: ")
+                call.members += 1
             return
         if op == CALL_END:
             if call.members > 0:
@@ -555,12 +552,7 @@ class Transcript:
         return [(places.position(call.start), call.name) for call in calls if call.name is not None]
 
     def _record(self, call: Call) -> ToolCall:
-        if call.record is not None:
-            return call.record
-        record = made_call(call.index, self._id(call), call.name or "", call.text(), call.complete)
-        if call is not self.call:
-            call.record = record
-        return record
+        return made_call(call.index, self._id(call), call.name or "", call.text(), call.complete)
 
     def _diagnostics(self, text: str, places: Text) -> list[Diagnostic]:
         """One diagnostic for each note, in the order of the text. One that no further text changes is made once."""

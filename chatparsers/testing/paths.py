@@ -113,6 +113,6 @@ class Paths:
 
 def _words(instruction: Instruction) -> list[Instruction]:
     """The instruction, or one for each of the words of which it reads the first that follows."""
-    if instruction[0] != m.WORDS:
+    if instruction[0] != m.LIT:
         return [instruction]
-    return [(m.LIT, instruction[1], text, shown) for text, shown in instruction[2]]
+    return [(m.LIT, instruction[1], (word,)) for word in instruction[2]]

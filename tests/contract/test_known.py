@@ -87,12 +87,15 @@ def test_what_was_read_before_is_not_read_again(size: int, monkeypatch: pytest.M
     turn = get_format("qwen3").bind(tools=ONE_TOOL)
     pieces = cut(sample(turn.format), size)
     fed: list[str] = []
-    feed = known.Machine.feed
-    monkeypatch.setattr(
-        known.Machine,
-        "feed",
-        lambda machine, *given, **more: fed.append(given[0]) or feed(machine, *given, **more),
-    )
+    for name in ("feed", "hold"):
+        taken = getattr(known.Machine, name)
+        monkeypatch.setattr(
+            known.Machine,
+            name,
+            lambda machine, *given, taken=taken, **more: (
+                fed.append(given[0]) or taken(machine, *given, **more)
+            ),
+        )
     counts = []
     for enabled in (True, True, True, False):
         monkeypatch.setattr(known, "enabled", enabled)

@@ -20,6 +20,7 @@ from chatparsers.answers.idioms import Options
 from chatparsers.core.machine import instructions as m
 from chatparsers.core.machine.instructions import Program
 from chatparsers.core.machine.machine import Machine
+from chatparsers.core.machine.state import MachineState
 from chatparsers.schema.tools import Toolset, read_tools
 
 
@@ -180,6 +181,53 @@ def test_what_saves_work_reads_as_the_other_instructions_do(name: str) -> None:
                 assert saving.feed(piece) == other.feed(piece), (size, text[: at + size][-40:])
             assert saving.finish() == other.finish(), size
             assert told(saving.message) == told(other.message), size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_only_held_is_not_read(name: str) -> None:
+    """A piece that `hold` takes leaves the machine as `feed` does, and what is read after it is the same to the last
+    diagnostic; also of texts with a hole, and of spellings that begin alike."""
+    format = get_format(name)
+    try:
+        whole = format.render({"role": "assistant", "content": "So.", "tool_calls": CALLS[:1]}, tools=TOOLS)
+    except RequestError:
+        pytest.skip("the format writes no such call")
+    begun = format.bind(tools=TOOLS).stream()._begun().machine
+    for at in range(0, len(whole), 5):
+        for text in (
+            whole[:at] + whole[at + 1 :],
+            whole[:at] + "|" + whole[at:],
+            whole[:at] + whole[: at + 9],
+        ):
+            reader, holder = begun.copy(), begun.copy()
+            for piece in (text[i : i + 1 + at % 3] for i in range(0, len(text), 1 + at % 3)):
+                read = reader.feed(piece)
+                if holder.hold(piece):
+                    assert not read and place(holder) == place(reader), text
+                else:
+                    assert holder.feed(piece) == read, text
+            assert holder.finish() == reader.finish(), text
+
+
+def test_the_beginning_of_a_text_is_held() -> None:
+    """Up to the first text that is whole, though another one goes on."""
+    code = [(m.FAIL,), (m.LIT, m.CONTENT, (("abc", ""), ("abcd", ""), ("bcd", ""))), (m.AFTER,)]
+    for begun, piece, held in [
+        *(("", "a", True), ("a", "b", True), ("ab", "c", False), ("ab", "x", False)),
+        *(("", "x", False), ("", "bc", True), ("bc", "d", False)),
+    ]:
+        machine = Machine(Program(code, 1, 2, False, False), read_tools(None))
+        assert not machine.feed(begun)
+        assert machine.hold(piece) == held and machine.text == (begun + piece if held else begun)
+
+
+def place(machine: Machine) -> list[Any]:
+    """Where the machine is. What it expects at a place it finds again, once it reads on."""
+    return [
+        getattr(machine, name)
+        for name in MachineState.__slots__
+        if name not in ("furthest", "seen", "value", "wanted")
+    ]
 
 
 def told(message: Message) -> Message:

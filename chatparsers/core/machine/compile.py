@@ -58,10 +58,8 @@ class Compiler:
 
     def _words(self, words: list[tuple[str, str]], at: Place) -> None:
         """Reads the first of the words that follows."""
-        if len(words) > 1:
-            self.emit(m.WORDS, at.region, tuple(words))
-        elif words[0][0]:
-            self.emit(m.LIT, at.region, *words[0])
+        if words[0][0]:
+            self.emit(m.LIT, at.region, tuple(words))
 
     def _as_words(self, node: Node) -> list[tuple[str, str]] | None:
         """The words of which ``node`` reads the first that follows; None if it is no choice of words."""
@@ -115,7 +113,7 @@ class Compiler:
         for start in range(0, most, size):
             self.emit(m.CHARS, at.region, run, shown, min(max(node.least - start, 0), size), size)
         if node.most is None:
-            self.emit(m.SPAN, at.region, re.compile(f"(?:{one})*").match)
+            self.emit(m.SPAN, at.region, re.compile(f"(?:{one})+").match)
 
     def space(self, node: n.Space, at: Place) -> None:
         self.emit(m.SPAN, at.region, white_space)

@@ -7,7 +7,7 @@ code. Indented marks are not looked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from .instructions import CONTENT, MARKUP, REASONING, Item, Line
 
@@ -15,8 +15,10 @@ _MOST = 64  # the name of a language is shorter
 _marks = re.compile(rf"^(`{{3,}}|~{{3,}})([^`<\n\ud800-\udfff]{{0,{_MOST}}})$", re.MULTILINE).finditer
 
 
-def after(line: Line | None, items: Iterable[Item]) -> Line:
+def after(line: Line | None, items: Sequence[Item]) -> Line:
     """Where a text ends that goes on from ``line``, or begins, with ``items``."""
+    if line and not items:
+        return line
     open, rest = line or ("", "")
     whole, _, rest = (rest + "".join([_content(kind, raw) for kind, raw, _ in items])).rpartition("\n")
     for found in _marks(whole):

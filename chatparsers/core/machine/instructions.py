@@ -16,9 +16,7 @@ FAIL
 TEXT region finder label missing
     Reads text of the region up to the first stop that ``finder`` finds (see `StopFinder`). Holds the beginning of a
     stop. At the end of the whole text, notes that ``missing`` is missing, unless it is empty, and goes to the label.
-LIT region text shown
-    Reads exactly ``text``, or fails and expects ``shown``. Holds less than ``text``.
-WORDS region texts
+LIT region texts
     Reads the first of ``texts`` that is here, or fails and expects each of them. The texts are given with what a
     diagnostic shows. Holds the beginning of one, if none before it is here.
 SPAN region match
@@ -139,10 +137,10 @@ BROKEN_VALUE: Final = 14
 
 # Instructions: the table above. A machine waits in the first two most often. The next read no text and wait for none.
 TEXT, VALUE = range(2)
-CHOICE, FAIL, COMMIT, JUMP, CALLSUB, PLACE, RECOVER, CUT, MARK, RETURN = range(2, 12)
-UNSET, BACK, FAILTWICE, DECLARED, IF, LINE, NOTED, HOLD, DRAFT, ABANDON = range(12, 22)
-LIT, SPAN, UNLESS, WORDS, TOP, BETWEEN, CAPTURE, FOLLOWS = range(22, 30)
-CHARS, BLANK, AFTER, COUNTS, UNOPENED, NTH, END, SAME = range(30, 38)
+CHOICE, COMMIT, FAIL, CALLSUB, RETURN, MARK, JUMP, RECOVER, UNSET, CUT = range(2, 12)
+BACK, FAILTWICE, DECLARED, PLACE, IF, LINE, NOTED, HOLD, DRAFT, ABANDON = range(12, 22)
+LIT, SPAN, CAPTURE, UNLESS, BETWEEN, TOP, FOLLOWS, COUNTS = range(22, 30)
+BLANK, AFTER, CHARS, UNOPENED, NTH, END, SAME = range(30, 37)
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""

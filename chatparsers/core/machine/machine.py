@@ -79,7 +79,6 @@ from .instructions import (
     UNOPENED,
     UNSET,
     WITHOUT_OPENER,
-    WORDS,
     Item,
     Line,
     Where,
@@ -208,6 +207,11 @@ class Machine(MachineState):
                 if op == CHOICE:
                     stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
                     ip += 1
+                elif op == COMMIT:
+                    stack.pop()
+                    if self.floor > len(stack):
+                        self.floor = len(stack)
+                    ip = ins[1]
                 elif op == FAIL:
                     ip = -1
                     while stack:
@@ -231,34 +235,25 @@ class Machine(MachineState):
                                 trail.append((MARKUP, text[i:], None))
                                 i = n
                             break
-                    self.floor = min(self.floor, len(stack))
+                    if self.floor > len(stack):
+                        self.floor = len(stack)
                     if ip < 0:
                         at = max(self.furthest, self.base + i)
                         trail.append((NOTE, "", ("malformed", at, self._expected(at))))
                         ip = self.program.fallback
-                elif op == COMMIT:
-                    stack.pop()
-                    if self.floor > len(stack):
-                        self.floor = len(stack)
-                    ip = ins[1]
-                elif op == JUMP:
-                    ip = ins[1]
                 elif op == CALLSUB:
                     stack.append((RETURN_ADDRESS, ip + 1, 0, False))
                     ip = ins[1]
-                elif op == PLACE:
-                    self.text_region = ins[1]
-                    ip += 1
-                elif op == RECOVER:
-                    stack.append((RECOVERY_POINT, ip, 0, False))
-                    ip += 1
-                elif op == CUT:
-                    if not self.flags & HELD:
+                elif op == RETURN:
+                    ip = stack.pop()[1]
+                    if self.floor > len(stack):
                         self.floor = len(stack)
-                    ip += 1
                 elif op == MARK:
+                    said = ins[2]
                     if ins[1] == CALL_BEGIN:
                         self.calling, self.tool = True, ""
+                        if not self.flags & WITHOUT_OPENER:
+                            said = None
                     elif ins[1] == CALL_END or ins[1] == BROKEN_END:
                         self.calling = False
                     elif ins[1] == NAME:
@@ -267,15 +262,19 @@ class Machine(MachineState):
                         self.arg = ins[2]
                     elif ins[1] == ARGS_BEGIN:
                         self.nth = 0
-                    has_opener = ins[1] == CALL_BEGIN and not self.flags & WITHOUT_OPENER
-                    trail.append((ins[1], "", None if has_opener else ins[2]))
+                    trail.append((ins[1], "", said))
                     ip += 1
-                elif op == RETURN:
-                    ip = stack.pop()[1]
-                    if self.floor > len(stack):
-                        self.floor = len(stack)
+                elif op == JUMP:
+                    ip = ins[1]
+                elif op == RECOVER:
+                    stack.append((RECOVERY_POINT, ip, 0, False))
+                    ip += 1
                 elif op == UNSET:
                     self.flags &= ~ins[1]
+                    ip += 1
+                elif op == CUT:
+                    if not self.flags & HELD:
+                        self.floor = len(stack)
                     ip += 1
                 elif op == BACK or op == FAILTWICE:
                     _, _, length, self.calling = stack.pop()
@@ -289,6 +288,9 @@ class Machine(MachineState):
                     else:
                         self._wanted(i, "the arguments of the call")
                         ip = 0
+                elif op == PLACE:
+                    self.text_region = ins[1]
+                    ip += 1
                 elif op == IF:
                     ip = ins[2] if self.flags & ins[1] else ip + 1
                 elif op == LINE:
@@ -322,21 +324,31 @@ class Machine(MachineState):
                     self.floor = len(stack)
             else:
                 if op == LIT:
-                    literal = ins[2]
-                    if text.startswith(literal, i):
-                        trail.append((ins[1], literal, None))
-                        i += len(literal)
-                        ip += 1
-                    else:
-                        begun = n - i < len(literal) and literal.startswith(text[i:])
-                        if begun and not final:
+                    begun = False
+                    for literal, shown in ins[2]:
+                        if text.startswith(literal, i):
+                            if literal:
+                                trail.append((ins[1], literal, None))
+                                i += len(literal)
+                            ip += 1
                             break
-                        at = n if begun else i
+                        at = i
+                        if n - i < len(literal) and literal.startswith(text[i:]):
+                            begun = not final
+                            if begun:
+                                break
+                            at = n
                         if self.base + at >= self.furthest:
-                            self._wanted(at, ins[3])
+                            self._wanted(at, shown)
+                    else:
                         ip = 0
+                    if begun:
+                        break
                 elif op == SPAN:
                     match = ins[2](text, i)
+                    if match is None and i < n:  # the usual case
+                        ip += 1
+                        continue
                     end = match.end() if match else i
                     waits = end == n and not final
                     if (waits or end - i > MAX_HEADER) and self._undecided():
@@ -350,70 +362,6 @@ class Machine(MachineState):
                         i = end
                     if waits:
                         break
-                    ip += 1
-                elif op == UNLESS:
-                    if i < n and text[i] in WHITE:
-                        ip += 1
-                        continue
-                    found = ins[2].at(text, i)
-                    if not final and (i == n or found < 0):
-                        break
-                    ip += 1
-                    if not found:
-                        ip = ins[1]
-                        for what in ins[3]:
-                            self._wanted(i, what)
-                elif op == WORDS:
-                    begun = False
-                    for literal, shown in ins[2]:
-                        if text.startswith(literal, i):
-                            if literal:
-                                trail.append((ins[1], literal, None))
-                                i += len(literal)
-                            ip += 1
-                            break
-                        begun = n - i < len(literal) and literal.startswith(text[i:])
-                        if begun and not final:
-                            break
-                        at = n if begun else i
-                        if self.base + at >= self.furthest:
-                            self._wanted(at, shown)
-                        begun = False
-                    else:
-                        ip = 0
-                    if begun:
-                        break
-                elif op == TOP:
-                    self.calling = False
-                    self.text_region = CONTENT
-                    if i == n and not final:
-                        break
-                    ip = ins[1] if i == n else ip + 1
-                elif op == BETWEEN:
-                    no_white = final if i == n else text[i] not in WHITE  # the usual case
-                    if no_white and not (i < n < i + ins[5] and ins[1].at(text, i) < 0):
-                        self.section = self.base + i if ins[4] else -1
-                        ip += 1
-                        continue
-                    end, blank, begun = before_marker(ins[1], ins[3], text, i)
-                    stop = end
-                    found = ins[2].at(text, end)
-                    if not found and blank < end:
-                        stop, found = blank, ins[2].at(text, blank)
-                    waits = begun or found < 0
-                    if not final and (waits or end == n <= i + MAX_HEADER):
-                        break
-                    self.section = self.base + end if ins[4] else -1
-                    if found and not waits:
-                        end = stop
-                    elif begun and ins[4] and end < n:
-                        trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
-                        end = n
-                    elif end < n:
-                        end = i
-                    if i < end:
-                        trail.append((MARKUP, text[i:end], None))
-                        i = end
                     ip += 1
                 elif op == CAPTURE:
                     end, parts = ins[1].read(self, text, i, final)
@@ -442,38 +390,55 @@ class Machine(MachineState):
                     i = end
                     trail += parts
                     ip += 1
+                elif op == UNLESS:
+                    if i < n and text[i] in WHITE:
+                        ip += 1
+                        continue
+                    found = ins[2].at(text, i)
+                    if not final and (i == n or found < 0):
+                        break
+                    ip += 1
+                    if not found:
+                        ip = ins[1]
+                        for what in ins[3]:
+                            self._wanted(i, what)
+                elif op == BETWEEN:
+                    no_white = final if i == n else text[i] not in WHITE  # the usual case
+                    if no_white and not (i < n < i + ins[5] and ins[1].at(text, i) < 0):
+                        self.section = self.base + i if ins[4] else -1
+                        ip += 1
+                        continue
+                    end, blank, begun = before_marker(ins[1], ins[3], text, i)
+                    stop = end
+                    found = ins[2].at(text, end)
+                    if not found and blank < end:
+                        stop, found = blank, ins[2].at(text, blank)
+                    waits = begun or found < 0
+                    if not final and (waits or end == n <= i + MAX_HEADER):
+                        break
+                    self.section = self.base + end if ins[4] else -1
+                    if found and not waits:
+                        end = stop
+                    elif begun and ins[4] and end < n:
+                        trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
+                        end = n
+                    elif end < n:
+                        end = i
+                    if i < end:
+                        trail.append((MARKUP, text[i:end], None))
+                        i = end
+                    ip += 1
+                elif op == TOP:
+                    self.calling = False
+                    self.text_region = CONTENT
+                    if i == n and not final:
+                        break
+                    ip = ins[1] if i == n else ip + 1
                 elif op == FOLLOWS:
                     found = ins[2].at(text, i)
                     if not final and (i == n or found < 0):
                         break
                     ip = ins[1] if found > 0 or (i == n and ins[3]) else ip + 1
-                elif op == CHARS:
-                    end = ins[2](text, i).end()
-                    if end - i < ins[5]:
-                        if end == n and not final:
-                            break
-                        self._wanted(end, ins[3])
-                    if end - i < ins[4]:
-                        ip = 0
-                    else:
-                        if end > i:
-                            trail.append((ins[1], text[i:end], None))
-                            i = end
-                        ip += 1
-                elif op == BLANK:
-                    if i < n and text[i] in WHITE:
-                        end, blank, begun = before_marker(ins[1], ins[2], text, i)
-                        if not final and (begun or end == n <= i + MAX_HEADER):
-                            break
-                        if i < blank:
-                            trail.append((MARKUP, text[i:blank], None))
-                            i = blank
-                    ip += 1
-                elif op == AFTER:
-                    if i < n:
-                        trail.append((MARKUP, text[i:], None))
-                        i = n
-                    break
                 elif op == COUNTS:
                     end = after_white(text, i)
                     found = ins[1].at(text, end)
@@ -494,6 +459,33 @@ class Machine(MachineState):
                     if why:
                         self._wanted(i, why)
                         ip = 0
+                elif op == BLANK:
+                    if i < n and text[i] in WHITE:
+                        end, blank, begun = before_marker(ins[1], ins[2], text, i)
+                        if not final and (begun or end == n <= i + MAX_HEADER):
+                            break
+                        if i < blank:
+                            trail.append((MARKUP, text[i:blank], None))
+                            i = blank
+                    ip += 1
+                elif op == AFTER:
+                    if i < n:
+                        trail.append((MARKUP, text[i:], None))
+                        i = n
+                    break
+                elif op == CHARS:
+                    end = ins[2](text, i).end()
+                    if end - i < ins[5]:
+                        if end == n and not final:
+                            break
+                        self._wanted(end, ins[3])
+                    if end - i < ins[4]:
+                        ip = 0
+                    else:
+                        if end > i:
+                            trail.append((ins[1], text[i:end], None))
+                            i = end
+                        ip += 1
                 elif op == UNOPENED:
                     begin = max(i, self.section - self.base)
                     found = ins[1].at(text, begin)

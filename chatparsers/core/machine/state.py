@@ -87,11 +87,20 @@ class MachineState:
         return other
 
     def hold(self, piece: str) -> bool:
-        """Adds ``piece`` to the window, if the open value holds all that is unread with it."""
-        if self.value is None or not self.value.holds(self.text + piece):
-            return False
-        self.text += piece
-        return True
+        """Adds ``piece`` to the window, if the open value or the next instruction holds all that is unread with it."""
+        ins = self.program.code[self.ip]
+        held = False
+        if self.value is not None:
+            held = self.value.holds(self.text + piece)
+        elif ins[0] == m.LIT:
+            text = self.text + piece
+            for literal, _ in ins[2]:
+                held = len(text) < len(literal) and literal.startswith(text)
+                if held or text.startswith(literal):
+                    break
+        if held:
+            self.text += piece
+        return held
 
     def skip_to(self, position: int, held: str) -> None:
         """Continues at ``position`` of the text, where ``held`` begins: others read what is before it (`waiting`)."""

@@ -7,7 +7,7 @@ import re
 from .instructions import MAX_HEADER
 from .stops import StopFinder
 
-white_space = re.compile(r"[ \t\r\n]*").match
+white_space = re.compile(r"[ \t\r\n]+").match
 
 
 def after_white(text: str, i: int) -> int:

@@ -28,6 +28,7 @@ cdef class Reading:
     @cython.locals(end=Py_ssize_t, at=Py_ssize_t, text=str, spot=Spot)
     cpdef read_value(self, Transcoder value, str piece, list events)
     cpdef run(self, str text, list events, Py_ssize_t scanned=*)
+    cpdef tuple line(self)
     @cython.locals(machine=Machine, known=Known)
     cdef _go(self, str text, list events, Py_ssize_t scanned=*)
     @cython.locals(machine=Machine, transcript=Transcript)

@@ -29,8 +29,6 @@ cdef class Transcript:
     cdef list _after_prefix(self, items)
     cdef _say(self, int op, text, list events)
     @cython.locals(call=Call)
-    cdef _name(self, name, Py_ssize_t at)
-    @cython.locals(call=Call)
     cdef _mark(self, int op, value, Py_ssize_t at, list events)
     cdef _compare(self, Call call)
     cpdef whole_calls(self)

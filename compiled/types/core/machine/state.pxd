@@ -14,6 +14,7 @@ cdef class MachineState:
     cdef public Transcoder value
     @cython.locals(other=MachineState)
     cpdef object copy(self)
+    @cython.locals(ins=tuple, text=str, held=bint, literal=str)
     cpdef bint hold(self, str piece) except -1
     cpdef skip_to(self, Py_ssize_t position, str held)
     @cython.locals(items=list, height=Py_ssize_t, kind=int, ip=Py_ssize_t, after=Py_ssize_t, calling=bint)
