@@ -141,16 +141,8 @@ class XgrammarMatcher:
         memmove(address, self._address, self.bytes)
 
     def mend(self, words: memoryview) -> None:
-        """Takes out of a mask what xgrammar 0.2.8 should not have in it: the bits after the last id, and ids of the
-        grammar that it refuses."""
+        """Takes out of a mask the bits after the last id, which xgrammar sets."""
         words[-1] &= self._engine.last
-        take = (lambda id: False) if self.inner.is_terminated() else self.take
-        for id in self._tokens:
-            if words[id >> 5] >> (id & 31) & 1:
-                if take(id):
-                    self.inner.rollback(1)
-                else:
-                    _clear(words, id)
 
     def forced(self) -> list[int]:
         text = self.inner.find_jump_forward_string()

@@ -17,18 +17,19 @@ def row_of(bitmask: Any, row: int, size: int) -> tuple[int, int]:
     Raises `RequestError` if ``bitmask`` is not one, or is too small.
     """
     if hasattr(bitmask, "data_ptr"):
-        shape, address, fits = tuple(bitmask.shape), bitmask.data_ptr(), _is_mask_of_torch(bitmask)
+        shape = tuple(bitmask.shape)
+        address = bitmask.data_ptr() if _is_mask_of_torch(bitmask) else 0
     else:
         try:
             view = memoryview(bitmask)
         except TypeError:
             raise _refused(bitmask) from None
         shape = view.shape or ()
-        fits = view.itemsize == 4 and view.c_contiguous and not view.readonly and view.format in _INTEGERS
-        address = addressof(c_char.from_buffer(view)) if fits and view.nbytes else 0
-    if not fits or not 1 <= len(shape) <= 2 or not address:
+        fits = view.format in _INTEGERS and view.itemsize == 4 and view.c_contiguous and not view.readonly
+        address = addressof(c_char.from_buffer(bitmask)) if fits and view.nbytes else 0
+    if not address or not 1 <= len(shape) <= 2:
         raise _refused(bitmask)
-    rows, words = (1, *shape)[-2:]
+    rows, words = shape if len(shape) == 2 else (1, shape[0])
     if not 0 <= row < rows:
         raise RequestError(f"row: expected a row of the bitmask, which has {rows}, found {row!r:.40}")
     if words * 32 < size:

@@ -201,15 +201,19 @@ class Guide:
         if type(ids) is not int:
             return self._feed_all(read_ids(ids, _EXPECTED))
         fed, reading, take = self._ids, self._reading, self._take
-        if len(fed) + 1 < self._deadline and ids not in self._ends and (text := reading.ran(ids)):
-            if take is None or take(ids):  # it adds to running text, and no limit is reached
-                fed.append(ids)
-                return [reading.make(text)]
-            del reading.passed[-1]
-            self._restart()
-        elif (events := self._step(ids)) is not None:
-            return events
-        raise self._refusal(ids, 0)
+        if len(fed) + 1 < self._deadline and ids not in self._ends:
+            text = reading.ids.texts[ids]
+            if text and reading.plain(text) is None:  # as in `Reading.ran`, without its call
+                if take is None or take(ids):
+                    fed.append(ids)
+                    reading.passed.append(ids)
+                    return [reading.make(text)]
+                self._restart()
+                raise self._refusal(ids, 0)
+        events = self._step(ids)
+        if events is None:
+            raise self._refusal(ids, 0)
+        return events
 
     def accepts(self, ids: Ids) -> int:
         """How many of ``ids`` may come, one after the other. Takes none of them: for drafts.
@@ -281,12 +285,17 @@ class Guide:
         >>> guide.message.content
         'H'
         """
-        if not 0 <= count <= self._count:
-            raise RequestError(
-                f"rollback: expected at most {self._count} ids, as were fed, found {count!r:.40}"
-            )
-        now, known, stream = self._count - count, self._known, self._stream
-        taken = known.begun - (not self._stopped) if known.kind == "ended" else self._count
+        ids, passed, matcher = self._ids, self._reading.passed, self._matchers[-1][1]
+        now = len(ids) - count
+        if 0 < count <= len(passed):  # they only added to running text: nothing else was done for them
+            if matcher is not None:
+                matcher.rollback(count)
+            del ids[now:], passed[len(passed) - count :]
+            return
+        if not 0 <= count <= len(ids):
+            raise RequestError(f"rollback: expected at most {len(ids)} ids, as were fed, found {count!r:.40}")
+        known, stream = self._known, self._stream
+        taken = known.begun - (not self._stopped) if known.kind == "ended" else len(ids)
         """How many ids the matcher took: not the one that ended the turn."""
         while self._matchers[-1][0] > now:
             taken = self._matchers.pop()[0]
@@ -295,12 +304,12 @@ class Guide:
             matcher.rollback(taken - now)
         while known.before is not None and known.since > now:
             known = known.before
-        del self._ids[now:]
+        del ids[now:]
         try:
             stream.rollback(count)
         except RequestError:  # more than it keeps
             self._stream = stream = self._plan.stream()
-            stream.feed(self._ids)
+            stream.feed(ids)
         self._reading = reading = stream._begun()
         if known is not self._known or reading.plain is not self._plain or self._plan.on_loop is not None:
             self._known = known
@@ -357,34 +366,39 @@ class Guide:
 
     def _step(self, id: int) -> list[Event] | None:
         """The events of the next id; None if it may not come."""
+        fed, take, end = self._ids, self._take, id in self._ends
         after = ends = False
-        if self._count >= self._deadline or id in self._ends:
+        if end or len(fed) >= self._deadline:
             after = self.ended
             if not after and self._forced_id not in (-1, id):
                 return None
             # At an end the matcher stays as it was: not every engine can go back over it.
-            ends = id in self._ends and (self._matcher is None or self._matcher.may_end())
-        if self._take is not None and not ends and not after:
+            ends = end and (self._matcher is None or self._matcher.may_end())
+        if take is not None and not ends and not after:
             try:
-                taken = self._take(id)
+                taken = take(id)
             except OverflowError:
                 taken = False
             if not taken:
                 self._restart()
                 return None
         stream, reading, call = self._stream, self._reading, self._call
-        events = stream._feed(id)
-        self._ids.append(id)
-        if not ends and not after and id in self._ends and stream.ended:  # in some formats a marker, too
+        events: list[Event] = []
+        if stream._finished:
+            stream.feed(id)  # it refuses
+        reading.read_id(id, events)
+        fed.append(id)
+        if end and not ends and not after and stream.ended:  # in some formats a marker, too
             ends = True
             self._restart()
-        if not after and (ends or self._count >= self._deadline):
+        if not after and (ends or len(fed) >= self._deadline):
             self._look(ends)
-        elif (reading.plain is not self._plain or reading.plain is NO_SHORTCUT) and not after:
-            if call is None or reading.transcript.call is not call:
-                self._look()
-            else:
-                self._plain = reading.plain  # the call goes on: nothing else has begun
+        elif (
+            not after
+            and (call is None or reading.transcript.call is not call)  # a call that goes on is all there is
+            and (reading.plain is not self._plain or reading.plain is NO_SHORTCUT)
+        ):
+            self._look()
         return events
 
     def _restart(self) -> None:

@@ -20,7 +20,7 @@ class Back:
     """The ``ids`` after the first ``since``, and copies of the reading. ``most`` ids can be taken back, none
     of the ``first``."""
 
-    __slots__ = ("copies", "every", "first", "ids", "last", "most", "shared", "since")
+    __slots__ = ("copies", "due", "every", "first", "ids", "last", "most", "shared", "since")
 
     def __init__(self, most: int, fed: int = 0) -> None:
         self.most = most
@@ -28,8 +28,8 @@ class Back:
         self.ids: list[int] = []
         self.copies: deque[tuple[int, Any]] = deque()
         """Readings, each with the number of ids that it has read."""
-        self.every = _EVERY
-        """How many ids are between two copies at least."""
+        self.every, self.due = _EVERY, 0
+        """How many ids are between two copies at least, and before which id the next one is due."""
         self.last = fed - 1
         """How many ids were before the last one that did more than add to running text."""
         self.shared = -1
@@ -53,7 +53,7 @@ class Back:
         """What a fork of the stream keeps."""
         self._forget()
         other = Back(self.most)
-        other.first, other.since, other.last = self.first, self.since, self.last
+        other.first, other.since, other.last, other.due = self.first, self.since, self.last, self.due
         other.ids, other.copies, other.every = self.ids[:], self.copies.copy(), self.every
         other.shared = self.shared = self.fed
         return other
@@ -62,15 +62,15 @@ class Back:
         """Keeps a copy before an id that may do more than add to running text, if there must be one, and no copies to
         which nobody can go back."""
         fed = self.since + len(self.ids)
-        if self.last < fed - self.most:
+        if fed >= self.due:
             self._forget()
-        self.last, copies = fed, self.copies
-        if not copies or fed - copies[-1][0] >= self.every:
+            self.due, copies = fed + self.every, self.copies
             self.first = max(self.first, fed - self.most)
             copies.append((fed, reading.copy()))
             while len(copies) > 1 and copies[1][0] <= self.first:
                 copies.popleft()
             self._drop(copies[0][0])
+        self.last = fed
 
     def to(self, count: int, reading: Any) -> Any:
         """Keeps the first ``count`` ids, and returns what was read of them; ``reading``: what was read of all."""
@@ -79,7 +79,7 @@ class Back:
             while len(copies) > 1 and copies[-1][0] > count:
                 copies.pop()
             at, found = copies.pop()
-            self.every, self.last = 1, at if copies else self.first - 1
+            self.every, self.due, self.last = 1, at, at if copies else self.first - 1
         again = self.ids[max(at - self.since, 0) : max(count - self.since, 0)]
         del self.ids[max(min(at, count) - self.since, 0) :]
         self.since = min(self.since, count)
@@ -95,6 +95,7 @@ class Back:
         """Keeps nothing if all ids that can be taken back only added to running text."""
         if self.last < self.fed - self.most:
             self.copies.clear()
+            self.due = 0
             self._drop(self.fed)
 
     def _drop(self, count: int) -> None:
