@@ -71,12 +71,17 @@ class Run:
     def __init__(
         self, spot: Spot, items: list[Item], here: Spot, end: int, line: m.Line | None = None
     ) -> None:
-        self.items = _joined(items)
         self.here, self.end, self.line = here, end, line
-        self.marks: list[tuple[int, int, Any]] = []
-        self.regions: list[tuple[int, int]] = []
-        self.length = 0
-        for kind, raw, value in self.items:
+        self.length, self.plain = 0, True
+        stays = (here.tool is spot.tool or not here.name) and here.value is None and here.waiting is None
+        self.passes = stays and line is None
+        self.items = self.marks = self.regions = self.names = _NONE
+        if items:
+            self._split(_joined(items))
+
+    def _split(self, items: list[Item]) -> None:
+        self.items, self.marks, self.regions = items, [], []
+        for kind, raw, value in items:
             region = min(kind, m.CALL)
             if raw and (not self.regions or self.regions[-1][1] != region):
                 self.regions.append((self.length, region))
@@ -84,9 +89,11 @@ class Run:
                 self.marks.append((kind, self.length, value))
             self.length += len(raw)
         self.names = [value for kind, _, value in self.marks if kind == m.ARG_NAME]
-        self.plain = _PLAIN.issuperset(map(_kind, self.items))
-        stays = (here.tool is spot.tool or not here.name) and here.value is None and here.waiting is None
-        self.passes = stays and line is None and not any(map(_kind, self.items))
+        self.plain = _PLAIN.issuperset(map(_kind, items))
+        self.passes = self.passes and not any(map(_kind, items))
+
+
+_NONE: list[Any] = []  # nobody adds to it
 
 
 def _joined(items: list[Item]) -> list[Item]:
@@ -148,9 +155,9 @@ class Spot:
         self.tool, self.name = tool, name
         self.origin = self if origin is None else origin
         self.before = before
-        self.within: dict[tuple[str, int], Spot] = {}
+        self.within: dict[tuple[str, int], Spot] = {} if origin is None else origin.within
         self.runs: dict[str, Run] = {}
-        self.leads: list[tuple[str, Run, Way | None]] = []
+        self.leads: list[tuple[str, Run, Way | None]] = _NONE
         self.value: Instruction | None = None
         self.make: Callable[[], Transcoder] | None = None
         self.running: tuple[int, Any] | None = None
@@ -235,23 +242,19 @@ class Spot:
 
     def _on_the_way(self, text: str, machine: Machine) -> Run | None:
         """What is read of ``text``, if it goes on with a lead of the origin, up to where one of them ends."""
-        origin, begin = self.origin, len(self.before)
-        fed = self.before + text
+        origin, fed, begin = self.origin, self.before + text, len(self.before)
         for lead, run, way in origin.leads:
             whole = fed.startswith(lead)
-            if not (whole or lead.startswith(fed)) or not origin._goes(run, machine):
+            if not (whole or lead.startswith(fed)) or way is None or not origin._goes(run, machine):
                 continue
-            if way is None or begin >= len(way.counts):
-                continue
-            first = way.counts[begin]
             if whole and begin <= run.end:
-                found = Run(self, way.items[first:], run.here, run.end - begin)
+                found = Run(self, way.items[way.counts[begin] :], run.here, run.end - begin)
                 self.lead(lead[begin:], found)
                 return found
-            name = way.names[len(fed)] if not whole and len(fed) < len(way.names) else None
+            name = None if whole else way.names[len(fed)]
             if name is not None:
-                there = origin.place(fed, name, machine)
-                found = Run(self, way.items[first : way.counts[len(fed)]], there, len(text))
+                items = way.items[way.counts[begin] : way.counts[len(fed)]]
+                found = Run(self, items, origin.place(fed, name, machine), len(text))
                 if len(text) <= _LONGEST:
                     self.runs[text] = found
                 return found

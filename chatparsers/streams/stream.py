@@ -364,13 +364,9 @@ class Stream:
         state = "finished" if self._finished else f"in {self.region}"
         return f"<Stream: {state}, {reading.fed - record.origin} characters read, {record.count} calls>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
         self._begun()
-        return {name: getattr(self, name) for name in Stream.__slots__}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
+        return None, {name: getattr(self, name) for name in Stream.__slots__}
 
     def _check(self) -> None:
         """Raises `OutputError` for the first serious diagnostic, once."""

@@ -9,6 +9,7 @@ cdef class Run:
     cdef public list items, marks, names, regions
     cdef public Py_ssize_t end, length
     cdef public object line
+    cdef _split(self, list items)
 @cython.final
 cdef class Spot:
     cdef public Py_ssize_t far
@@ -27,7 +28,7 @@ cdef class Spot:
     cpdef Run run(self, str text, Py_ssize_t i, Machine machine)
     @cython.locals(here=Spot)
     cdef bint _goes(self, Run run, Machine machine) except -1
-    @cython.locals(origin=Spot, begin=Py_ssize_t, fed=str, lead=str, run=Run, whole=bint, way=Way, first=Py_ssize_t, found=Run, there=Spot)
+    @cython.locals(origin=Spot, begin=Py_ssize_t, fed=str, lead=str, run=Run, whole=bint, way=Way, items=list, found=Run)
     cdef Run _on_the_way(self, str text, Machine machine)
     cpdef lead(self, str text, Run run, Way way=*)
     cpdef Spot place(self, str before, str name, Machine machine)
