@@ -447,7 +447,7 @@ class JsonScanner(Transcoder):
         else:
             self.out = text if kept == 0 and end == n else text[kept:end]
         self.plain = self.odd if i == n else None
-        if n - first <= _SHORT_TEXT and not (own or final or self.error or self.notes):
+        if n - start <= _SHORT_TEXT and not (own or final or self.error or self.notes):
             self.remember(place, text[first:], first - start, i - first)
         return i
 
@@ -462,11 +462,14 @@ class JsonScanner(Transcoder):
         """Finds the place after ``text``, of which the scan took ``end`` characters: what it put out of them begins at
         ``begin``. The place ``before`` it gets to know."""
         if not self.done:
-            comma, depth = "".join(self.comma), len(self.stack)
-            if not 0 < depth <= _DEEPEST or len(comma) > _SHORT_TEXT:
+            stack, comma, number = "".join(self.stack), "", ""
+            if self.comma:
+                comma = "".join(self.comma)
+            if self.number:
+                number = _digits("1", "".join(self.number))
+            if not 0 < len(stack) <= _DEEPEST or len(comma) > _SHORT_TEXT:
                 return
-            number = _digits("1", "".join(self.number))
-            self.place = _place(self.state, "".join(self.stack), comma, number)
+            self.place = _place(self.state, stack, comma, number)
         if before is not None and len(before.goes) < _MOST_TEXTS and before.stays:
             before.goes[text] = self.place, self.odd, self.plain, self.done, self.out[begin:], end
 

@@ -23,7 +23,7 @@ cdef class JsonScanner(Transcoder):
     @cython.locals(n=Py_ssize_t, i=Py_ssize_t, kept=Py_ssize_t, comma=Py_ssize_t, parts=list, state=int, own=int, stack=list, end=Py_ssize_t, key=bint, char=Py_UCS4, kind=str, word=str, first=Py_ssize_t, place=_Place, gone=tuple)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
     cdef leave(self, _Place place)
-    @cython.locals(comma=str, depth=Py_ssize_t)
+    @cython.locals(stack=str, comma=str)
     cdef remember(self, _Place before, str text, Py_ssize_t begin, Py_ssize_t end)
     cdef put(self, str text, Py_ssize_t i, Py_ssize_t end, str out)
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
