@@ -503,7 +503,7 @@ def _check_kwargs(chat: Model, template: Template, given: Mapping[str, Any]) -> 
             raise RequestError(f"template_kwargs: {name!r} is no variable for it: {_SET[name]}")
     read = template.variables
     for name in given:
-        if read is not None and name not in read and name not in _OFTEN:
+        if name not in read and name not in _OFTEN:
             shown = name[:_LONGEST_NAME]
             hint = did_you_mean(shown, read - _SET.keys() - _OFTEN)
             chat._warn_once(f"template_kwargs: {template.name} reads no variable {shown!r}: {hint}")

@@ -56,7 +56,7 @@ def wish_of(options: Mapping[str, Any], template: Template) -> Wish | None:
     if not given or not isinstance(given, Mapping):
         return Wish(thinking, effort, given or {})
     left = dict(given)
-    for name in given.keys() & (SWITCHES | EFFORT_NAMES) - (template.variables or given.keys()):
+    for name in given.keys() & (SWITCHES | EFFORT_NAMES) - template.variables:
         value = given[name]
         if name in SWITCHES and (said := switch_said(name, value)) is not None:
             thinking = thinking or said

@@ -107,7 +107,7 @@ def _header_alone(model: Subject, stops: list[str], listed: dict[str, tuple[str,
     both = model.tried([user("FirstQuestion"), answer("FirstAnswer"), user("NextQuestion")])
     if alone is None or both is None or not alone.rstrip().endswith("FirstAnswer"):
         return False
-    if not model.template.eos_token and "eos_token" in (model.template.variables or ()):
+    if not model.template.eos_token and "eos_token" in model.template.variables:
         return False  # the template's own file does not say what it writes there
     try:
         own = get_format(model.format.name).stops  # model.format has those of this template too

@@ -18,7 +18,6 @@ from itertools import groupby, pairwise
 
 from ..chat.chat import Chat
 from ..errors import ChatParsersError
-from ..templates.jinja.environment import variables_of
 from .subject import CLOCK, Messages, Subject, conversations, sampled, with_source
 
 Span = tuple[int, int]
@@ -155,7 +154,7 @@ def _quoted(text: str) -> str:
 def with_tags(chat: Chat) -> str | None:
     """The template's source with generation tags around what the model writes; None if that cannot be proved."""
     source = _TAG.sub("", chat.template().source)
-    if not chat.files.templates or not variables_of(source):
+    if not chat.files.templates or not chat.template().variables:
         return None
     model = Subject(with_source(chat, source, chat.format)).bare
     try:

@@ -153,7 +153,7 @@ _CALLED = [*HELLO, call({"city": "Oslo"}), result("Cold")]
 
 def _unknown(model: Subject) -> Iterator[Finding]:
     """Variables that the template writes or needs, and that no host gives."""
-    names = [name for name in model.template.variables or () if not _GIVEN.fullmatch(name)]
+    names = [name for name in model.template.variables if not _GIVEN.fullmatch(name)]
     for where, messages, tools in [*_KINDS, (", after a call", _CALLED, True)]:
         written: set[str] = set()
         try:

@@ -50,7 +50,7 @@ def with_all_thoughts(request: Request, template: Template) -> Request:
     """The request, with the thoughts of earlier turns if it asks for them and the template has a variable for it."""
     if not request.keeps_thoughts:
         return request
-    read = (template.variables or frozenset()).intersection(_KEEP)
+    read = template.variables.intersection(_KEEP)
     return replace(
         request, template_kwargs={**{name: _KEEP[name] for name in read}, **request.template_kwargs}
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TemplateError
-from .jinja.environment import compile_source, strftime_now
+from .jinja.environment import compile_source, strftime_now, variables_of
 from .jinja.failure import Exhausted, explain
 from .jinja.limits import Borrowed, Limits, Measured, account, current
 from .messages import Wants, described, own, own_tools
@@ -30,6 +30,8 @@ class Code:
         self._last_tools: tuple[bytes, list[dict[str, Any]], dict[int, Measured]] | None = None
         with account(limits, name):
             self._program = self._compiled(source)
+        self.variables = variables_of(self._program)
+        """The variables that the source reads and does not set."""
 
     def _compiled(self, source: str) -> jinja2.Template:
         from jinja2 import TemplateError as JinjaError

@@ -38,18 +38,14 @@ Key = tuple[Seen | None, bytes]
 class Probed:
     """What a template makes of conversations that no caller gave. Several questions need the same rendering.
 
-    ``clock``: stands still, as renderings are compared. ``reads``: the variables that the template reads; None if that
-    cannot be told.
+    ``clock``: stands still, as renderings are compared.
     """
 
-    def __init__(
-        self, code: Code, name: str, limits: Limits, reads: Callable[[], frozenset[str] | None]
-    ) -> None:
+    def __init__(self, code: Code, name: str, limits: Limits) -> None:
         self.name = name
         self.limits = limits
         self.clock = datetime.combine(datetime.now(), time()).strftime
         self._code = code
-        self._reads = reads
         self._found: Kept[Trace | TemplateError] = Kept(_KEPT, largest=_KEPT)
         self._ways: tuple[Seen, ...] = ()  # never changed, as threads share it
 
@@ -95,14 +91,12 @@ class Probed:
         return found
 
     def _form(self, wants: Wants, tools: Messages | None, generate: bool, given: Mapping[str, Any]) -> Any:
-        """What the template gets besides the messages, of the variables that it reads. ``reads`` does not name those
-        that take the place of a function, such as the clock."""
-        read, functions = self._reads(), environment().globals
+        """What the template gets besides the messages, of the variables that it reads. `Code.variables` does not name
+        those that take the place of a function, such as the clock."""
+        read, functions = self._code.variables, environment().globals
         besides = self._code.besides(wants, tools, generate, given)
         besides["strftime_now"] = given["strftime_now"]("%c")
-        return sorted(
-            item for item in besides.items() if read is None or item[0] in read or item[0] in functions
-        )
+        return sorted(item for item in besides.items() if item[0] in read or item[0] in functions)
 
     def _keep(self, key: Key | None, found: Trace | TemplateError) -> None:
         if key is not None:

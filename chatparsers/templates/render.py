@@ -14,7 +14,7 @@ from ..errors import TemplateError
 from ..kept import Kept, cached, cached_method
 from .code import Code
 from .jinja.compared import compared_of
-from .jinja.environment import Asked, asked_of, variables_of
+from .jinja.environment import Asked, asked_of
 from .jinja.limits import DEFAULT, Limits, limited
 from .messages import MARK, SHAPED, TEXTS, Wants, is_message, own, own_tools, reasoning_of, shape, with_texts
 from .probe.capabilities import Capabilities, Prober, channel_of
@@ -55,8 +55,8 @@ class Template:
         self.name = name
         self.limits = limits
         self._code = Code(source, bos_token, eos_token, name, limits)
-        self._probed = Probed(self._code, name, limits, lambda: self.variables)
-        self.can = Prober(self._probed, lambda: self.variables)
+        self._probed = Probed(self._code, name, limits)
+        self.can = Prober(self._probed, self.variables)
         """What `probe` tells, each fact found at its first use."""
         self._tails: Kept[tuple[tuple[str, str] | None]] = Kept(64)
         self._dials: dict[str, Dial] = {}
@@ -329,7 +329,7 @@ class Template:
 
     @limited
     def _found_dial(self, fmt: Format) -> Dial:
-        words = compared_of(self.source, self.variables or ())
+        words = compared_of(self.source, self.variables)
         found = self._dials[fmt.name] = find_dial(partial(self._turned, fmt), words)
         return found
 
@@ -370,10 +370,10 @@ class Template:
             return True
         return one != two
 
-    @cached
-    def variables(self) -> frozenset[str] | None:
-        """The variables that the template's source reads; None if that cannot be told."""
-        return variables_of(self.source)
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables that the template's source reads."""
+        return self._code.variables
 
     @cached
     def asked(self) -> Asked:

@@ -14,16 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ...kept import kept
 from .limits import current
 
 if TYPE_CHECKING:
+    from types import FunctionType
+
     import jinja2
 
 _KEPT = 65_536
-"""The longest source, in characters, that is kept compiled. The last 64 templates are kept."""
+"""The longest source, in characters, of which anything is kept. The last 64 templates are kept."""
 
 
 def strftime_now(pattern: str) -> str:
@@ -71,14 +73,12 @@ def _compiled(source: str) -> jinja2.Template:
     return environment().from_string(source)
 
 
-def variables_of(source: str) -> frozenset[str] | None:
-    """The variables that a template reads and does not set; None if its source nests too deep to say."""
-    from jinja2.meta import find_undeclared_variables
+def variables_of(program: jinja2.Template) -> frozenset[str]:
+    """The variables that a compiled template reads and does not set."""
+    from .sandbox import VARIABLES
 
-    try:
-        return frozenset(find_undeclared_variables(environment().parse(source)))
-    except RecursionError:
-        return None
+    found: frozenset[str] = cast("FunctionType", program.root_render_func).__globals__[VARIABLES]
+    return found
 
 
 class Asked(NamedTuple):
@@ -102,6 +102,7 @@ _SEARCHES = frozenset(
 )
 
 
+@kept(64, _KEPT)
 def asked_of(source: str) -> Asked:
     """The literals by which a template tells texts from each other; none if its source nests too deep to say."""
     from jinja2 import nodes
@@ -123,20 +124,21 @@ def asked_of(source: str) -> Asked:
         tree = environment().parse(source)
     except RecursionError:
         return Asked()
-    for comparison in tree.find_all(nodes.Compare):
-        left = comparison.expr
-        for operand in comparison.ops:
-            right = operand.expr
-            if operand.op in ("in", "notin"):
-                inside.update(texts(left))
-                whole.update(texts(right))
-            else:
-                for one, other in ((left, right), (right, left)):
-                    (whole if looked_up(other) else inside).update(texts(one))
-            left = right
-    for call in tree.find_all(nodes.Call):
-        if isinstance(call.node, nodes.Getattr) and call.node.attr in _SEARCHES:
-            inside.update(text for argument in call.args for text in texts(argument))
+    asking: Iterator[nodes.Compare | nodes.Call] = tree.find_all((nodes.Compare, nodes.Call))
+    for found in asking:
+        if isinstance(found, nodes.Compare):
+            left = found.expr
+            for operand in found.ops:
+                right = operand.expr
+                if operand.op in ("in", "notin"):
+                    inside.update(texts(left))
+                    whole.update(texts(right))
+                else:
+                    for one, other in ((left, right), (right, left)):
+                        (whole if looked_up(other) else inside).update(texts(one))
+                left = right
+        elif isinstance(method := found.node, nodes.Getattr) and method.attr in _SEARCHES:
+            inside.update(text for argument in found.args for text in texts(argument))
     return Asked(frozenset(inside), frozenset(whole))
 
 

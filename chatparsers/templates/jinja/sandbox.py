@@ -70,6 +70,10 @@ _WEIGHTS: dict[type[nodes.Node], int] = {
     nodes.FilterBlock: 60,
     nodes.AssignBlock: 30,
 }
+VARIABLES = "variables"
+"""The name under which a template's code has the variables that it reads and does not set."""
+_PAYING = (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)
+"""What has a body that pays for itself."""
 _STEP = "chatparsers.step"
 _KEYWORDS = "chatparsers.keywords"
 
@@ -77,7 +81,7 @@ _KEYWORDS = "chatparsers.keywords"
 def _weight(node: nodes.Node) -> int:
     """What the node costs once, without the bodies that pay for themselves; of several ways, the dearest."""
     own = _WEIGHTS.get(type(node), 2)
-    if isinstance(node, (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)):
+    if isinstance(node, _PAYING):
         inner = [child for child in node.iter_child_nodes() if isinstance(child, nodes.Expr)]
         if isinstance(node, nodes.For):
             own += _body(node.else_)
@@ -98,6 +102,7 @@ class Compiler(CodeGenerator):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._paying: set[int] = set()
+        self._read: set[str] = set()
 
     def write_commons(self) -> None:
         super().write_commons()
@@ -111,20 +116,27 @@ class Compiler(CodeGenerator):
         super().blockvisit(body, frame)
 
     def visit_Template(self, node: nodes.Template, frame: Frame | None = None) -> None:
-        bodies = [node.body]
-        for found in node.find_all((nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)):
-            bodies.append(getattr(found, "body"))  # noqa: B009  # mypy takes the four for their base
-        self._paying = {id(body) for body in bodies}
-        for loop in node.find_all(nodes.For):
-            if loop.test is not None:  # run for every item, also for those that it leaves out
-                cost = nodes.Const(_weight(loop.test) + 4, lineno=loop.lineno)
-                loop.test = nodes.Test(loop.test, _STEP, [cost], [], None, None, lineno=loop.lineno)
-        for call in node.find_all((nodes.Call, nodes.Filter, nodes.Test)):
+        self._paying = {id(node.body)}
+        for found in list(node.find_all((*_PAYING, nodes.Call, nodes.Filter, nodes.Test))):
+            line = found.lineno
+            if isinstance(found, _PAYING):
+                self._paying.add(id(found.body))
+                if isinstance(found, nodes.For) and found.test is not None:
+                    # Run for every item, also for those that it leaves out.
+                    cost = nodes.Const(_weight(found.test) + 4, lineno=line)
+                    found.test = nodes.Test(found.test, _STEP, [cost], [], None, None, lineno=line)
+                continue
             for field, name in (("dyn_args", "list"), ("dyn_kwargs", _KEYWORDS)):
-                spread = getattr(call, field)
+                spread = getattr(found, field)
                 if spread is not None:  # `f(*items)` walks the items
-                    setattr(call, field, nodes.Filter(spread, name, [], [], None, None, lineno=call.lineno))
+                    setattr(found, field, nodes.Filter(spread, name, [], [], None, None, lineno=line))
         super().visit_Template(node, frame)
+        self.writeline(f"{VARIABLES} = frozenset({sorted(self._read)!r})")
+
+    def enter_frame(self, frame: Frame) -> None:
+        super().enter_frame(frame)
+        asked = (name for action, name in frame.symbols.loads.values() if action == "resolve")
+        self._read.update(name for name in asked if name not in self.environment.globals)
 
     def _ask(self, name: str, frame: Frame, *operands: nodes.Node) -> None:
         """Writes ``meter.name(operands)``."""

@@ -9,7 +9,7 @@ texts is asked only for the shape of texts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Literal
@@ -98,9 +98,9 @@ class Capabilities(Shown):
 
 class Prober:
     """What one template shows, each thing found at its first use. The properties are facts of `Capabilities`.
-    ``reads``: the variables that the template reads, None if that cannot be told. ``thinking``: its switches."""
+    ``reads``: the variables that the template reads. ``thinking``: its switches."""
 
-    def __init__(self, probed: Probed, reads: Callable[[], frozenset[str] | None]) -> None:
+    def __init__(self, probed: Probed, reads: frozenset[str]) -> None:
         self._probed = probed
         self.thinking = Thinking(self._asked, reads)
 

@@ -40,12 +40,12 @@ def switch_said(name: str, value: object) -> str | None:
 
 class Thinking:
     """The switch of one template. ``ask``: the rendering of a question with a generation prompt and these variables,
-    None if it is refused. ``reads``: the variables that the template reads; None if that cannot be told."""
+    None if it is refused. ``reads``: the variables that the template reads."""
 
     def __init__(
         self,
         ask: Callable[[Mapping[str, Any]], Trace | None],
-        reads: Callable[[], frozenset[str] | None],
+        reads: frozenset[str],
     ) -> None:
         self._ask = ask
         self._reads = reads
@@ -58,16 +58,15 @@ class Thinking:
     @cached
     def _switches(self) -> tuple[tuple[str, object, object], ...]:
         found: list[tuple[str, object, object]] = []
-        reads = self._reads()
         for name, on, off in _SWITCHES:
-            if reads is not None and name not in reads:
+            if name not in self._reads:
                 continue
             texts = [self._text(_given({name: value})) for value in (on, off)]
             if None not in texts and texts[0] != texts[1] and name not in (known for known, _, _ in found):
                 found.append((name, on, off))
         if found:
             return tuple(found)
-        if reads is not None and "reasoning_effort" not in reads:
+        if "reasoning_effort" not in self._reads:
             return ()
         # Not every effort has an "off": if "none" does not change the prompt's end, "low" is the least effort.
         for off in ("none", "low"):

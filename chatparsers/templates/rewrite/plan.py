@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, pairwise, product
 from operator import lt
 from typing import Any, NamedTuple
@@ -72,6 +73,8 @@ _CHANGES = {
 }
 """The polyfills that may change how a part is shown: the tools, a call, or the text of a role."""
 
+_Choice = tuple[int, tuple[str, ...]]
+"""What some polyfills cost, and their names."""
 Lost = Sequence[tuple[Kind, str]]
 """The kinds of messages of which a part is not shown, with the part."""
 Ruled = tuple[frozenset[str], frozenset[str]]
@@ -118,7 +121,7 @@ class Planner:
 
     def _find(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
         messages = written(shape)
-        candidates = list(self._candidates(shape, tools, allowed))
+        candidates = self._candidates(shape, tools, allowed)
         every = frozenset(name for names in candidates for name in names)
         best: Plan | None = None
         out: list[Ruled] = []
@@ -279,8 +282,7 @@ class Planner:
     @property
     def _reads_tools(self) -> bool:
         """Whether the template may show tools: one may do so beside a system message alone."""
-        reads = self._template.variables
-        return reads is None or not reads.isdisjoint(("tools", "functions"))
+        return not self._template.variables.isdisjoint(("tools", "functions"))
 
     @cached
     def _reads_back(self) -> bool:
@@ -295,11 +297,11 @@ class Planner:
             return False
         return [call.name for call in found.tool_calls] == [NAME] and VALUE not in found.content
 
-    def _candidates(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Iterable[tuple[str, ...]]:
+    def _candidates(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Sequence[tuple[str, ...]]:
         """Sets of polyfills, those first that change least."""
         roles = {kind.role for kind in shape}
         calls = any(kind.calls for kind in shape)
-        choices: list[list[tuple[int, tuple[str, ...]]]] = [[(0, ()), (1, ("alternation",))]]
+        choices: list[list[_Choice]] = [[(0, ()), (1, ("alternation",))]]
         if "developer" in roles:
             choices.append([(0, ()), (1, ("developer_role",))])
         if any(kind.in_round for kind in shape):
@@ -322,13 +324,17 @@ class Planner:
             choices.append([*split, (1, (before,)), (3, (before, single)), *as_text])
         if "tool" in roles:
             choices.append([(0 if self.knows_results else 3, ()), (2, ("tool_role",))])
-        ranked = sorted(
-            (sum(cost for cost, _ in ways), tuple(name for _, names in ways for name in names))
-            for ways in product(*choices)
-        )
-        for _, names in ranked:
-            if allowed.issuperset(names):
-                yield tuple(name for name in POLYFILLS if name in names)
+        return _ranked(tuple(map(tuple, choices)), allowed)
+
+
+@lru_cache(maxsize=32)  # of some hundred sets each
+def _ranked(choices: tuple[tuple[_Choice, ...], ...], allowed: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+    """Every way to choose one of each, by what it costs all together, of those that take ``allowed`` polyfills only."""
+    ranked = sorted(
+        (sum(cost for cost, _ in ways), tuple(name for _, names in ways for name in names))
+        for ways in product(*([way for way in some if allowed.issuperset(way[1])] for some in choices))
+    )
+    return tuple(tuple(name for name in POLYFILLS if name in names) for _, names in ranked)
 
 
 def _changing(kind: Kind, what: str, names: tuple[str, ...]) -> frozenset[str]:
