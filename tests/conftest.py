@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable
@@ -147,17 +148,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @cache
-def _names() -> list[str]:
+def _names() -> re.Pattern[str]:
     """The names of all formats, the longest first."""
     from chatparsers import list_formats
 
-    return sorted((info.name for info in list_formats()), key=len, reverse=True)
+    names = sorted((info.name for info in list_formats()), key=len, reverse=True)
+    return re.compile(f"({'|'.join(map(re.escape, names))})[-\\]]")
 
 
 def _format_of(nodeid: str) -> str | None:
     """The format with whose name a test's case begins."""
-    case = nodeid.partition("[")[2]
-    return next((name for name in _names() if f"{case}-".startswith((f"{name}-", f"{name}]"))), None)
+    found = _names().match(f"{nodeid.partition('[')[2]}-")
+    return found[1] if found else None
 
 
 def _over_formats(item: pytest.Item) -> bool:

@@ -68,7 +68,7 @@ def _model(shared: Path, name: str, folder: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("model", MODELS)
 def test_each_cell_is_what_its_batch_says(model: str, shared_dir: Path, tmp_path: Path) -> None:
     batches = shared_dir / "edges5" / "batches"

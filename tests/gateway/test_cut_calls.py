@@ -214,7 +214,7 @@ def joined(before: list[Call], after: list[Call]) -> list[Call]:
     return [call for call in before if call[0] not in known] + after
 
 
-@pytest.mark.one_in(16)
+@pytest.mark.one_in(32)
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("ask", [chat, responses, kept_responses, messages])
 @pytest.mark.parametrize("format", FORMATS)

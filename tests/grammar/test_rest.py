@@ -112,7 +112,7 @@ def follows(head: str, tail: str) -> list[str]:
     return [tail, half, "", *others]
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(24)
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_rest_and_what_was_written_are_the_whole(
