@@ -54,7 +54,7 @@ def programs(name: str) -> Iterator[Program]:
 
 
 def test_the_table_names_each_instruction_once() -> None:
-    assert sorted(numbers()) == list(range(len(table()))) == list(range(m.SAME + 1))
+    assert sorted(numbers()) == list(range(len(table()))) == list(range(m.VALUE + 1))
 
 
 @pytest.mark.parametrize("name", NAMES)

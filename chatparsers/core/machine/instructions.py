@@ -135,12 +135,13 @@ BROKEN_BEGIN: Final = 12
 BROKEN_END: Final = 13
 BROKEN_VALUE: Final = 14
 
-# Instructions: the table above. A machine waits in the first two most often. The next read no text and wait for none.
-TEXT, VALUE = range(2)
-CHOICE, COMMIT, FAIL, CALLSUB, RETURN, MARK, JUMP, RECOVER, UNSET, CUT = range(2, 12)
-BACK, FAILTWICE, DECLARED, PLACE, IF, LINE, NOTED, HOLD, DRAFT, ABANDON = range(12, 22)
-LIT, SPAN, CAPTURE, UNLESS, BETWEEN, TOP, FOLLOWS, COUNTS = range(22, 30)
-BLANK, AFTER, CHARS, UNOPENED, NTH, END, SAME = range(30, 37)
+# Instructions: the table above. The first may wait for more text, the next read none. In the last two a machine waits
+# longest.
+LIT, SPAN, CAPTURE, UNLESS, BETWEEN, TOP, FOLLOWS, COUNTS = range(8)
+BLANK, AFTER, CHARS, UNOPENED, NTH, END, SAME = range(8, 15)
+CHOICE, COMMIT, FAIL, CALLSUB, RETURN, MARK, JUMP, RECOVER, UNSET, CUT = range(15, 25)
+BACK, FAILTWICE, DECLARED, PLACE, IF, LINE, NOTED, HOLD, DRAFT, ABANDON = range(25, 35)
+TEXT, VALUE = range(35, 37)
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""

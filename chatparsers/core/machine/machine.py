@@ -144,185 +144,6 @@ class Machine(MachineState):
             ins = code[ip]
             op = ins[0]
             if op < CHOICE:
-                if op == TEXT:
-                    if pause and i > n - len(piece) and not self._undecided():
-                        break
-                    match = ins[2].whole(text, i) if final else ins[2].find(text, i)
-                    if match is None:
-                        if i < n:
-                            trail.append((ins[1], text[i:] if i else text, None))
-                            i = n
-                        if not final:
-                            break
-                        if ins[4]:
-                            trail.append((NOTE, "", ("truncated", self.base + n, ins[4])))
-                        ip = ins[3]
-                        continue
-                    end = match.start()
-                    if end > i:
-                        trail.append((ins[1], text[i:end], None))
-                        i = end
-                    if match[1] is not None:
-                        break
-                    ip += 1
-                else:  # VALUE
-                    value = self.value
-                    if pause and value is None and ins[1] == ARGUMENT:
-                        break
-                    # A value that begins at the end is read as far as it is sure; not if another text may begin there.
-                    last = final and (value is not None or self.furthest >= self.base + i)
-                    if value is None:
-                        value = self.value = ins[2](self)()
-                        if self.cut_off:
-                            value.cut_off()
-                    if scanned < 0:
-                        end = value.scan(text, i, last)
-                    else:
-                        end, scanned = scanned, -1
-                    if last and value.error and not value.done:  # nobody knows what the held text would be
-                        value.out, value.notes, value.marked = "", [], -1
-                    for at, expected, _ in value.notes:
-                        trail.append((NOTE, "", ("mended", self.base + at, expected)))
-                    if value.marked >= 0:
-                        at = self.base + value.marked
-                        trail.append((NOTE, "", ("markup-in-value", at, "the end of the value")))
-                    if end > i or value.out:
-                        trail.append((ins[1], text[i:end], value.out if ins[3] else None))
-                        i = end
-                    if value.done and not (value.error and self._undecided()):
-                        if value.error:
-                            at = self.base + i - value.length
-                            trail.append((NOTE, "", ("malformed", at, value.error)))
-                            trail.append((BROKEN_VALUE, "", True))
-                        self.value = None
-                        ip += 1
-                    elif value.error:
-                        self.value = None
-                        trail.append((BROKEN_VALUE, "", None))
-                        self._wanted(i, value.error)
-                        ip = 0
-                    elif last or not final:
-                        break
-            elif op < LIT:
-                if op == CHOICE:
-                    stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
-                    ip += 1
-                elif op == COMMIT:
-                    stack.pop()
-                    if self.floor > len(stack):
-                        self.floor = len(stack)
-                    ip = ins[1]
-                elif op == FAIL:
-                    ip = -1
-                    while stack:
-                        kind, target, length, calling = stack.pop()
-                        if kind == CHOICE_POINT and len(stack) >= self.floor:
-                            if len(trail) > length:
-                                text, i = self._go_back(length, text, i)
-                                n = len(text)
-                            self.calling = calling
-                            ip = target
-                            break
-                        if kind == RECOVERY_POINT and len(stack) < self.floor:
-                            self.floor = len(stack)
-                            at = max(self.furthest, self.base + i)
-                            cut = final and at >= self.base + n
-                            trail.append(
-                                (NOTE, "", ("truncated" if cut else "malformed", at, self._expected(at)))
-                            )
-                            ip = code[target][1 if self.calling else 2]
-                            if cut and not self.calling and i < n:  # the beginning of a marker or of a call
-                                trail.append((MARKUP, text[i:], None))
-                                i = n
-                            break
-                    if self.floor > len(stack):
-                        self.floor = len(stack)
-                    if ip < 0:
-                        at = max(self.furthest, self.base + i)
-                        trail.append((NOTE, "", ("malformed", at, self._expected(at))))
-                        ip = self.program.fallback
-                elif op == CALLSUB:
-                    stack.append((RETURN_ADDRESS, ip + 1, 0, False))
-                    ip = ins[1]
-                elif op == RETURN:
-                    ip = stack.pop()[1]
-                    if self.floor > len(stack):
-                        self.floor = len(stack)
-                elif op == MARK:
-                    said = ins[2]
-                    if ins[1] == CALL_BEGIN:
-                        self.calling, self.tool = True, ""
-                        if not self.flags & WITHOUT_OPENER:
-                            said = None
-                    elif ins[1] == CALL_END or ins[1] == BROKEN_END:
-                        self.calling = False
-                    elif ins[1] == NAME:
-                        self.tool = ins[2]
-                    elif ins[1] == ARG_NAME:
-                        self.arg = ins[2]
-                    elif ins[1] == ARGS_BEGIN:
-                        self.nth = 0
-                    trail.append((ins[1], "", said))
-                    ip += 1
-                elif op == JUMP:
-                    ip = ins[1]
-                elif op == RECOVER:
-                    stack.append((RECOVERY_POINT, ip, 0, False))
-                    ip += 1
-                elif op == UNSET:
-                    self.flags &= ~ins[1]
-                    ip += 1
-                elif op == CUT:
-                    if not self.flags & HELD:
-                        self.floor = len(stack)
-                    ip += 1
-                elif op == BACK or op == FAILTWICE:
-                    _, _, length, self.calling = stack.pop()
-                    text, i = self._go_back(length, text, i)
-                    n = len(text)
-                    ip = ins[1] if op == BACK else 0
-                elif op == DECLARED:
-                    tool = self.tools.get(self.tool)
-                    if tool is not None and not (ins[1] and ins[1] in tool.arguments):
-                        ip += 1
-                    else:
-                        self._wanted(i, "the arguments of the call")
-                        ip = 0
-                elif op == PLACE:
-                    self.text_region = ins[1]
-                    ip += 1
-                elif op == IF:
-                    ip = ins[2] if self.flags & ins[1] else ip + 1
-                elif op == LINE:
-                    ip += 1
-                    self.asked = True
-                    if any(self._where(trail, len(trail), line)[: ins[1]]):
-                        self._wanted(i, "the start of a line")
-                        ip = 0
-                elif op == NOTED:
-                    trail.append((NOTE, "", (ins[1], self.base + i - ins[2], ins[3])))
-                    ip += 1
-                elif op == HOLD:
-                    if self.base + i < self.drafted:
-                        ip = ins[1]
-                    else:
-                        stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
-                        self.flags |= HELD
-                        ip += 1
-                elif op == DRAFT:
-                    if self.flags & HELD:
-                        self.flags &= ~HELD
-                        self.drafted = self.furthest
-                    ip += 1
-                else:  # ABANDON
-                    ip = self.program.fallback
-                    while stack:
-                        kind, target, _, _ = stack.pop()
-                        if kind == RECOVERY_POINT:
-                            ip = code[target][2]
-                            break
-                    self.floor = len(stack)
-            else:
                 if op == LIT:
                     begun = False
                     for literal, shown in ins[2]:
@@ -534,23 +355,203 @@ class Machine(MachineState):
                     else:
                         self._wanted(i, f"{ins[2]} {self.arg!r}")
                         ip = 0
+            elif op < TEXT:
+                if op == CHOICE:
+                    stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
+                    ip += 1
+                elif op == COMMIT:
+                    stack.pop()
+                    if self.floor > len(stack):
+                        self.floor = len(stack)
+                    ip = ins[1]
+                elif op == FAIL:
+                    ip = -1
+                    while stack:
+                        kind, target, length, calling = stack.pop()
+                        if kind == CHOICE_POINT and len(stack) >= self.floor:
+                            if len(trail) > length:
+                                text, i = self._go_back(length, text, i)
+                                n = len(text)
+                            self.calling = calling
+                            ip = target
+                            break
+                        if kind == RECOVERY_POINT and len(stack) < self.floor:
+                            self.floor = len(stack)
+                            at = max(self.furthest, self.base + i)
+                            cut = final and at >= self.base + n
+                            trail.append(
+                                (NOTE, "", ("truncated" if cut else "malformed", at, self._expected(at)))
+                            )
+                            ip = code[target][1 if self.calling else 2]
+                            if cut and not self.calling and i < n:  # the beginning of a marker or of a call
+                                trail.append((MARKUP, text[i:], None))
+                                i = n
+                            break
+                    if self.floor > len(stack):
+                        self.floor = len(stack)
+                    if ip < 0:
+                        at = max(self.furthest, self.base + i)
+                        trail.append((NOTE, "", ("malformed", at, self._expected(at))))
+                        ip = self.program.fallback
+                elif op == CALLSUB:
+                    stack.append((RETURN_ADDRESS, ip + 1, 0, False))
+                    ip = ins[1]
+                elif op == RETURN:
+                    ip = stack.pop()[1]
+                    if self.floor > len(stack):
+                        self.floor = len(stack)
+                elif op == MARK:
+                    said = ins[2]
+                    if ins[1] == CALL_BEGIN:
+                        self.calling, self.tool = True, ""
+                        if not self.flags & WITHOUT_OPENER:
+                            said = None
+                    elif ins[1] == CALL_END or ins[1] == BROKEN_END:
+                        self.calling = False
+                    elif ins[1] == NAME:
+                        self.tool = ins[2]
+                    elif ins[1] == ARG_NAME:
+                        self.arg = ins[2]
+                    elif ins[1] == ARGS_BEGIN:
+                        self.nth = 0
+                    trail.append((ins[1], "", said))
+                    ip += 1
+                elif op == JUMP:
+                    ip = ins[1]
+                elif op == RECOVER:
+                    stack.append((RECOVERY_POINT, ip, 0, False))
+                    ip += 1
+                elif op == UNSET:
+                    self.flags &= ~ins[1]
+                    ip += 1
+                elif op == CUT:
+                    if not self.flags & HELD:
+                        self.floor = len(stack)
+                    ip += 1
+                elif op == BACK or op == FAILTWICE:
+                    _, _, length, self.calling = stack.pop()
+                    text, i = self._go_back(length, text, i)
+                    n = len(text)
+                    ip = ins[1] if op == BACK else 0
+                elif op == DECLARED:
+                    tool = self.tools.get(self.tool)
+                    if tool is not None and not (ins[1] and ins[1] in tool.arguments):
+                        ip += 1
+                    else:
+                        self._wanted(i, "the arguments of the call")
+                        ip = 0
+                elif op == PLACE:
+                    self.text_region = ins[1]
+                    ip += 1
+                elif op == IF:
+                    ip = ins[2] if self.flags & ins[1] else ip + 1
+                elif op == LINE:
+                    ip += 1
+                    self.asked = True
+                    if any(self._where(trail, len(trail), line)[: ins[1]]):
+                        self._wanted(i, "the start of a line")
+                        ip = 0
+                elif op == NOTED:
+                    trail.append((NOTE, "", (ins[1], self.base + i - ins[2], ins[3])))
+                    ip += 1
+                elif op == HOLD:
+                    if self.base + i < self.drafted:
+                        ip = ins[1]
+                    else:
+                        stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
+                        self.flags |= HELD
+                        ip += 1
+                elif op == DRAFT:
+                    if self.flags & HELD:
+                        self.flags &= ~HELD
+                        self.drafted = self.furthest
+                    ip += 1
+                else:  # ABANDON
+                    ip = self.program.fallback
+                    while stack:
+                        kind, target, _, _ = stack.pop()
+                        if kind == RECOVERY_POINT:
+                            ip = code[target][2]
+                            break
+                    self.floor = len(stack)
+            else:
+                if op == TEXT:
+                    if pause and i > n - len(piece) and not self._undecided():
+                        break
+                    match = ins[2].whole(text, i) if final else ins[2].find(text, i)
+                    if match is None:
+                        if i < n:
+                            trail.append((ins[1], text[i:] if i else text, None))
+                            i = n
+                        if not final:
+                            break
+                        if ins[4]:
+                            trail.append((NOTE, "", ("truncated", self.base + n, ins[4])))
+                        ip = ins[3]
+                        continue
+                    end = match.start()
+                    if end > i:
+                        trail.append((ins[1], text[i:end], None))
+                        i = end
+                    if match[1] is not None:
+                        break
+                    ip += 1
+                else:  # VALUE
+                    value = self.value
+                    if pause and value is None and ins[1] == ARGUMENT:
+                        break
+                    # A value that begins at the end is read as far as it is sure; not if another text may begin there.
+                    last = final and (value is not None or self.furthest >= self.base + i)
+                    if value is None:
+                        value = self.value = ins[2](self)()
+                        if self.cut_off:
+                            value.cut_off()
+                    if scanned < 0:
+                        end = value.scan(text, i, last)
+                    else:
+                        end, scanned = scanned, -1
+                    if last and value.error and not value.done:  # nobody knows what the held text would be
+                        value.out, value.notes, value.marked = "", [], -1
+                    for at, expected, _ in value.notes:
+                        trail.append((NOTE, "", ("mended", self.base + at, expected)))
+                    if value.marked >= 0:
+                        at = self.base + value.marked
+                        trail.append((NOTE, "", ("markup-in-value", at, "the end of the value")))
+                    if end > i or value.out:
+                        trail.append((ins[1], text[i:end], value.out if ins[3] else None))
+                        i = end
+                    if value.done and not (value.error and self._undecided()):
+                        if value.error:
+                            at = self.base + i - value.length
+                            trail.append((NOTE, "", ("malformed", at, value.error)))
+                            trail.append((BROKEN_VALUE, "", True))
+                        self.value = None
+                        ip += 1
+                    elif value.error:
+                        self.value = None
+                        trail.append((BROKEN_VALUE, "", None))
+                        self._wanted(i, value.error)
+                        ip = 0
+                    elif last or not final:
+                        break
         self.text, self.ip = text[i:], ip
         self.base += i
         if len(stack) > self.floor and (oldest := self._oldest()) >= 0:
             self.live = True
-            return self._final(stack[oldest][2])
+            length = stack[oldest][2]
+            return self._final(length) if length else []
         self.live = False
         self.trail = []
         return trail
 
     def _asked_before(self, trail: list[Item], line: Where) -> str:
         """What is expected at the place that `COUNTS` marked; "" if it marked none."""
-        at = len(trail)
-        while at and trail[at - 1][0] not in _BEFORE:
-            at -= 1
+        for at in range(len(trail) - 1, -1, -1):
             kind, _, space = trail[at]
             if kind == MARKUP and space is not None:
                 return self._misplaced(trail, at, space, line)
+            if kind in _BEFORE:
+                break
         return ""
 
     def _misplaced(self, trail: list[Item], at: int, space: str, line: Where) -> str:
