@@ -30,12 +30,8 @@ from ..templates.rewrite.polyfills import POLYFILLS
 from ..tokens import ModelFiles, TokenizerLike
 from ..tokens.vocabulary import Vocabulary
 from .asking import Asking
-from .conversation import Conversation
-from .cut import headers_of
 from .inline import Marks, marks_of
 from .placeholders import Placeholder, all_placeholders
-from .read_back import PromptMessage, read_back
-from .record import TemplateFormat, record
 from .request import Request, plain_messages
 from .syntax import with_calls
 from .training import Training
@@ -44,7 +40,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..interop import Readers, WrittenTemplate
+    from .conversation import Conversation
     from .options import BindOptions, PrepareOptions, Thinking
+    from .read_back import PromptMessage
+    from .record import TemplateFormat
 
 _DEFAULT_SYNTAX = "hermes-2-pro"
 """The syntax of calls for models that know no tool syntax: docs/templates.md says why."""
@@ -375,6 +374,8 @@ class Chat(Training, Asking, Shown):
         >>> conversation.append(*messages).text
         '<|im_start|>user\\nIs it cold in Oslo?<|im_end|>\\n<|im_start|>assistant\\n'
         """
+        from .conversation import Conversation
+
         conversation = Conversation._made(self, request)
         first = list(messages)
         if first:
@@ -393,6 +394,9 @@ class Chat(Training, Asking, Shown):
         >>> [each.message["role"] for each in chat.parse_prompt(prompt)]
         ['user']
         """
+        from .cut import headers_of
+        from .read_back import read_back
+
         template, request = self.template(), Request(self, {"thinking": thinking})
         opens = headers_of(request)["assistant"].before
         if not any(text.rstrip().endswith(header.strip()) for header in opens):
@@ -430,6 +434,8 @@ class Chat(Training, Asking, Shown):
         >>> record.format, record.reasoning_markers, record.stops
         ('qwen3', ('<think>', '</think>'), ('<|im_end|>', '<|endoftext|>'))
         """
+        from .record import record
+
         thinks = bool(self._reasons(self.format, self.template()))
         return record(self.files, self.template(), self.detection, self.format, self.tokenizer, thinks)
 

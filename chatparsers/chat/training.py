@@ -1,4 +1,7 @@
-"""The methods of a `Chat` for training: conversations encoded with their loss mask, rollouts, bridges."""
+"""The methods of a `Chat` for training: conversations encoded with their loss mask, rollouts, bridges.
+
+Each imports what it needs when it is called: most chats only ask and read.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,17 @@ from ..kept import cached
 from ..lazy import load_reference
 from ..templates.jinja.limits import limited
 from ..templates.trace import Trace
-from .as_sampled import encode_as_sampled
-from .bridges import Bridges, bridges_of
-from .encode import How, TrainOn, encode, encode_turns
 from .request import Model, Request, plain_messages
-from .rollout import Rollout
-from .rows import read_rows
 from .sample import Sample
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..labels.charges import Charge
+    from .bridges import Bridges
+    from .encode import TrainOn
     from .options import PrepareOptions
+    from .rollout import Rollout
 
 
 class Training:
@@ -32,6 +33,8 @@ class Training:
     def bridge(self) -> Bridges:
         """For each shape of answer and what follows it: the text that the template writes between, and whether a
         rollout may rely on it. Found by some dozens of renderings at its first use."""
+        from .bridges import bridges_of
+
         return bridges_of(cast("Model", self))
 
     @overload
@@ -110,6 +113,10 @@ class Training:
         >>> tokenizer.decode(counted, skip_special_tokens=False)
         'Yes.<|im_end|>'
         """
+        from .as_sampled import encode_as_sampled
+        from .encode import How, encode, encode_turns
+        from .rows import read_rows
+
         messages = plain_messages(messages)
         how = How(train_on, reasoning, rewritten, split, final_stop)
         made = Request(cast("Model", self), {"add_generation_prompt": False, **request})
@@ -215,6 +222,8 @@ class Training:
         >>> tokenizer.decode(rollout.ids[-12:], skip_special_tokens=False)
         '\\n<|im_start|>assistant\\n'
         """
+        from .rollout import Rollout
+
         messages = plain_messages(messages)
         return Rollout(
             Request(cast("Model", self), request), messages, history=history, count_stop=count_stop
