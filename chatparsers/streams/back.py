@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-_EVERY = 64
+_EVERY = 128
 
 
 class Back:
