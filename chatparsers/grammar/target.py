@@ -20,9 +20,11 @@ class Target:
     counts the tokens of free text. ``most_members``: so many members of one object the engine bears in their orders; of
     more, each may come any number of times (None: it bears any number). ``blank_in_names``: the white space before the
     name of a member is in one terminal with its opening quote, not with the brace or comma before it. Else an engine
-    that lexes would begin all the names anew at each character that may end the white space. ``open_objects``: members
-    that a schema does not mention are generated, as JSON Schema says; the caller decides. ``whitespace``: the most
-    characters of white space between two tokens of JSON (None: as many as the engine bears); the caller decides.
+    that lexes would begin all the names anew at each character that may end the white space. ``coarse``: the engine
+    takes long to tell free text from calls. So the text has no word that opens a call with any name after it, and none
+    of the keys of calls where an answer begins as JSON. ``open_objects``: members that a schema does not mention are
+    generated, as JSON Schema says; the caller decides. ``whitespace``: the most characters of white space between two
+    tokens of JSON (None: as many as the engine bears); the caller decides.
     """
 
     engine: str = "llama.cpp"
@@ -35,6 +37,7 @@ class Target:
     open_objects: bool = False
     most_members: int | None = None
     blank_in_names: bool = False
+    coarse: bool = False
     whitespace: int | None = None
 
     def line_ends(self, indent: int) -> list[tuple[str, int]]:
@@ -73,7 +76,13 @@ _LARK_MEMBERS = 480
 """In two orders, more make a row of llguidance's longer than it takes."""
 
 TAGS = Target(
-    "xgrammar", free=True, most_counted=_COUNTED, regexes=True, tokens=True, most_members=_TAG_MEMBERS
+    "xgrammar",
+    free=True,
+    most_counted=_COUNTED,
+    regexes=True,
+    tokens=True,
+    most_members=_TAG_MEMBERS,
+    coarse=True,
 )
 """Structural tags for xgrammar."""
 

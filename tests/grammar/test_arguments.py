@@ -202,7 +202,8 @@ def test_names_that_a_format_cannot_write(name: str, nested: bool) -> None:
         for dialect in ("gbnf", "lark", "structural_tag"):
             grammar = turn.grammar(dialect)
             assert grammar is not None
-            assert [weak.keyword for weak in grammar.weakened] == ["additionalProperties"] * told
+            left = [weak.keyword for weak in grammar.weakened if weak.path != "$.tools"]
+            assert left == ["additionalProperties"] * told
 
 
 def test_no_string_reads_as_a_word_or_number_that_is_invalid() -> None:

@@ -103,13 +103,14 @@ TAKEN = [
     ("llama-3-x", '<|python_tag|>get_weather.call(city="Oslo")'),
     ("llama-3-x", '{"name": "get-time", "parameters": {}}'),
     ("llama-3-x", '{"items": [{"city": "Oslo", "type": "city"}], "type": "list"}'),
-    ("llama-3-x", '{"function": 5, "x": 0.5}'),  # docs/grammar.md says why no text may stand there
     ("gpt-oss", "<|start|>assistant<|channel|>final<|message|>It is warm."),
     ("kimi-k3", "<|open|>response<|sep|>It is warm."),
     ("generic", '[{"items": []}, 2]'),
     ("xlam", 'See:\n```json\n[{"city": "Oslo"}, 2]\n```'),
 ]
 """Calls in the format's own form, and other JSON."""
+BY_KEY = ("llama-3-x", '{"function": 5, "x": 0.5}')
+"""JSON that one dialect tells from a call by a value, and the other does not."""
 UNTOLD = [
     ("llama-3-x", '{"items": [{"name": "Oslo"}]}'),
     ("llama-3-x", '{"function": "sin", "x": 0.5}'),
@@ -124,7 +125,12 @@ does not know which object has a name, and the declared names in it are more tha
     ("verdict", "name", "text"),
     [
         (verdict, *row)
-        for verdict, rows in (("refused", REFUSED), ("taken", TAKEN), ("untold", UNTOLD))
+        for verdict, rows in (
+            ("refused", REFUSED),
+            ("taken", TAKEN),
+            ("untold", UNTOLD),
+            ("by key", [BY_KEY]),
+        )
         for row in rows
     ],
 )
@@ -132,7 +138,7 @@ def test_what_free_text_may_be(verdict: str, name: str, text: str, dialect: str)
     turn = turn_of(name)
     judged = judge(turn, dialect)
     message = turn.parse(text)
-    if verdict == "taken":
+    if verdict == "taken" or (verdict == "by key" and dialect == "lark"):
         assert judged.status(text) == FULL
         return
     assert judged.status(text).kind == "rejected"

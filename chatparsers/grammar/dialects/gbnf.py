@@ -24,7 +24,7 @@ from ..target import PLAIN, Target
 from .escaped import spellings
 from .rules import RuleWriter, suffix
 
-_CHAIN = 128
+CHAIN = 128
 """Up to so many times, what may be one character is a chain of rules: as a count it costs 40 ms a mask."""
 _BLOCK = 64
 """The number of characters in a block of a longer string."""
@@ -120,7 +120,7 @@ _AUTOMATA: Kept[Dfa] = Kept(8_000_000)
 """By the languages. The text around calls is the same language for all tools of a format."""
 
 
-def _automaton(node: ir.Lang) -> Dfa:
+def automaton_of(node: ir.Lang) -> Dfa:
     if node.encoding != "raw" and (known := build(node, 20_000)):  # a schema's
         return known
     key = repr(node)
@@ -291,7 +291,7 @@ class GbnfWriter(RuleWriter):
         listed = self.listed(node)
         if listed is not None:
             return listed
-        start = self.automaton(_automaton(node), node.encoding)
+        start = self.automaton(automaton_of(node), node.encoding)
         return self.rule("string", _quoted(node) + start) if quoted else start
 
     def counted(self, node: ir.Lang) -> str:
@@ -303,10 +303,10 @@ class GbnfWriter(RuleWriter):
         the text before there are ``most``.
 
         A rule of one character, repeated, would say it in one line. But at each of its ends xgrammar would try every
-        token at run time: 20 to 50 ms a mask, against 20 µs. Past `_CHAIN`, blocks are repeated, so xgrammar tries
+        token at run time: 20 to 50 ms a mask, against 20 µs. Past `CHAIN`, blocks are repeated, so xgrammar tries
         the tokens only near the end of a block.
         """
-        if most <= _CHAIN:
+        if most <= CHAIN:
             for left in range(1, most + 1):
                 ends = [end or '""'] if most - left >= least else []
                 last = self.rule(hint, " | ".join([*ends, *one(last)]))
@@ -351,7 +351,7 @@ class GbnfWriter(RuleWriter):
     def automaton(self, dfa: Dfa, encoding: Encoding) -> str:
         """The first of the rules of an automaton, one for each state. For a string, they include the closing quote."""
         end, hint = ("", "text") if encoding == "raw" else ('"\\""', "str")
-        runs = dfa.runs(_CHAIN)
+        runs = dfa.runs(CHAIN)
         inner = {state for _, run in runs.values() for state in run[1:]}
         states = [state for state, edges in enumerate(dfa.edges) if edges or not state]
         names = {state: self.fresh(hint) for state in states if state not in inner}

@@ -15,10 +15,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from .. import ir
-from ..ir import State
+from ..ir import Encoding, State
 from ..reading.residual import CHARACTER
+from ..regular.dfa import Dfa
 from ..target import TAGS, Target
-from .gbnf import XgrammarWriter, literal, regex
+from .dispatch import states_of
+from .gbnf import CHAIN, XgrammarWriter, automaton_of, literal, regex
 from .rules import suffix
 
 _STRING = f'"{CHARACTER}*"'
@@ -99,6 +101,8 @@ class _Writer(XgrammarWriter):
             if node.encoding == "raw" and node.stops and not by_id and not _overlapping(node):
                 text = self.rule("text", _without(node.stops))
                 return self.rule("text", " ".join([text, *map(self.atom, node.end)])) if node.end else text
+        if node.encoding == "raw" and node.parts and node.end and not _overlapping(node):
+            return self.rule("text", " ".join([self.lang(replace(node, end=())), *map(self.atom, node.end)]))
         return super().new_lang(node)
 
     def counted(self, node: ir.Lang) -> str:
@@ -113,10 +117,42 @@ class _Writer(XgrammarWriter):
             self.out[f"{name}[max_tokens={most}]"] = text
         return name
 
+    def automaton(self, dfa: Dfa, encoding: Encoding, then: str = "") -> str:
+        """As of GBNF; what plain text takes for states that are like it. ``then``: what may follow where the text may
+        not end."""
+        states = states_of(dfa) if encoding == "raw" else None
+        if states is None or not states.found or dfa.runs(CHAIN):
+            return super().automaton(dfa, encoding)
+        names: dict[int, str] = {}
+        todo: list[int] = []
+
+        def named(state: int) -> str:
+            key = states.known_as(state)
+            if key not in names:
+                names[key] = self.fresh("text")
+                todo.append(state)
+            return names[key]
+
+        first = named(0)
+        for state in todo:
+            found = states.plain(state)
+            if found is not None:
+                body = _dispatch(found.excluded, [(text, named(after)) for text, after in found.triggers])
+            else:
+                ends = '""' if state in dfa.accepting else then
+                options = [ends] if ends else []
+                for ranges, after in dfa.edges[state]:
+                    options += self.edge(ranges, encoding, named(after) if dfa.edges[after] else "")
+                body = " | ".join(options)
+            self.out[named(state)] = body
+        return first
+
     def free(self, node: ir.Free) -> str:
         """Text, and calls wherever a trigger begins."""
         if node.within is not None:
             return f"({self.lang(node.text)} ({self.atom(node.calls)} {self.atom(node.after)})?)"
+        if node.words and (node.most is None or (node.most == 1 and not node.left)):
+            return self.free_with_words(node)
         text = self.lang(node.text) if node.taken else _without((*node.triggers, *node.excludes))
         text = self.rule("text", text)
         last = self.lang(node.last) if node.taken else text
@@ -124,6 +160,16 @@ class _Writer(XgrammarWriter):
         if node.most == 1 and not node.left:
             return f"({call} | {last})"
         return f"({call}{suffix(0, node.most)} {last})"
+
+    def free_with_words(self, node: ir.Free) -> str:
+        """Text in which words may begin calls, and calls. Where the text may not end, in the half of such a beginning,
+        a call may follow all the same: one automaton says both."""
+        text = self.fresh("text")
+        calls = self.rule(
+            "calls", f"{self.atom(node.calls)} {text}" if node.most is None else self.atom(node.calls)
+        )
+        self.out[text] = f"{self.automaton(automaton_of(node.last), 'raw', calls)} {calls}?"
+        return text
 
 
 @lru_cache(maxsize=256)
@@ -176,7 +222,16 @@ def _allowed(target: Target, count: int) -> bool:
 
 def _without(stops: Iterable[str]) -> str:
     """Text that holds none of the stops."""
-    return f"TagDispatch(excludes=({', '.join(map(literal, stops))},))"
+    return _dispatch(stops, ())
+
+
+def _dispatch(excluded: Iterable[str], triggers: Iterable[tuple[str, str]]) -> str:
+    """Text that holds none of ``excluded``, up to the first of ``triggers``, after which its rule follows."""
+    parts = [f"({literal(text)}, {rule})" for text, rule in triggers]
+    if parts:
+        parts.append("loop_after_dispatch=false")
+    stops = ", ".join(map(literal, excluded))
+    return f"TagDispatch({', '.join([*parts, f'excludes=({stops},)'] if stops else parts)})"
 
 
 def _overlapping(node: ir.Lang) -> bool:

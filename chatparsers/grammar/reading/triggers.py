@@ -285,6 +285,13 @@ class Beginning(NamedTuple):
         """The beginning and any text after it."""
         return seq(self.head, ANYTHING) if self.rest is EMPTY else seq(self.head, ANYTHING, self.rest)
 
+    @property
+    def coarse(self) -> Ir:
+        """The same, if of ``rest`` only the first text counts."""
+        options = self.rest.options if isinstance(self.rest, ir.Alt) else (self.rest,)
+        words = [option.items[0] if isinstance(option, ir.Seq) else option for option in options]
+        return seq(self.head, ANYTHING, alt(*words), ANYTHING)
+
 
 def parsed_beginnings(node: Node, names: Collection[str]) -> dict[str, Beginning]:
     """What the parser takes for the beginning of ``node``: a regular superset of each way, by a key that equal ways

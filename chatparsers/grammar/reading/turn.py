@@ -324,18 +324,20 @@ class TurnReader(ValueReader):
         heads: list[tuple[Ir, Ir]] = []
         if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
             heads = split_heads(start, stretches(node, "", self.spelling), further=True)
-        at_start = _taken(node, marks, heads, stops, self._names)
+        coarse = self.output.target.coarse
+        at_start = _taken(node, marks, heads, stops, self._names, coarse)
         if not any(at_start) and not (around and counted):
             return rest
         within = free(EMPTY, most)
         openers = [seq(SPACES, alt(*at_start.openers), ANYTHING)] if at_start.openers else []
         if openers:
-            self.output.tell("$.tools", "name", _LIKE_CALLS)
-        last, plain = (_but(text, *at_start.always, *openers) for text in (within.last, within.text))
+            self.output.tell("$.tools", "name", _KEYS_OF_CALLS if coarse else _LIKE_CALLS)
+        taken = at_start.then if coarse else openers
+        last, plain = _but(within.last, within.text, *at_start.always, *taken)
         lead = GAP if node.start is not None and _after_space(node.start) else EMPTY
         begun = [seq(ir.Shared("begin", seq(lead, head), True), then, GAP) for head, then in heads]
-        if openers:
-            like_calls = _but(within.last, *at_start.always, *at_start.then)
+        if openers and not coarse:
+            like_calls, _ = _but(within.last, within.text, *at_start.always, *at_start.then)
             begun.append(replace(like_calls, parts=(ir.Part(openers[0]), *like_calls.parts)))
         if around:
             begun += self._marked(around, stops, after if counted else rest)
@@ -415,9 +417,15 @@ class TurnReader(ValueReader):
 
         # At the end of a text the parser takes any name, also after white space, for the half of one.
         halves = after_words(())
+        wholes = after_words(self._names)
+        if self.output.target.coarse and repr(wholes) != repr(halves):
+            wholes = halves
+            for opener in dict.fromkeys(word for word, _ in halves):
+                why = f"after {opener!r} no text goes on as a call does, whatever its name"
+                self.output.tell("$.tools", "name", why)
         return tuple(
             ir.Word(*key, alt(*ways), alt(*(seq(SPACES, unfinished_of(way)) for way in halves.get(key, ()))))
-            for key, ways in after_words(self._names).items()
+            for key, ways in wholes.items()
         )
 
     def _around(self, content: Span | None, at: At, stops: tuple[str, ...]) -> tuple[str, ...]:
@@ -615,9 +623,10 @@ def has_calls(node: Node) -> bool:
     return any(isinstance(found, n.EachTool) for found in walk(node))
 
 
-def _but(text: ir.Lang, *taken: Ir) -> ir.Lang:
-    """A text that is none of ``taken``."""
-    return replace(text, parts=(*text.parts, ir.Part(alt(*taken), False))) if taken else text
+def _but(last: ir.Lang, text: ir.Lang, *taken: Ir) -> tuple[ir.Lang, ir.Lang]:
+    """The text at the end of the turn and the text before a call, each none of ``taken``."""
+    parts = (ir.Part(alt(*taken), False),) if taken else ()
+    return replace(last, parts=(*last.parts, *parts)), replace(text, parts=(*text.parts, *parts))
 
 
 def _text_until(*stops: str, within: int | None = None) -> ir.Lang:
@@ -630,6 +639,11 @@ _LIKE_CALLS = (
     '"parameters", are generated in calls only'
 )
 """What is named where free text at the start of a turn is told from calls by a part of them."""
+_KEYS_OF_CALLS = (
+    'an answer that begins as JSON differs from a call by its keys alone: "name", "arguments" and the other keys of '
+    "calls are generated in calls only"
+)
+"""The same where any value after the keys counts."""
 
 
 class _Taken(NamedTuple):
@@ -650,9 +664,11 @@ def _taken(
     heads: list[tuple[Ir, Ir]],
     stops: tuple[str, ...],
     names: Collection[str],
+    coarse: bool,
 ) -> _Taken:
     """What free text may not be, as far as it holds none of ``stops``, which free text has none of anyway. ``heads``:
-    how the calls at the start are written. ``marks``: the calls that may begin anywhere. ``names``: the tools'."""
+    how the calls at the start are written. ``marks``: the calls that may begin anywhere. ``names``: the tools'.
+    ``coarse``: of what more decides, the keys alone count."""
     written = (head for head in distinct(head for head, _ in heads) if not holds(head, stops))
     taken = _Taken([seq(SPACES, head, ANYTHING) for head in written], [], [])
     anywhere = {} if marks is None else _beginnings(marks, stops, names)
@@ -665,7 +681,7 @@ def _taken(
             taken.always.append(seq(SPACES, begun.whole))
         else:
             taken.openers.append(begun.head)
-            taken.then.append(seq(SPACES, begun.whole))
+            taken.then.append(seq(SPACES, begun.coarse if coarse else begun.whole))
     return taken
 
 
