@@ -148,7 +148,7 @@ def apart(members: Ir) -> tuple[Ir, bool]:
 @lru_cache(maxsize=256)
 def _some(states: tuple[State, ...]) -> tuple[State, ...]:
     """The states of the same orders, which do not end before a member."""
-    return (*states[:-1], replace(states[-1], may_end=False))
+    return (*states[:-1], states[-1]._replace(may_end=False))
 
 
 def _same(node: Ir) -> object:

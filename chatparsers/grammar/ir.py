@@ -156,8 +156,7 @@ class Lang(Ir):
         return "".join(item.text for item in self.end)
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """One state of an `Order`: the options for what comes next.
 
     An option is one or two numbers: a member, a member and the state after it, or only a state. The members have the

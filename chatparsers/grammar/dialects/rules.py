@@ -9,6 +9,7 @@ members cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -189,17 +190,25 @@ class RuleWriter:
 
 
 def _form(state: State, lead: str, more: str) -> _Form:
-    lead, more = lead.replace("%", "%%"), more.replace("%", "%%") if state.begun else ""
-    text = " | ".join(" ".join(["%s"] * len(option)) for option in state.options)
-    choice = len(state.options) > 1
-    if state.begun and lead and text:
+    sizes = tuple([len(option) for option in state.options])
+    hint, text = _text(sizes, state.begun, state.may_end, lead, more)
+    numbers = [number for option in state.options for number in option]
+    return hint, text, itemgetter(*numbers) if numbers else _nothing
+
+
+@lru_cache(maxsize=1024)
+def _text(sizes: tuple[int, ...], begun: bool, may_end: bool, lead: str, more: str) -> tuple[str, str]:
+    """The hint and the text with gaps of a state whose options have so many parts."""
+    lead, more = lead.replace("%", "%%"), more.replace("%", "%%") if begun else ""
+    text = " | ".join(" ".join(["%s"] * size) for size in sizes)
+    choice = len(sizes) > 1
+    if begun and lead and text:
         text, choice = f"{lead} ({text})" if choice else f"{lead} {text}", False
-    if state.may_end and text:
+    if may_end and text:
         text, choice = f'{text} | ""', True
     if more:
         text = f"{more} ({text})" if choice else f"{more} {text}".rstrip()
-    numbers = [number for option in state.options for number in option]
-    return "s" if state.begun else "o", text or '""', itemgetter(*numbers) if numbers else _nothing
+    return "s" if begun else "o", text or '""'
 
 
 def _nothing(names: list[str]) -> tuple[str, ...]:
