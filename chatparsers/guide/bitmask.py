@@ -21,12 +21,11 @@ def row_of(bitmask: Any, row: int, size: int) -> tuple[int, int]:
         address = bitmask.data_ptr() if _is_mask_of_torch(bitmask) else 0
     else:
         try:
-            view = memoryview(bitmask)
-        except TypeError:
+            view, begin = memoryview(bitmask), addressof(c_char.from_buffer(bitmask))
+        except (TypeError, ValueError):  # no buffer, or one that is empty, read-only or in several parts
             raise _refused(bitmask) from None
         shape = view.shape or ()
-        fits = view.format in _INTEGERS and view.itemsize == 4 and view.c_contiguous and not view.readonly
-        address = addressof(c_char.from_buffer(bitmask)) if fits and view.nbytes else 0
+        address = begin if view.format in _INTEGERS and view.itemsize == 4 else 0
     if not address or not 1 <= len(shape) <= 2:
         raise _refused(bitmask)
     rows, words = shape if len(shape) == 2 else (1, shape[0])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 _T = TypeVar("_T", bound="Transcoder")
@@ -68,9 +69,9 @@ class Transcoder:
         """An independent copy at this point."""
         kind: Any = type(self)
         other: _T = kind.__new__(kind)
-        for name in _slots(kind):
-            value = getattr(self, name)
-            if isinstance(value, list):
+        names = _slots(kind)
+        for name, value in zip(names, attrgetter(*names)(self), strict=True):
+            if type(value) is list:
                 value = value[:]
             elif isinstance(value, Transcoder):
                 value = value.copy()
