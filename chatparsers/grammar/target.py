@@ -21,10 +21,11 @@ class Target:
     more, each may come any number of times (None: it bears any number). ``blank_in_names``: the white space before the
     name of a member is in one terminal with its opening quote, not with the brace or comma before it. Else an engine
     that lexes would begin all the names anew at each character that may end the white space. ``coarse``: the engine
-    takes long to tell free text from calls. So the text has no word that opens a call with any name after it, and none
-    of the keys of calls where an answer begins as JSON. ``open_objects``: members that a schema does not mention are
-    generated, as JSON Schema says; the caller decides. ``whitespace``: the most characters of white space between two
-    tokens of JSON (None: as many as the engine bears); the caller decides.
+    takes long to tell free text from calls. So the text has no word that opens a call with any name after it, none of
+    the keys of calls where an answer begins as JSON, and after what might have become a marker no rest of one.
+    ``open_objects``: members that a schema does not mention are generated, as JSON Schema says; the caller decides.
+    ``whitespace``: the most characters of white space between two tokens of JSON (None: as many as the engine bears);
+    the caller decides.
     """
 
     engine: str = "llama.cpp"

@@ -10,11 +10,12 @@ from test_free_text import TOOL_FORMATS, turn_of
 
 from chatparsers.grammar.dialects import structural_tag
 from chatparsers.grammar.dialects.dispatch import Dispatcher
+from chatparsers.grammar.reading.turn import RESTS
 from chatparsers.grammar.regular.dfa import Dfa
 
 
-def automata(name: str, monkeypatch: pytest.MonkeyPatch) -> list[Dfa]:
-    """The automata of text in a format's structural tag."""
+def automata(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Dfa], bool]:
+    """The automata of text in a format's structural tag, and whether it names that rests of texts are left out."""
     found: list[Dfa] = []
 
     def seen(dfa: Dfa) -> Dispatcher:
@@ -22,8 +23,9 @@ def automata(name: str, monkeypatch: pytest.MonkeyPatch) -> list[Dfa]:
         return Dispatcher(dfa)
 
     monkeypatch.setattr(structural_tag, "states_of", seen)
-    turn_of(name).grammar("structural_tag", whitespace=7)  # no request before had it
-    return found
+    grammar = turn_of(name).grammar("structural_tag", whitespace=7)  # no request before had it
+    assert grammar is not None
+    return found, RESTS in {weak.why for weak in grammar.weakened}
 
 
 def leads(dfa: Dfa, state: int, char: str) -> int:
@@ -53,8 +55,8 @@ def takes(dfa: Dfa, states: Dispatcher, text: str) -> tuple[bool, bool]:
     return states.plain(state) is not None or state in dfa.accepting, False
 
 
-def texts(dfa: Dfa, rng: random.Random) -> Iterator[str]:
-    """Texts that go far into the automaton, and a little out of it."""
+def texts(dfa: Dfa, rests: list[str], rng: random.Random) -> Iterator[str]:
+    """Texts that go far into the automaton, and a little out of it; and each with one of the rests after it."""
     chars = sorted(
         {chr(point) for edges in dfa.edges for ranges, _ in edges for span in ranges for point in span}
     )
@@ -80,18 +82,22 @@ def texts(dfa: Dfa, rng: random.Random) -> Iterator[str]:
             if state < 0:
                 break
         yield text
+        if rests:
+            yield text + rng.choice(("", " ", "x ")) + rng.choice(rests)
 
 
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_plain_text_is_what_the_automaton_takes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """None that it refuses; and all that it takes, but for texts with the rest of a text that is looked for, after a
-    place within one."""
-    for dfa in automata(name, monkeypatch):
+    place within one, which the grammar names."""
+    found, named = automata(name, monkeypatch)
+    for dfa in found:
         states = Dispatcher(dfa)
-        for text in texts(dfa, random.Random(name)):
+        rests = sorted({text for found in states.joined.values() for text in found.excluded})
+        for text in texts(dfa, rests, random.Random(name)):
             state = 0
             for char in text:
                 state = leads(dfa, state, char) if state >= 0 else -1
             right = state in dfa.accepting
             taken, rest = takes(dfa, states, text)
-            assert taken == right or (right and rest), (text, taken, right)
+            assert taken == right or (right and rest and named), (text, taken, right)

@@ -326,6 +326,8 @@ class TurnReader(ValueReader):
             heads = split_heads(start, stretches(node, "", self.spelling), further=True)
         coarse = self.output.target.coarse
         at_start = _taken(node, marks, heads, stops, self._names, coarse)
+        if coarse and (prose_words or any(at_start)):
+            self.output.tell("$.tools", "name", RESTS)
         if not any(at_start) and not (around and counted):
             return rest
         within = free(EMPTY, most)
@@ -644,6 +646,11 @@ _KEYS_OF_CALLS = (
     "calls are generated in calls only"
 )
 """The same where any value after the keys counts."""
+RESTS = (
+    "after a text that might have become a call or a marker, the rest of one without its beginning, such as "
+    "'tool_call>', may be refused"
+)
+"""What is named where the engine takes long to tell free text from calls (`dialects.dispatch` says why)."""
 
 
 class _Taken(NamedTuple):
