@@ -118,7 +118,7 @@ def _size(config: pytest.Config) -> int:
     return 2 if config.getoption("--nightly") else 1 if config.getoption("--whole") else 0
 
 
-MANY, ONE_IN = 20, 48
+MANY, ONE_IN = 20, 96
 """Of a test over so many formats or templates or more, usually one case in so many runs. Tables of cases run whole."""
 QUICKER = 4
 """With ``--quick`` one in so many of these."""

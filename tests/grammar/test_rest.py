@@ -225,3 +225,29 @@ def test_the_grammar_goes_on_after_what_the_templates_write(name: str) -> None:
             spaces = {"", *(space for place in turn.call_spaces for space in place)}
             texts = [space + answer[begun:] for space in spaces]
             assert any(judge.status(text) in (FULL, PREFIX) for text in texts), (dialect, turn.prefix)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_forced_call_begins_as_the_template_writes_it(name: str) -> None:
+    """With the white space of later prompts and no other, so that the model reads its own call as it wrote it."""
+    tools = [tool("get_time", {"zone": {"type": "string"}}, [])]
+    asked = {"role": "user", "content": "Hi"}
+    said = {"role": "assistant", "content": "", "tool_calls": [call("get_time", {"zone": "UTC"})]}
+    try:
+        chat = load(template=name)
+    except LoadError:
+        pytest.skip("it has no built-in template")
+    turn = chat.prepare([asked], tools=tools, tool_choice="required")
+    later = chat.prepare([asked, said], tools=tools, add_generation_prompt=False).prompt
+    if turn.stream().state.kind == "reasoning" or not later.startswith(turn.prompt):
+        pytest.skip("a thought is ended first, or the template writes a call otherwise than it asks for one")
+    written = later[len(turn.prompt) :]
+    if turn.prefix and written.lstrip().startswith(turn.prefix):
+        pytest.skip("the template writes a header once more before a call")
+    opener = written.lstrip()[:3]
+    gap = written[: len(written) - len(written.lstrip())]
+    for dialect in ("lark", "structural_tag", "gbnf"):
+        judge = compile_for(ENGINES[dialect], str(turn.grammar(dialect)), dialect)
+        assert judge.status(gap + opener) in (FULL, PREFIX), (dialect, gap, opener)
+        for other in {"", " ", "\n", "\n\n", " \n"}.difference([gap], *turn.call_spaces):
+            assert judge.status(other + opener).kind == "rejected", (dialect, other, opener)
