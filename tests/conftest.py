@@ -149,7 +149,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @cache
 def _names() -> re.Pattern[str]:
-    """The names of all formats, the longest first."""
+    """Finds the name of a format at the start of a case, the longest that fits."""
     from chatparsers import list_formats
 
     names = sorted((info.name for info in list_formats()), key=len, reverse=True)

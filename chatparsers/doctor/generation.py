@@ -153,9 +153,10 @@ def _quoted(text: str) -> str:
 
 def with_tags(chat: Chat) -> str | None:
     """The template's source with generation tags around what the model writes; None if that cannot be proved."""
-    source = _TAG.sub("", chat.template().source)
-    if not chat.files.templates or not chat.template().variables:
+    template = chat.template()
+    if not chat.files.templates or not template.variables:
         return None
+    source = _TAG.sub("", template.source)
     model = Subject(with_source(chat, source, chat.format)).bare
     try:
         talks = [(messages, spans_of(model, messages)) for _, messages in conversations(model)]

@@ -335,12 +335,13 @@ class TurnReader(ValueReader):
         if openers:
             self.output.tell("$.tools", "name", _KEYS_OF_CALLS if coarse else _LIKE_CALLS)
         taken = at_start.then if coarse else openers
-        last, plain = _but(within.last, within.text, *at_start.always, *taken)
+        but = _none_of([*at_start.always, *taken])
+        last, plain = (replace(text, parts=(*text.parts, *but)) for text in (within.last, within.text))
         lead = GAP if node.start is not None and _after_space(node.start) else EMPTY
         begun = [seq(ir.Shared("begin", seq(lead, head), True), then, GAP) for head, then in heads]
         if openers and not coarse:
-            like_calls, _ = _but(within.last, within.text, *at_start.always, *at_start.then)
-            begun.append(replace(like_calls, parts=(ir.Part(openers[0]), *like_calls.parts)))
+            but = _none_of([*at_start.always, *at_start.then])
+            begun.append(replace(within.last, parts=(ir.Part(openers[0]), *within.last.parts, *but)))
         if around:
             begun += self._marked(around, stops, after if counted else rest)
         if calls is None:
@@ -625,10 +626,9 @@ def has_calls(node: Node) -> bool:
     return any(isinstance(found, n.EachTool) for found in walk(node))
 
 
-def _but(last: ir.Lang, text: ir.Lang, *taken: Ir) -> tuple[ir.Lang, ir.Lang]:
-    """The text at the end of the turn and the text before a call, each none of ``taken``."""
-    parts = (ir.Part(alt(*taken), False),) if taken else ()
-    return replace(last, parts=(*last.parts, *parts)), replace(text, parts=(*text.parts, *parts))
+def _none_of(taken: Collection[Ir]) -> tuple[ir.Part, ...]:
+    """The part of a text that is none of ``taken``. Equal texts have the same part, so that they are written once."""
+    return (ir.Part(alt(*taken), False),) if taken else ()
 
 
 def _text_until(*stops: str, within: int | None = None) -> ir.Lang:
