@@ -10,7 +10,7 @@ from test_free_text import TOOL_FORMATS, turn_of
 
 from chatparsers.grammar.dialects import structural_tag
 from chatparsers.grammar.dialects.dispatch import Dispatcher
-from chatparsers.grammar.reading.turn import RESTS
+from chatparsers.grammar.reading.prose import RESTS
 from chatparsers.grammar.regular.dfa import Dfa
 
 

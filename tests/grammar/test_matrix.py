@@ -187,15 +187,27 @@ def random_texts(name: str, request: dict[str, Any], count: int) -> list[str]:
 
 
 def compare(
-    texts: Iterable[str], judges: dict[str, Any], what: str, counted: Counter[str], different: list[str]
+    texts: Iterable[str],
+    judges: dict[str, Any],
+    what: str,
+    counted: Counter[str],
+    different: list[str],
+    narrower: bool = False,
 ) -> None:
-    """What each dialect's engine says of each text, to be the same."""
+    """What each dialect's engine says of each text, to be the same. ``narrower``: the structural tag names that it
+    refuses more; never may it take more."""
     for text in texts:
         found = {dialect: judge.status(text) for dialect, judge in judges.items()}
         counted["texts"] += 1
         counted["accepted"] += FULL in found.values()
-        if len(set(found.values())) > 1:
+        if len(set(found.values())) > 1 and not (narrower and refuses_first(found)):
             different.append(f"{what}: {found}, {text!r}")
+
+
+def refuses_first(found: dict[str, Any]) -> bool:
+    """Whether the structural tag refuses a text, and at a place that Lark comes to."""
+    tag, lark = found["structural_tag"], found["lark"]
+    return tag.kind == "rejected" and (lark.kind != "rejected" or tag.at < lark.at)
 
 
 @EACH_FORMAT
@@ -247,7 +259,10 @@ def test_free_text_and_calls_agree(name: str, nightly: bool, request: pytest.Fix
     for state in found if nightly else ("free",):
         more = found[state]
         asked = {"tools": TOOLS, "tool_choice": "auto", **more}
-        judges = {dialect: compiled(name, asked, dialect)[1] for dialect in ("lark", "structural_tag")}
+        both = {dialect: compiled(name, asked, dialect) for dialect in ("lark", "structural_tag")}
+        judges = {dialect: judge for dialect, (_, judge) in both.items()}
+        named = {dialect: {weak.why for weak in grammar.weakened} for dialect, (grammar, _) in both.items()}
+        narrower = bool(named["structural_tag"] - named["lark"])
         calls = random_texts(name, asked, 2 if nightly else 1)
         if state == "free":
             for dialect, judge in judges.items():  # a turn of Jamba begins with a blank
@@ -259,7 +274,7 @@ def test_free_text_and_calls_agree(name: str, nightly: bool, request: pytest.Fix
         if judges["lark"].status("Hello.") == FULL:
             texts += [f"Hello. {call} And more." for call in calls]
         for text in texts:
-            compare(mutations(text or " ", chance, 6), judges, state, counted, different)
+            compare(mutations(text or " ", chance, 6), judges, state, counted, different, narrower)
     agreed(name, "auto", counted, different, request)
 
 

@@ -8,49 +8,34 @@ every generated text as it was meant.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...answers import nodes as n
 from ...answers.nodes import Node, Span
-from ...answers.openers import openers
 from ...core.tree import first, head, once, through, tokens, walk
 from ...errors import DefinitionError, RequestError, SchemaError
 from .. import ir
-from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, literals, never, nullable, opt, seq
+from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, literals, never, opt, seq
 from .place import At
+from .prose import KEYS_OF_CALLS, LIKE_CALLS, RESTS, ProseReader, none_of, taken_for_calls
 from .residual import residual
 from .triggers import (
-    Beginning,
-    begins_words,
-    declared,
-    distinct,
-    holds,
     literal_heads,
-    ordinary,
-    parsed_beginnings,
-    parsed_heads,
     split_heads,
     stretches,
     thoughts,
-    told_apart,
-    unfinished_of,
-    unnamed,
     words,
 )
-from .values import ValueReader
 
 THOUGHT = "thought"
 """The mark of thoughts that are to be left out."""
 
 
-class TurnReader(ValueReader):
+class TurnReader(ProseReader):
     """Reads the nodes of the turn."""
-
-    _left_out: set[str]
-    """The tools that cannot be called (calls.py)."""
 
     @property
     def spelling(self) -> int:
@@ -276,7 +261,7 @@ class TurnReader(ValueReader):
         if marks is not None:
             others += tokens(marks)
         others = (*others, *self.request.stops)  # after a stop the parser reads no more
-        prose, triggers = self._told_from_prose(node, calls, triggers)
+        prose, triggers = self.told_from_prose(node, calls, triggers)
         others = tuple(
             text for text in dict.fromkeys(others) if text not in prose and not text.startswith(triggers)
         )
@@ -305,7 +290,7 @@ class TurnReader(ValueReader):
         if counted:  # else some engines would take the tokens for text
             others = (*others, *around)
         stops = (*triggers, *others)
-        prose_words = self._in_prose(node, prose, stops)
+        prose_words = self.in_prose(node, prose, stops)
 
         def free(calls: Ir, most: int | None, marks: tuple[str, ...] = ()) -> ir.Free:
             found = ir.Free(calls, triggers, most, others, marks=marks, words=prose_words)
@@ -325,7 +310,7 @@ class TurnReader(ValueReader):
         if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
             heads = split_heads(start, stretches(node, "", self.spelling), further=True)
         coarse = self.output.target.coarse
-        at_start = _taken(node, marks, heads, stops, self._names, coarse)
+        at_start = taken_for_calls(node, marks, heads, stops, self.names, coarse)
         if coarse and (prose_words or any(at_start)):
             self.output.tell("$.tools", "name", RESTS)
         if not any(at_start) and not (around and counted):
@@ -333,14 +318,14 @@ class TurnReader(ValueReader):
         within = free(EMPTY, most)
         openers = [seq(SPACES, alt(*at_start.openers), ANYTHING)] if at_start.openers else []
         if openers:
-            self.output.tell("$.tools", "name", _KEYS_OF_CALLS if coarse else _LIKE_CALLS)
+            self.output.tell("$.tools", "name", KEYS_OF_CALLS if coarse else LIKE_CALLS)
         taken = at_start.then if coarse else openers
-        but = _none_of([*at_start.always, *taken])
+        but = none_of([*at_start.always, *taken])
         last, plain = (replace(text, parts=(*text.parts, *but)) for text in (within.last, within.text))
         lead = GAP if node.start is not None and _after_space(node.start) else EMPTY
         begun = [seq(ir.Shared("begin", seq(lead, head), True), then, GAP) for head, then in heads]
         if openers and not coarse:
-            but = _none_of([*at_start.always, *at_start.then])
+            but = none_of([*at_start.always, *at_start.then])
             begun.append(replace(within.last, parts=(ir.Part(openers[0]), *within.last.parts, *but)))
         if around:
             begun += self._marked(around, stops, after if counted else rest)
@@ -366,70 +351,6 @@ class TurnReader(ValueReader):
         """How many tokens the text of the answer may take; None: any number."""
         answer, within = self.request.answer_tokens, self.request.call_within
         return answer if answer is None or within is None else min(answer, within)
-
-    @property
-    def _names(self) -> list[str]:
-        """The names of the tools that can be called."""
-        return [tool.name for tool in self.tools if tool.name not in self._left_out]
-
-    def _told_from_prose(
-        self, node: n.Body, calls: Ir | None, triggers: tuple[str, ...]
-    ) -> tuple[set[str], tuple[str, ...]]:
-        """The openers of calls that are ordinary words, as far as what follows tells them from prose; and the triggers,
-        those that begin with such a word long enough for that."""
-        if node.calls is None or calls is None:
-            return set(), triggers
-        prose = {*ordinary(first(node.calls), tokens(self.request.tree))}
-        found: list[str] = []
-        for trigger in triggers:
-            opener = next((word for word in prose if trigger.startswith(word)), None)
-            longer = () if opener is None else told_apart(calls, trigger, opener)
-            if opener is not None and not longer:
-                prose.discard(opener)
-            found += longer or (trigger,)
-            if not longer:
-                self._tell_words([trigger])
-        return prose, tuple(found)
-
-    def _tell_words(self, openers: Iterable[str]) -> None:
-        """Names the openers after which text cannot go on, though they may begin another word."""
-        for opener in begins_words(openers):
-            self.output.tell(
-                "$.tools", "name", f"after {opener!r} no text goes on: only what the format has there"
-            )
-
-    def _in_prose(self, node: n.Body, prose: Collection[str], stops: tuple[str, ...]) -> tuple[ir.Word, ...]:
-        """The openers of calls that are ordinary words, ``prose``, with what free text may not be after them."""
-        if node.calls is None or not prose:
-            return ()
-        begins, written = head(node.calls), openers(node.calls) or ()
-
-        def after_words(names: Collection[str]) -> dict[tuple[str, bool], list[Ir]]:
-            """What follows a word, in each way to begin with it. The parser reads calls that begin with none of the
-            openers that are written at the beginning of a line, if their tool is declared (answers/openers.py)."""
-            found: dict[tuple[str, bool], list[Ir]] = {}
-            for way in parsed_heads(begins, names):
-                first_, *rest = way.items if isinstance(way, ir.Seq) else (way,)
-                text = first_.text if isinstance(first_, ir.Text) else ""
-                word = next((word for word in prose if text.startswith(word)), "")
-                if word and not holds(way, stops):
-                    lacks = word not in written
-                    after = declared(rest, names) if lacks else unnamed(rest)
-                    found.setdefault((word, lacks), []).append(seq(ir.Text(text[len(word) :]), *after))
-            return found
-
-        # At the end of a text the parser takes any name, also after white space, for the half of one.
-        halves = after_words(())
-        wholes = after_words(self._names)
-        if self.output.target.coarse and repr(wholes) != repr(halves):
-            wholes = halves
-            for opener in dict.fromkeys(word for word, _ in halves):
-                why = f"after {opener!r} no text goes on as a call does, whatever its name"
-                self.output.tell("$.tools", "name", why)
-        return tuple(
-            ir.Word(*key, alt(*ways), alt(*(seq(SPACES, unfinished_of(way)) for way in halves.get(key, ()))))
-            for key, ways in wholes.items()
-        )
 
     def _around(self, content: Span | None, at: At, stops: tuple[str, ...]) -> tuple[str, ...]:
         """The two tokens around content that may stand without them; none if content has no such tokens."""
@@ -525,7 +446,7 @@ class TurnReader(ValueReader):
             if at.thoughts or span is not node.reasoning
         ]
         stops = _exits(node)
-        self._tell_words(stops)
+        self.tell_words(stops)
         texts = {
             stop: [(span, rest) for span, open in opens for rest in self._after([open], stop)]
             for stop in stops
@@ -626,83 +547,9 @@ def has_calls(node: Node) -> bool:
     return any(isinstance(found, n.EachTool) for found in walk(node))
 
 
-def _none_of(taken: Collection[Ir]) -> tuple[ir.Part, ...]:
-    """The part of a text that is none of ``taken``. Equal texts have the same part, so that they are written once."""
-    return (ir.Part(alt(*taken), False),) if taken else ()
-
-
 def _text_until(*stops: str, within: int | None = None) -> ir.Lang:
     """Text that holds none of these, of so many tokens."""
     return ir.Lang(stops=tuple(dict.fromkeys(stops)), within=within)
-
-
-_LIKE_CALLS = (
-    'an answer that begins as JSON differs from a call by its keys alone: a string after "name", and "arguments" or '
-    '"parameters", are generated in calls only'
-)
-"""What is named where free text at the start of a turn is told from calls by a part of them."""
-_KEYS_OF_CALLS = (
-    'an answer that begins as JSON differs from a call by its keys alone: "name", "arguments" and the other keys of '
-    "calls are generated in calls only"
-)
-"""The same where any value after the keys counts."""
-RESTS = (
-    "after a text that might have become a call or a marker, the rest of one without its beginning, such as "
-    "'tool_call>', may be refused"
-)
-"""What is named where the engine takes long to tell free text from calls (`dialects.dispatch` says why)."""
-
-
-class _Taken(NamedTuple):
-    """What free text at the start of a turn may not be, because the parser takes it for the beginning of calls.
-
-    ``always``: no text is one of these. ``openers``: with these, more decides: text that begins so is none of
-    ``then``. Text and calls after it is not generated where it begins so: an engine's lexer would not bear both.
-    """
-
-    always: list[Ir]
-    openers: list[Ir]
-    then: list[Ir]
-
-
-def _taken(
-    body: n.Body,
-    marks: Node | None,
-    heads: list[tuple[Ir, Ir]],
-    stops: tuple[str, ...],
-    names: Collection[str],
-    coarse: bool,
-) -> _Taken:
-    """What free text may not be, as far as it holds none of ``stops``, which free text has none of anyway. ``heads``:
-    how the calls at the start are written. ``marks``: the calls that may begin anywhere. ``names``: the tools'.
-    ``coarse``: of what more decides, the keys alone count."""
-    written = (head for head in distinct(head for head, _ in heads) if not holds(head, stops))
-    taken = _Taken([seq(SPACES, head, ANYTHING) for head in written], [], [])
-    anywhere = {} if marks is None else _beginnings(marks, stops, names)
-    at_start = {} if body.start is None else _beginnings(body.start, stops, names)
-    if anywhere:
-        taken.always.append(seq(ANYTHING, alt(*(anywhere[way].whole for way in sorted(anywhere)))))
-    for way in sorted(at_start.keys() - anywhere.keys()):
-        begun = at_start[way]
-        if begun.rest is EMPTY:
-            taken.always.append(seq(SPACES, begun.whole))
-        else:
-            taken.openers.append(begun.head)
-            taken.then.append(seq(SPACES, begun.coarse if coarse else begun.whole))
-    return taken
-
-
-def _beginnings(node: Node, stops: tuple[str, ...], names: Collection[str]) -> dict[str, Beginning]:
-    """What the parser takes for the beginning of calls, without the white space before it, if it holds none of
-    ``stops``."""
-    while isinstance(node, n.Sequence) and node.items and isinstance(node.items[0], n.Space):
-        node = n.Sequence.of(*node.items[1:])
-    found = parsed_beginnings(head(node), names)
-    return {
-        way: begun
-        for way, begun in found.items()
-        if not nullable(begun.head) and not holds(seq(begun.head, begun.rest), stops)
-    }
 
 
 def _space_after(marker: Ir) -> str:
