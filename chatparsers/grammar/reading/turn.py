@@ -20,7 +20,7 @@ from ...errors import DefinitionError, RequestError, SchemaError
 from .. import ir
 from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, literals, never, opt, seq
 from .place import At
-from .prose import KEYS_OF_CALLS, LIKE_CALLS, RESTS, ProseReader, none_of, taken_for_calls
+from .prose import KEYS_OF_CALLS, LIKE_CALLS, RESTS, ProseReader, Taken, none_of, taken_for_calls
 from .residual import residual
 from .triggers import (
     literal_heads,
@@ -251,13 +251,57 @@ class TurnReader(ProseReader):
         calls = None if item is None else self.read(item, at)
         if calls is not None and never(calls):
             calls = None
+        most = self._most(item)
+        triggers, others, prose = self._ends(node, calls)
+        if node.content is not None and self._is_marked(node.content, at, (*triggers, *others)):
+            return self._marked_text(node, node.content, start, calls, most, at)
+        around = self._around(node.content, at, (*triggers, *others))
+        counted = self._text_left is not None
+        if counted:  # else some engines would take the tokens for text
+            others = (*others, *around)
+        stops = (*triggers, *others)
+        text = ir.Free(EMPTY, triggers, most, others, within=self._text_left, counted=counted)
+        text = replace(text, words=self.in_prose(node, prose, stops))
+        if self.request.call_next and calls is not None:
+            return seq(GAP, calls, GAP, replace(text, calls=calls).after)
+        if calls is not None and most == 1:
+            calls = seq(calls, GAP)
+        rest: ir.Free | ir.Lang = ir.Lang(stops=others, within=text.within)
+        after: Ir = EMPTY
+        """What follows text, where no more text may come."""
+        if calls is not None:
+            rest = replace(text, calls=calls, marks=() if counted else around)
+            after = seq(ir.Rep(seq(GAP, calls), 0, most), GAP)
+        heads: list[tuple[Ir, Ir]] = []
+        if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
+            heads = split_heads(start, stretches(node, "", self.spelling), further=True)
+        taken = taken_for_calls(node, _marks(node), heads, stops, self.names, self.output.target.coarse)
+        if self.output.target.coarse and (text.words or any(taken)):
+            self.output.tell("$.tools", "name", RESTS)
+        if not any(taken) and not (around and counted):
+            return rest
+        lead = GAP if node.start is not None and _after_space(node.start) else EMPTY
+        begun = [seq(ir.Shared("begin", seq(lead, head), True), then, GAP) for head, then in heads]
+        last, plain, more = self._not_taken(text, taken)
+        begun += more
+        if around:
+            begun += self._marked(around, stops, after if counted else rest)
+        if isinstance(rest, ir.Lang):
+            return alt(*begun, last)
+        return alt(*begun, last, seq(plain, *self._first_call(node, rest)))
+
+    def _ends(
+        self, node: n.Body, calls: Ir | None
+    ) -> tuple[tuple[str, ...], tuple[str, ...], Collection[str]]:
+        """What ends free text: the triggers of calls and the other texts; and the openers of calls that are ordinary
+        words, which end none."""
         triggers = tuple(
             trigger.value for trigger in words(self.request.tree, node, calls, {}, self.spelling)
         )
         others = thoughts(self.request.tree)
         if node.calls is not None:
             others += first(node.calls)
-        marks = None if node.marks is None or not has_calls(node.marks) else node.marks
+        marks = _marks(node)
         if marks is not None:
             others += tokens(marks)
         others = (*others, *self.request.stops)  # after a stop the parser reads no more
@@ -265,86 +309,55 @@ class TurnReader(ProseReader):
         others = tuple(
             text for text in dict.fromkeys(others) if text not in prose and not text.startswith(triggers)
         )
-        content = node.content
-        if content is not None and (
-            not content.optional
-            # Its opener is not free text, because calls or reasoning begin like it.
-            or any(
-                stop in text
-                for text in literal_heads(self.read(content.open, at))
-                for stop in (*triggers, *others)
-            )
-        ):
-            options = [part for part in (start, calls) if part is not None]
-            if len(options) > 1 and content.close is None:
-                options = options[:1]
-            most = self._most(item)
-            if self.request.call_next and calls is not None:
-                more = None if most is None else most - 1
-                return seq(GAP, calls, GAP if more == 0 else self._spans(node, content, [calls], more, at))
-            return self._spans(node, content, options, most, at)
-        most = self._most(item)
-        around = self._around(content, at, (*triggers, *others))
-        left = self._text_left
-        counted = left is not None
-        if counted:  # else some engines would take the tokens for text
-            others = (*others, *around)
-        stops = (*triggers, *others)
-        prose_words = self.in_prose(node, prose, stops)
+        return triggers, others, prose
 
-        def free(calls: Ir, most: int | None, marks: tuple[str, ...] = ()) -> ir.Free:
-            found = ir.Free(calls, triggers, most, others, marks=marks, words=prose_words)
-            return replace(found, within=left, counted=True) if counted else found
+    def _is_marked(self, content: Span, at: At, stops: tuple[str, ...]) -> bool:
+        """Whether content has its markers always, or an opener that calls or reasoning begin like: then it is no free
+        text."""
+        return not content.optional or any(
+            stop in text for text in literal_heads(self.read(content.open, at)) for stop in stops
+        )
 
+    def _marked_text(
+        self, node: n.Body, content: Span, start: Ir | None, calls: Ir | None, most: int | None, at: At
+    ) -> Ir:
+        """Content between its markers, and calls."""
         if self.request.call_next and calls is not None:
-            return seq(GAP, calls, GAP, free(calls, most).after)
-        if calls is not None and most == 1:
-            calls = seq(calls, GAP)
-        rest: Ir = ir.Lang(stops=others, within=left)
-        after: Ir = EMPTY
-        """What follows text, where no more text may come."""
-        if calls is not None:
-            rest = free(calls, most, () if counted else around)
-            after = seq(ir.Rep(seq(GAP, calls), 0, most), GAP)
-        heads: list[tuple[Ir, Ir]] = []
-        if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
-            heads = split_heads(start, stretches(node, "", self.spelling), further=True)
+            more = None if most is None else most - 1
+            return seq(GAP, calls, GAP if more == 0 else self._spans(node, content, [calls], more, at))
+        options = [part for part in (start, calls) if part is not None]
+        if len(options) > 1 and content.close is None:
+            options = options[:1]
+        return self._spans(node, content, options, most, at)
+
+    def _not_taken(self, text: ir.Free, taken: Taken) -> tuple[ir.Lang, ir.Lang, list[Ir]]:
+        """Text at the start of the turn that the parser takes for no call: as the end of the turn, and before a call.
+        Then what else may end the turn: a text that begins like a call, and turns out to be none."""
+        openers = [seq(SPACES, alt(*taken.openers), ANYTHING)] if taken.openers else []
         coarse = self.output.target.coarse
-        at_start = taken_for_calls(node, marks, heads, stops, self.names, coarse)
-        if coarse and (prose_words or any(at_start)):
-            self.output.tell("$.tools", "name", RESTS)
-        if not any(at_start) and not (around and counted):
-            return rest
-        within = free(EMPTY, most)
-        openers = [seq(SPACES, alt(*at_start.openers), ANYTHING)] if at_start.openers else []
         if openers:
             self.output.tell("$.tools", "name", KEYS_OF_CALLS if coarse else LIKE_CALLS)
-        taken = at_start.then if coarse else openers
-        but = none_of([*at_start.always, *taken])
-        last, plain = (replace(text, parts=(*text.parts, *but)) for text in (within.last, within.text))
-        lead = GAP if node.start is not None and _after_space(node.start) else EMPTY
-        begun = [seq(ir.Shared("begin", seq(lead, head), True), then, GAP) for head, then in heads]
-        if openers and not coarse:
-            but = none_of([*at_start.always, *at_start.then])
-            begun.append(replace(within.last, parts=(ir.Part(openers[0]), *within.last.parts, *but)))
-        if around:
-            begun += self._marked(around, stops, after if counted else rest)
-        if calls is None:
-            return alt(*begun, last)
-        assert node.calls is not None
-        ids = self.request.marker_ids
-        ways = ((trigger, residual(calls, trigger, self.rules)) for trigger in triggers)
+        but = none_of([*taken.always, *(taken.then if coarse else openers)])
+        last, plain = (replace(one, parts=(*one.parts, *but)) for one in (text.last, text.text))
+        if coarse or not openers:
+            return last, plain, []
+        but = none_of([*taken.always, *taken.then])
+        parts = (ir.Part(openers[0]), *text.last.parts, *but)
+        return last, plain, [replace(text.last, parts=parts)]
+
+    def _first_call(self, node: n.Body, text: ir.Free) -> tuple[Ir, ...]:
+        """The first call after text, and what follows it."""
+        ids, most = self.request.marker_ids, text.most
+        ways = ((trigger, residual(text.calls, trigger, self.rules)) for trigger in text.triggers)
         calls = alt(*(seq(*literals(trigger, ids), way) for trigger, way in ways if way is not None))
         if most == 1:
-            return alt(*begun, last, seq(plain, calls))
+            return (calls,)
+        assert node.calls is not None
         if not any(isinstance(below, n.Calls) for below in walk(node.calls, True)):
-            # The format writes one call, as the end of the turn.
-            return alt(*begun, last, seq(plain, calls, GAP))
-        if counted:
-            rest = seq(ir.Rep(seq(GAP, calls), 0, None if most is None else most - 1), GAP)
-        elif most is not None:
-            rest = free(calls, most - 1)
-        return alt(*begun, last, seq(plain, calls, rest))
+            return calls, GAP  # the format writes one call, as the end of the turn
+        if text.counted:
+            return calls, ir.Rep(seq(GAP, calls), 0, None if most is None else most - 1), GAP
+        return calls, text if most is None else replace(text, calls=calls, most=most - 1)
 
     @property
     def _text_left(self) -> int | None:
@@ -540,6 +553,11 @@ def _after_space(node: Node) -> bool:
 def _left_by_calls(body: n.Body) -> Span | None:
     """The reasoning out of which the format's model calls tools, without its closer; None if it does not."""
     return body.reasoning if body.reasoning is not None and body.reasoning.optional else None
+
+
+def _marks(body: n.Body) -> Node | None:
+    """What may begin calls anywhere in a body; None if none begins there."""
+    return None if body.marks is None or not has_calls(body.marks) else body.marks
 
 
 def has_calls(node: Node) -> bool:
