@@ -7,15 +7,18 @@ matcher takes a token that the mask has not, the model cannot write what it woul
 from __future__ import annotations
 
 import random
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pytest
 from test_matrix import TOOL_FORMATS
-from test_sampler import DIALECTS, REQUESTS, end_of, mask_of, real_tokenizer
+from test_sampler import DIALECTS, REQUESTS, end_of, mask_of
+from tokenizers import Tokenizer
 from toy import Mask, pieces, sample, toy_tokenizer
 
 import chatparsers
+from chatparsers.testing.plugin import tokenizer_loaders
 
 
 class Compared(Mask):
@@ -24,9 +27,7 @@ class Compared(Mask):
     def __init__(self, inner: Mask, tokenizer: Any) -> None:
         self.inner = inner
         self.texts = pieces(tokenizer)
-        self.added = tokenizer.get_added_tokens_decoder().keys()
-        self.bytes = {text[0]: id for id, text in enumerate(self.texts) if len(text) == 1}
-        """The ids of single bytes."""
+        self.added, self.ordinary, self.after = _in_order(tokenizer)
         self.refused: dict[bytes, int] = {}
         """Tokens in the mask that the matcher refuses, each with a step."""
         self.hidden: dict[bytes, int] = {}
@@ -36,19 +37,38 @@ class Compared(Mask):
 
     def allowed(self) -> np.ndarray:
         allowed = self.inner.allowed()
-        # An ordinary token begins with a byte that is a token too, so it is taken only if that byte is.
-        begins = {byte for byte, id in self.bytes.items() if self.inner.would_accept(id)}
-        for id, text in enumerate(self.texts):
-            may = id in self.added or (text[:1] and (text[0] in begins or text[0] not in self.bytes))
-            takes = bool(may) and self.inner.would_accept(id)
-            if takes != allowed[id]:
-                (self.hidden if takes else self.refused)[text] = self.step
-        self.tried += 1
+        takes = np.zeros(len(self.texts), dtype=bool)
+        takes[[id for id in self.added if self.inner.would_accept(id)]] = True
+        at = 0
+        while at < len(self.ordinary):
+            id = self.ordinary[at]
+            taken = takes[id] = self.inner.would_accept(id)
+            at = at + 1 if taken else self.after[at]
+        for id in np.flatnonzero(takes != allowed):
+            (self.hidden if takes[id] else self.refused)[self.texts[id]] = self.step
+        self.tried += len(self.texts)
         self.step += 1
         return allowed
 
     def accept(self, id: int) -> bool:
         return self.inner.accept(id)
+
+
+@lru_cache(maxsize=8)
+def _in_order(tokenizer: Tokenizer) -> tuple[list[int], list[int], list[int]]:
+    """Added ids; ordinary ids in the order of their texts; for each of these the place of the next whose text does not
+    begin with its text. Where a matcher takes no text of a token, it takes no token that goes on from it."""
+    texts, added = pieces(tokenizer), tokenizer.get_added_tokens_decoder().keys()
+    ordinary = sorted(
+        (id for id, text in enumerate(texts) if text and id not in added), key=texts.__getitem__
+    )
+    after = [len(ordinary)] * len(ordinary)
+    begun: list[int] = []
+    for at, id in enumerate(ordinary):
+        while begun and not texts[id].startswith(texts[ordinary[begun[-1]]]):
+            after[begun.pop()] = at
+        begun.append(at)
+    return sorted(added), ordinary, after
 
 
 def compare(name: str, dialect: str, tokenizer: Any, modes: dict[str, dict[str, Any]], budget: int) -> None:
@@ -78,13 +98,16 @@ def test_the_mask_is_what_the_matcher_takes(name: str, pytestconfig: pytest.Conf
 
 @pytest.mark.of_the_folder
 @pytest.mark.parametrize("name", TOOL_FORMATS)
-def test_with_a_real_vocabulary(name: str, request: pytest.FixtureRequest) -> None:
-    if not request.config.getoption("--nightly"):
+def test_with_real_vocabularies(name: str, pytestconfig: pytest.Config) -> None:
+    if not pytestconfig.getoption("--nightly"):
         pytest.skip("a mask of 150,000 tokens takes long to compare: with --nightly")
-    _, tokenizer = real_tokenizer(name, request.config)
-    modes = {"required": {**REQUESTS["required"], "thinking": False}}
-    for dialect in DIALECTS:
-        compare(name, dialect, tokenizer, modes, 60)
+    loaders = tokenizer_loaders(pytestconfig)
+    if not loaders:
+        pytest.skip("no real tokenizers: give --shared DIR or set CHATPARSERS_SHARED")
+    modes = {"required": {**REQUESTS["required"], "thinking": False}, "auto": REQUESTS["auto"]}
+    for load in loaders.values():
+        for dialect in ("structural_tag", "lark"):
+            compare(name, dialect, load(), modes, 12)
 
 
 @pytest.mark.parametrize("whitespace", [None, 1, 0])

@@ -111,7 +111,10 @@ class XgrammarMask(Mask):
         return bool(self.matcher.accept_token(id))
 
     def would_accept(self, id: int) -> bool:
-        return bool(self.matcher.fork().accept_token(id))
+        taken = bool(self.matcher.accept_token(id))
+        if taken:
+            self.matcher.rollback(1)
+        return taken
 
     def fork(self) -> Mask:
         made = copy(self)
