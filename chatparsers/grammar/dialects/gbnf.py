@@ -11,9 +11,10 @@ seconds (Qwen3's vocabulary). Equal rules are written once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain, count
 
 from ...kept import Kept, kept
 from .. import ir
@@ -163,9 +164,10 @@ class GbnfWriter(RuleWriter):
 
     # rules
 
-    def named(self, hint: str, count: int) -> str:
+    def names_of(self, hint: str) -> Iterator[str]:
         base = _rule_name(hint)
-        return f"{base}-{count}" if count or base in _RESERVED or base in _COMMON else base
+        taken = base in _RESERVED or base in _COMMON
+        return chain([] if taken else [base], map(f"{base}-%d".__mod__, count(not taken)))
 
     def common(self, name: str) -> str:
         if name not in self.out:
@@ -187,8 +189,10 @@ class GbnfWriter(RuleWriter):
         if isinstance(node, ir.Chars):
             return char_class(node.ranges)
         if isinstance(node, ir.Blank):
+            if node.written < 0:
+                return self.common("ws")
             left = self.target.indent(self.indent, node.written)
-            return self.common("ws") if node.written < 0 else f"[ \\t]{{0,{left}}}" if left else '""'
+            return f"[ \\t]{{0,{left}}}" if left else '""'
         if isinstance(node, ir.Ref):
             return self.ref(node.name)
         if isinstance(node, ir.TokenRef):
@@ -206,7 +210,13 @@ class GbnfWriter(RuleWriter):
             return self.atom(node.options[0])
         if isinstance(node, ir.Seq):
             return self.atom(node.items[0]) if node.items else '""'
+        if isinstance(node, ir.Free):
+            return self.free(node)
         raise TypeError(f"GBNF has no form for {type(node).__name__}")
+
+    def free(self, node: ir.Free) -> str:
+        """Text with calls in it."""
+        raise TypeError("GBNF has no form for text with calls")
 
     def new_shared(self, node: ir.Shared) -> str:
         return self.lang(node.node) if isinstance(node.node, ir.Lang) else super().new_shared(node)

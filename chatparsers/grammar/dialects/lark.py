@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, count, takewhile
 
 from ...errors import RequestError
 from ...kept import kept
@@ -74,9 +74,9 @@ class _Writer(RuleWriter):
         self.tails: dict[str, str] = {}
         """Those that take it in after them, without it."""
 
-    def named(self, hint: str, count: int) -> str:
+    def names_of(self, hint: str) -> Iterator[str]:
         base = _rule_name(hint)
-        return f"{base}_{count}" if count else base
+        return chain([base], map(f"{base}_%d".__mod__, count(1)))
 
     def terminal(self, hint: str, body: str) -> str:
         return self.rule(hint.upper(), body)
@@ -133,8 +133,8 @@ class _Writer(RuleWriter):
                 if after not in TAKE_BEFORE and before < TAKES_AFTER:
                     out.append(f"{self.blank()}?")
                 continue
-            if kind == NAME and before == SPACE and (rest := after_quote(item)):
-                out += [self.spaced(QUOTE, True, False), self.atom(rest)]
+            if kind == NAME and before == SPACE:
+                out += [self.spaced(QUOTE, True, False), self.atom(after_quote(item))]
                 continue
             lead = kind == MARK and before == SPACE
             tail = kind >= TAKES_AFTER and after == SPACE and kinds[index + 2] not in TAKE_BEFORE
@@ -194,9 +194,9 @@ class _Writer(RuleWriter):
         if isinstance(node, ir.Chars):
             return self.terminal("CHAR", f"/{char_class(node.ranges)}/")
         if isinstance(node, ir.Blank):
-            left = self.target.indent(_INDENT, node.written)
             if node.written < 0:
                 return '""' if self.target.whitespace == 0 else f"{self.blank()}?"
+            left = self.target.indent(_INDENT, node.written)
             return self.terminal("WS", f"/[ \\t]{{1,{left}}}/") + "?" if left > 0 else '""'
         if isinstance(node, ir.Ref):
             return self.ref(node.name)

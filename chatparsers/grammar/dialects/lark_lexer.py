@@ -85,7 +85,7 @@ def kinds_of(items: tuple[Ir, ...]) -> list[int]:
     for index, item in enumerate(items):
         if type(item) is ir.Text and item.text.startswith(":"):
             before = index - 2 if index and kinds[index - 1] == SPACE else index - 1
-            if before >= 0 and after_quote(items[before]) is not None:
+            if before >= 0 and _quoted(items[before]):
                 kinds[before] = NAME
     return kinds
 
@@ -98,16 +98,23 @@ def _kind(node: Ir) -> int:
     return TAKES_AFTER if type(node) is ir.Lang and node.end else OTHER
 
 
-def after_quote(node: Ir) -> Ir | None:
-    """A string in JSON, or one of several, without its opening quote; None if it is something else."""
+def _quoted(node: Ir) -> bool:
+    """Whether a node is a string in JSON, or one of several."""
     if type(node) is ir.Text:
-        return ir.Text(node.text[1:]) if node.text.startswith('"') else None
+        return node.text.startswith('"')
     if type(node) is ir.Alt:
-        options = [*map(after_quote, node.options)]
-        return ir.Alt(tuple(one for one in options if one)) if all(options) else None
-    if type(node) is ir.Lang and node.encoding == "json" and not node.opened:
-        return replace(node, opened=True)
-    return None
+        return all(map(_quoted, node.options))
+    return type(node) is ir.Lang and node.encoding == "json" and not node.opened
+
+
+def after_quote(node: Ir) -> Ir:
+    """A name without its opening quote."""
+    if isinstance(node, ir.Text):
+        return ir.Text(node.text[1:])
+    if isinstance(node, ir.Alt):
+        return ir.Alt(tuple(map(after_quote, node.options)))
+    assert isinstance(node, ir.Lang)
+    return replace(node, opened=True)
 
 
 def one_character(node: Ir) -> bool:

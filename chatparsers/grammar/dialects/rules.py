@@ -1,23 +1,16 @@
 """Shared by the writers of dialects that have rules: names, equal rules once, recursion, the orders of members.
 
 Strategy: a rule is known by its text, so equal rules are written once, whatever nodes they come from. A `Shared` node
-is known by its identity and is also written once. An `Order` is written from its automaton's numbers. Each state's text
-is made once, with gaps for the members, and the members' names are put into the gaps. So a tool costs only what its
-members cost.
+is known by its identity and is also written once. An `Order` is written from its automaton's numbers, each of which
+stands for a member or for a state that was written before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
-from operator import itemgetter
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from ..ir import Alt, Ir, Order, Seq, Shared, State, children
-
-_Form = tuple[str, str, Callable[[list[str]], Any]]
-"""A state's hint, its text with gaps, and the function that picks the names for the gaps."""
-
 
 _DEEPEST = 16
 """The most shared nodes that are written one inside the other. Past it, the nodes below are written first."""
@@ -51,8 +44,8 @@ class RuleWriter:
         self.bodies: dict[str, str] = {}
         self.names: dict[int, str] = {}
         self.refs: dict[str, str] = {}
-        self.counts: dict[str, int] = {}
-        self.forms: dict[tuple[int, str, str], list[_Form]] = {}
+        self.hints: dict[str, Iterator[str]] = {}
+        """The names that are left of each hint."""
         self.depth = 0
         """How many shared nodes and rules are being written, one inside the other."""
         self.waiting: list[tuple[str, str]] = []
@@ -71,8 +64,8 @@ class RuleWriter:
 
     # names and rules
 
-    def named(self, hint: str, count: int) -> str:
-        """A rule's name, the ``count``-th of its hint."""
+    def names_of(self, hint: str) -> Iterator[str]:
+        """The names of rules with a hint, without an end."""
         raise NotImplementedError
 
     def atom(self, node: Ir) -> str:
@@ -81,13 +74,13 @@ class RuleWriter:
 
     def fresh(self, hint: str) -> str:
         """A name that no rule has yet. It is taken from now on."""
-        while True:
-            count = self.counts.get(hint, 0)
-            self.counts[hint] = count + 1
-            name = self.named(hint, count)
-            if name not in self.out:
-                self.out[name] = ""
-                return name
+        names = self.hints.get(hint)
+        if names is None:
+            names = self.hints[hint] = self.names_of(hint)
+        while (name := next(names)) in self.out:
+            pass
+        self.out[name] = ""
+        return name
 
     def rule(self, hint: str, body: str) -> str:
         """The name of a rule with that body."""
@@ -169,50 +162,31 @@ class RuleWriter:
     def in_order(self, node: Order, names: list[str], states: tuple[State, ...]) -> str:
         """As `order`, of the members with these names in the orders of ``states``."""
         lead = self.choice(node.separator)
+        lead = "" if lead == '""' else lead
         extra = "" if node.extra is None else self.atom(node.extra)
+        more = f"({lead} {extra})*".replace("( ", "(") if extra else ""
         names.append(extra)
-        *forms, (_, form, pick) = self.forms_of(states, "" if lead == '""' else lead, extra)
-        for hint, text, numbers in forms:
-            body = text % numbers(names)
-            names.append(body if body in self.out else self.rule(hint, body))
-        found: str = form % pick(names)
-        return found
-
-    def forms_of(self, states: tuple[State, ...], lead: str, extra: str) -> list[_Form]:
-        """The states' texts with gaps, one list for all members in the same orders."""
-        key = (id(states), lead, extra)
-        found = self.forms.get(key)
-        if found is None:
-            self.alive.append(states)
-            more = f"({lead} {extra})*".replace("( ", "(") if extra else ""
-            found = self.forms[key] = [_form(state, lead, more) for state in states]
-        return found
+        *others, start = states
+        for state in others:
+            body = _text(state, names, lead, more)
+            names.append(body if body in self.out else self.rule("s" if state.begun else "o", body))
+        return _text(start, names, lead, more)
 
 
-def _form(state: State, lead: str, more: str) -> _Form:
-    sizes = tuple([len(option) for option in state.options])
-    hint, text = _text(sizes, state.begun, state.may_end, lead, more)
-    numbers = [number for option in state.options for number in option]
-    return hint, text, itemgetter(*numbers) if numbers else _nothing
-
-
-@lru_cache(maxsize=1024)
-def _text(sizes: tuple[int, ...], begun: bool, may_end: bool, lead: str, more: str) -> tuple[str, str]:
-    """The hint and the text with gaps of a state whose options have so many parts."""
-    lead, more = lead.replace("%", "%%"), more.replace("%", "%%") if begun else ""
-    text = " | ".join(" ".join(["%s"] * size) for size in sizes)
-    choice = len(sizes) > 1
-    if begun and lead and text:
+def _text(state: State, names: list[str], lead: str, more: str) -> str:
+    """The text of a state. ``lead``: what comes before a member; ``more``: the extra members before it."""
+    options = [
+        f"{names[option[0]]} {names[option[1]]}" if len(option) > 1 else names[option[0]]
+        for option in state.options
+    ]
+    text, choice = " | ".join(options), len(options) > 1
+    if state.begun and lead and text:
         text, choice = f"{lead} ({text})" if choice else f"{lead} {text}", False
-    if may_end and text:
+    if state.may_end and text:
         text, choice = f'{text} | ""', True
-    if more:
+    if state.begun and more:
         text = f"{more} ({text})" if choice else f"{more} {text}".rstrip()
-    return "s" if begun else "o", text or '""'
-
-
-def _nothing(names: list[str]) -> tuple[str, ...]:
-    return ()
+    return text or '""'
 
 
 def suffix(least: int, most: int | None) -> str:

@@ -44,9 +44,6 @@ class _Writer(XgrammarWriter):
         self.closings: dict[tuple[int, tuple[int, ...]], tuple[ir.State, ...]] = {}
         self.closed_names: dict[int, str] = {}
 
-    def atom(self, node: ir.Ir) -> str:
-        return self.free(node) if isinstance(node, ir.Free) else super().atom(node)
-
     def order(self, node: ir.Order) -> str:
         """An order. A string at the end of an object's member takes in the comma.
 
@@ -186,8 +183,8 @@ def closing(states: tuple[State, ...], count: int, closed: tuple[int, ...]) -> t
     reached = {count + len(states)}
     """The states that come after anything else, and the start."""
     for state in states:
-        for first, *then in state.options:
-            (entered if first in second and then else reached).update(then or (first,))
+        for option in state.options:
+            (entered if len(option) > 1 and option[0] in second else reached).add(option[-1])
     made: list[State] = []
     whole: dict[int, int] = {}
     """The new numbers of the states, by the old ones."""
@@ -200,13 +197,16 @@ def closing(states: tuple[State, ...], count: int, closed: tuple[int, ...]) -> t
 
     for at, state in enumerate(states, count + 1):
         options: list[tuple[int, ...]] = []
-        for first, *then in state.options:
-            if first in second and then:
-                options.append((second[first], inner[then[0]]))
-                if states[then[0] - count - 1].may_end:
-                    options.append((first,))
+        for option in state.options:
+            first, last = option[0], option[-1]
+            if len(option) == 1:
+                options.append((whole.get(first, first),))
+            elif first not in second:
+                options.append((first, whole[last]))
             else:
-                options.append((whole.get(first, first), *(whole[number] for number in then)))
+                options.append((second[first], inner[last]))
+                if states[last - count - 1].may_end:
+                    options.append((first,))
         if at in entered:
             inner[at] = add(options, False, False)
             options = [(inner[at],)]

@@ -7,9 +7,10 @@ one. A product with a grammar of the texts would be the same automaton, at a hun
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import chain
 
 from ..budget import Budget
-from ..ir import EMPTY, LAST, Alt, Part, Text, charset, complement, literal_text, overlap
+from ..ir import EMPTY, LAST, Alt, Part, Ranges, Text, charset, complement, literal_text, overlap
 from .dfa import Dfa, Edges, State, TooLarge, reached, spend
 
 
@@ -49,15 +50,24 @@ def without_texts(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None)
     states: list[State] = [(number in dfa.accepting, edges) for number, edges in enumerate(dfa.edges)]
     known = {(accepting, frozenset(edges)): number for number, (accepting, edges) in enumerate(states)}
     same = [0] * len(tree)
+    rests: dict[tuple[int, str], list[tuple[Ranges, int]]] = {}
+    """What is left of a state's edges without some characters. Most nodes are followed by one of few."""
     for node in range(len(tree) - 1, -1, -1):
-        to: dict[int, list[tuple[int, int]]] = {}
+        to: dict[int, list[Ranges]] = {}
         for char, then in tree[node].items():
             if same[then] >= 0:
-                to.setdefault(same[then], []).append((ord(char), ord(char)))
-        others = complement(charset(tree[node]))
-        for ranges, target in dfa.edges[beside[node]]:
-            to.setdefault(target, []).extend(overlap(ranges, others))
-        edges = tuple((charset(spans), then) for then, spans in to.items() if spans)
+                to.setdefault(same[then], []).append(((ord(char), ord(char)),))
+        place = beside[node], "".join(tree[node])
+        rest = rests.get(place)
+        if rest is None:
+            others = complement(charset(place[1]))
+            left = [(overlap(ranges, others), then) for ranges, then in dfa.edges[place[0]]]
+            rest = rests[place] = [(ranges, then) for ranges, then in left if ranges]
+        for ranges, then in rest:
+            to.setdefault(then, []).append(ranges)
+        edges = tuple(
+            [(sets[0] if len(sets) == 1 else charset(chain(*sets)), then) for then, sets in to.items()]
+        )
         accepting = node not in words and beside[node] in dfa.accepting
         key = accepting, frozenset(edges)
         if key not in known and (accepting or edges):
