@@ -46,7 +46,7 @@ GCC = (
 LINK = "-Wl,-s -Wl,-z,noseparate-code -Wl,--hash-style=gnu -Wl,--build-id=none"
 """On Linux: no symbols, no padding between segments, and one table of names."""
 SMALL = {
-    *("answers.format", "streams.ids", "core.machine.instructions", "streams.text"),
+    *("core.machine.instructions", "streams.text"),
     *("kept", "schema.tools", "tokens.detokenizer"),
 }
 """Modules whose code runs once for a request, or for a few of its tokens: compiled for size."""
@@ -121,6 +121,18 @@ def prepared(name: str, path: Path, shared: dict[str, dict[str, int]]) -> str:
             if ast.unparse(base).startswith("Generic["):  # on the line of the class, as its only base
                 line = lines[base.lineno - 1]
                 lines[base.lineno - 1] = line[: base.col_offset] + line[base.end_col_offset :]
+        for word in node.decorator_list:
+            if ast.unparse(word) == "dataclass(slots=True)":
+                lines[word.lineno - 1] = b"@dataclass\n"
+                fields = [item for item in node.body if isinstance(item, ast.AnnAssign)]
+                names = [ast.unparse(item.target) for item in fields]
+                hints = [
+                    f"{name!r}: {ast.unparse(item.annotation)}"
+                    for name, item in zip(names, fields, strict=True)
+                ]
+                said = f"; __slots__ = {tuple(names)}; __annotations__ = {{{', '.join(hints)}}}\n"
+                end = fields[-1].lineno - 1
+                lines[end] = lines[end].rstrip() + said.encode()
     classes = "".join(f"{node.name}, " for node in c_classes(name, tree))
     pickled = (
         f"\nfrom chatparsers.compiled import pickle_as_plain\npickle_as_plain(({classes}))\n"

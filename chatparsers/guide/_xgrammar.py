@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from ctypes import memmove
+from ctypes import c_uint32, memmove
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import xgrammar
@@ -98,7 +98,7 @@ class XgrammarFiller:
 class XgrammarMatcher:
     """The state of an answer in xgrammar. ``tokens``: the ids that its grammar names."""
 
-    __slots__ = ("_address", "_bits", "_engine", "_tokens", "_words", "bytes", "inner", "size", "take")
+    __slots__ = ("_address", "_engine", "_given", "_own", "_tokens", "bytes", "inner", "size", "take")
 
     filler = XgrammarFiller
 
@@ -107,9 +107,12 @@ class XgrammarMatcher:
         self._engine = engine
         self._tokens = tokens
         self.size = engine.size
-        self._words = np.zeros((1, (engine.size + 31) // 32), dtype=np.int32)
-        self._address, self.bytes = self._words.ctypes.data, self._words.nbytes
-        self._bits = _bits(self._words[0])
+        self.bytes = (engine.size + 31) // 32 * 4
+        self._address = -1
+        self._given: _Mask
+        """The mask at ``_address``, which was filled last: those of one answer nearly always come to one place."""
+        self._own: _Mask | None = None
+        """To look at a mask here."""
         self.take = inner.accept_token
 
     def restart(self, ids: Sequence[int]) -> None:
@@ -137,8 +140,15 @@ class XgrammarMatcher:
         return XgrammarMatcher(self.inner.fork(), self._engine, self._tokens)
 
     def fill(self, address: int) -> None:
-        self._mask()
-        memmove(address, self._address, self.bytes)
+        if address != self._address:
+            self._given = _mask((c_uint32 * (self.bytes >> 2)).from_address(address))
+            self._address = address
+        self._fill(self._given)
+
+    def _fill(self, mask: _Mask) -> None:
+        words, bits = mask
+        self.inner.fill_next_token_bitmask(words)
+        self.mend(bits)
 
     def mend(self, words: memoryview) -> None:
         """Takes out of a mask the bits after the last id, which xgrammar sets."""
@@ -160,22 +170,32 @@ class XgrammarMatcher:
         """Whether a token that the grammar names may come in place of ``id``: xgrammar's forced text ignores these."""
         if not self._tokens:
             return False
-        self._mask()
-        words = self._bits
+        _, words = self._looked()
         return any(words[token >> 5] >> (token & 31) & 1 for token in self._tokens if token != id)
 
     def _text_follows(self) -> bool:
         """Whether more may come next than tokens that the grammar names and the end of the turn, before which the
         tokenizer cuts text as it cuts it alone."""
-        self._mask()
+        words, bits = self._looked()
         for id in (*self._tokens, *self._engine.ends):
-            _clear(self._bits, id)
-        return bool(self._words.any())
+            _clear(bits, id)
+        return bool(words.any())
 
-    def _mask(self) -> None:
-        """Fills the matcher's own words."""
-        self.inner.fill_next_token_bitmask(self._words)
-        self.mend(self._bits)
+    def _looked(self) -> _Mask:
+        """What may come next, in the matcher's own words."""
+        if self._own is None:
+            self._own = _mask((c_uint32 * (self.bytes >> 2))())
+        self._fill(self._own)
+        return self._own
+
+
+_Mask: TypeAlias = "tuple[Any, memoryview]"
+"""The words of a mask as xgrammar takes them, and as `_bits`."""
+
+
+def _mask(words: Any) -> _Mask:
+    """A mask of ctypes' unsigned integers."""
+    return np.frombuffer(words, dtype=np.int32).reshape(1, -1), _bits(words)
 
 
 def _bits(words: Any) -> memoryview:

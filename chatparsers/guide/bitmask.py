@@ -21,7 +21,10 @@ def row_of(bitmask: Any, row: int, size: int) -> tuple[int, int]:
         address = bitmask.data_ptr() if _is_mask_of_torch(bitmask) else 0
     else:
         try:
-            view, begin = memoryview(bitmask), addressof(c_char.from_buffer(bitmask))
+            view = memoryview(bitmask)
+            begin = addressof(
+                c_char.from_buffer(view)
+            )  # of the view: an array's own buffer is made anew each time
         except (TypeError, ValueError):  # no buffer, or one that is empty, read-only or in several parts
             raise _refused(bitmask) from None
         shape = view.shape or ()

@@ -10,7 +10,6 @@ have the same copies, which nobody changes then.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 _EVERY = 128
@@ -26,7 +25,7 @@ class Back:
         self.most = most
         self.first = self.since = fed
         self.ids: list[int] = []
-        self.copies: deque[tuple[int, Any]] = deque()
+        self.copies: list[tuple[int, Any]] = []
         """Readings, each with the number of ids that it has read."""
         self.every, self.due = _EVERY, 0
         """How many ids are between two copies at least, and before which id the next one is due."""
@@ -68,7 +67,7 @@ class Back:
             self.first = max(self.first, fed - self.most)
             copies.append((fed, reading.copy()))
             while len(copies) > 1 and copies[1][0] <= self.first:
-                copies.popleft()
+                del copies[0]
             self._drop(copies[0][0])
         self.last = fed
 

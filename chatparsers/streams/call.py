@@ -16,8 +16,8 @@ def call_id(seed: str, index: int) -> str:
     """The id of the call at ``index`` if the model writes no id: nine letters and digits, the same for the same
     ``seed``."""
     digest = blake2b(f"{seed}\0{index}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    number, low = divmod(int.from_bytes(digest, "big"), _FOURTH)
-    number, high = divmod(number, _FOURTH)
+    number = int.from_bytes(digest, "big")
+    low, high, number = number % _FOURTH, number // _FOURTH % _FOURTH, number // _FOURTH // _FOURTH
     pairs = (
         f"{_PAIRS[low % _SQUARE]}{_PAIRS[low // _SQUARE]}{_PAIRS[high % _SQUARE]}{_PAIRS[high // _SQUARE]}"
     )

@@ -110,7 +110,7 @@ class Transcript:
         """The call that is open."""
         self.untold: list[str] = []
         """Texts of its arguments of which there is no event yet, as the piece is still read."""
-        self.said: set[tuple[str | None, str]] = set()
+        self.said: set[tuple[str | None, str]] | None = None
         """The names and arguments of the whole calls, once there are two."""
         self.earlier: frozenset[tuple[str | None, str]] = frozenset()
         """Those of the calls that the prompt already wrote."""
@@ -118,7 +118,7 @@ class Transcript:
         """The region of the last run."""
         self.runs: list[tuple[int, int]] = []
         self.notes: list[_Note] = []
-        self.mended: set[tuple[str, int, int]] = set()
+        self.mended: dict[tuple[str, int, int], None] = {}
         """What was mended in which value: however often, it is one note."""
         self.wrong = self.serious = False
         """Whether there is a note at which a strict stream raises, which asks after each piece; and one with which
@@ -151,7 +151,7 @@ class Transcript:
         other.kind, other.ending, other.checks = self.kind, self.ending, self.checks
         other.wrong, other.serious, other.mended = self.wrong, self.serious, self.mended.copy()
         other.answer = None if self.answer is None else self.answer.copy()
-        other.said, other.untold, other.regions, other.text = set(), [], [], None
+        other.said, other.untold, other.regions, other.text = None, [], [], None
         other.records, other.whole, other.diagnostics = self.records[:], self.whole, self.diagnostics[:]
         other.earlier = self.earlier
         return other
@@ -210,7 +210,8 @@ class Transcript:
         if run.passes and begin >= self.origin:
             self.advance(MARKUP, run.length)
             return
-        odd = call is not None and (call.again or call.broken or not call.given.isdisjoint(run.names))
+        names = run.names
+        odd = call is not None and (call.again or call.broken or (names and not call.given.isdisjoint(names)))
         if odd or begin < self.origin or not run.plain:
             self.apply(run.items, events)
             return
@@ -238,7 +239,7 @@ class Transcript:
         if call is None or not self.untold:
             return
         text = "".join(self.untold)
-        self.untold.clear()
+        self.untold = []
         call.arguments.append(text)
         if call.started:
             last = events[-1] if events else None
@@ -361,8 +362,8 @@ class Transcript:
 
     def _compare(self, call: Call) -> None:
         """Notes that a whole call has the name and the arguments of an earlier one."""
-        if not self.said:
-            self.said.update(self.earlier, self.whole_calls())
+        if self.said is None:
+            self.said = {*self.earlier, *self.whole_calls()}
         said = call.name, call.text()
         if said in self.said:
             self.note("repeated-call", call.start, "another call than those before", call.index)
@@ -459,7 +460,7 @@ class Transcript:
                 kind = expected, opened.start, opened.members
             if kind in self.mended:
                 return
-            self.mended.add(kind)
+            self.mended[kind] = None
         if call is None and opened is not None:
             call = opened.index
         self.notes.append((code, at, expected, call))

@@ -624,11 +624,26 @@ class RawReader:
         types = self.types
         if types is None:
             types = argument.document.types(argument.schema)
-        if types == _ONLY_STRING and not self.escapes:  # nearly all of them
-            return partial(RawString, self.stops, self.closers, names, tools)
-        return partial(
-            raw_transcoder, self.stops, types, self.python, self.escapes, self.closers, names, tools
-        )
+        return _maker(self.stops, types, self.python, self.escapes, self.closers, names, tools)
+
+
+def _maker(
+    stops: StopFinder,
+    types: frozenset[str],
+    python: bool = False,
+    escapes: Escapes = (),
+    closers: Closers = NO_CLOSERS,
+    names: tuple[str, ...] = (),
+    tools: Toolset | None = None,
+) -> Callable[[], _Raw]:
+    """What makes the transcoders of a raw value, with what `raw_transcoder` is given."""
+    if types == _ONLY_STRING:
+        if escapes:
+            return partial(_string, stops, closers, names, tools, escapes)
+        return partial(RawString, stops, closers, names, tools)
+    if "string" not in types:
+        return partial(RawTyped, stops, names, tools, types, python)
+    return partial(RawUnion, stops, closers, names, tools, types, python, escapes)
 
 
 def raw_transcoder(
@@ -646,8 +661,4 @@ def raw_transcoder(
     that a string spells in another way. ``closers``: those of the stops that a string may spell. ``names`` and
     ``tools`` are as in `_Raw`.
     """
-    if types == _ONLY_STRING:
-        return _string(stops, closers, names, tools, escapes)
-    if "string" not in types:
-        return RawTyped(stops, names, tools, types, python)
-    return RawUnion(stops, closers, names, tools, types, python, escapes)
+    return _maker(stops, types, python, escapes, closers, names, tools)()

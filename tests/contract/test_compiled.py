@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import dataclasses
 import os
 import pickle
 import re
@@ -15,12 +16,12 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from threading import Thread
 from types import FrameType
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import chatparsers
-from chatparsers import CORE, OutputError
+from chatparsers import CORE, Event, OutputError
 from chatparsers.streams import known
 from chatparsers.testing import TOOLS
 
@@ -137,6 +138,18 @@ def test_a_stream_can_be_copied_derived_from_and_fed_in_threads() -> None:
         )
 
 
+@pytest.mark.parametrize("kind", get_args(Event), ids=lambda kind: kind.__name__)
+def test_an_event_is_a_data_class_in_both_cores(kind: Any) -> None:
+    names = [field.name for field in dataclasses.fields(kind)]
+    assert names == [*get_type_hints(kind)] == [*kind.__slots__] == [*kind.__match_args__]
+    event, shown = kind(*range(len(names))), ", ".join(f"{name}={at}" for at, name in enumerate(names))
+    assert repr(event) == f"{kind.__name__}({shown})" and kind.__module__ == "chatparsers" and kind.__doc__
+    assert event == copy.copy(event) == copy.deepcopy(event) == pickle.loads(pickle.dumps(event))
+    assert event != dataclasses.replace(event, **{names[0]: 9}) and kind.__hash__ is None
+    with pytest.raises(AttributeError):
+        event.other = 1
+
+
 def run_beside(tmp_path: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs code with a copy of the package that has a compiled module, which is broken, beside its source."""
     package = tmp_path / "chatparsers"
@@ -184,6 +197,8 @@ def test_the_types_name_what_the_classes_have(file: Path) -> None:
             ast.literal_eval(node.value)
             for node in classes[kind].body
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__"
+        ] or [  # of a data class
+            [ast.unparse(node.target) for node in classes[kind].body if isinstance(node, ast.AnnAssign)]
         ]
         assert sorted(fields) == sorted({*slots} - {"__weakref__"}), kind
         methods = {node.name for node in classes[kind].body if isinstance(node, ast.FunctionDef)}
@@ -227,12 +242,12 @@ def test_no_module_imports_what_the_types_hide() -> None:
 PLAIN = {
     "core/machine/alphabet": "an id is one character, as a value with markers is read",
     "answers/compile": "the names of a header: once for a call",
+    "answers/format": "what a turn asks of its format: once for a stream",
     "core/machine/fences": "where in a line a text ends: at a call without its opener",
     "streams/start": "what a stream begins from: once for a stream",
     "core/machine/white": "white space before a marker",
     "schema/document": "the types of an argument: once for a call",
     "values/__init__": "the syntax of a value: once for a value",
-    "values/closers": "where a raw value ends: once for a value",
     "values/elements": "nested elements, which one format has",
     "values/unquoted": "values without their quotes",
 }

@@ -1,8 +1,8 @@
 cimport cython
 cdef list _PAIRS
 cdef str _ALPHABET
-cdef unsigned long long _SQUARE
-@cython.locals(number=cython.ulonglong)
+cdef unsigned long long _FOURTH, _SQUARE
+@cython.locals(number=cython.ulonglong, low=cython.ulonglong, high=cython.ulonglong)
 cpdef str call_id(str seed, Py_ssize_t index)
 cpdef str joined(list texts)
 cdef class Call:

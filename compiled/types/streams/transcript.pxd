@@ -1,5 +1,6 @@
 cimport cython
 from .call cimport Call, call_id, joined
+from .events cimport CallArguments, CallEnd, CallStart, Content, Reasoning
 from .known cimport Run
 from .text cimport Text, holding
 @cython.final
@@ -12,7 +13,8 @@ cdef class Transcript:
     cdef public object seed
     cdef public tuple line
     cdef public object answer, checks, earlier, spelling, tools
-    cdef public set mended, said
+    cdef public dict mended
+    cdef public set said
     cdef public Text text
     cpdef list named_calls(self, ids)
     cpdef sink(self, int region)

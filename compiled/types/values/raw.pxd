@@ -1,29 +1,38 @@
 cimport cython
 from ..core.machine.value cimport Transcoder
 from .base cimport escape
+from .closers cimport Closers, Follow
 from .json cimport JsonScanner
 from ..core.machine.stops cimport StopFinder
 cdef object _ONLY_STRING
+@cython.locals(one=str)
+cdef str _first(tuple texts, str text, Py_ssize_t at)
+@cython.locals(name=str, begun=Py_ssize_t, end=Py_ssize_t)
+cdef Py_ssize_t _tag_at(tuple names, str after, str text, Py_ssize_t at, bint final) except? -2
 cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*, closers=*, tuple names=*, tools=*)
 @cython.final
 cdef class RawReader:
     cdef public bint python
     cdef public StopFinder stops
-    cdef public object closers, types
+    cdef public Closers closers
+    cdef public object types
     cdef public tuple escapes
 cdef class _Raw(Transcoder):
     cdef public StopFinder stops
     cdef public bint begun, open, passed, told
     cdef public Py_ssize_t depth
     cdef public tuple names
-    cdef public object closers, tools
+    cdef public Closers closers
+    cdef public object tools
+    @cython.locals(follow=Follow)
+    cpdef bint holds(self, str text) except -1
     cpdef tuple text(self, str text, Py_ssize_t start, bint final)
     @cython.locals(over=bint, size=Py_ssize_t, stop=str, closes=Py_ssize_t, stops=StopFinder, quiet=StopFinder, named=Py_ssize_t)
     cpdef tuple checked(self, str text, Py_ssize_t end, bint final)
     cdef _quotes(self, Py_ssize_t end)
-    @cython.locals(at=Py_ssize_t, closes=Py_ssize_t)
+    @cython.locals(at=Py_ssize_t, closes=Py_ssize_t, follow=Follow)
     cdef Py_ssize_t _closes(self, str stop, str text, Py_ssize_t end, bint final) except? -2
-    @cython.locals(begin=Py_ssize_t, here=Py_ssize_t, stop=str, closes=Py_ssize_t, stops=StopFinder)
+    @cython.locals(begin=Py_ssize_t, here=Py_ssize_t, stop=str, closes=Py_ssize_t, stops=StopFinder, follow=Follow)
     cdef Py_ssize_t _next_closer(self, str text, Py_ssize_t at, bint final) except? -3
     @cython.locals(rest=str, opener=str, begun=Py_ssize_t)
     cdef Py_ssize_t _next_tag(self, str text, Py_ssize_t at) except? -2

@@ -1,1 +1,0 @@
-from ..schema.tools cimport Toolset, read_tools
