@@ -1,7 +1,6 @@
-"""The core: nodes and builder, the compiler and its machine, value syntaxes, events, messages, streams.
+"""What a turn is: the nodes of a call, the builder, the checks of a definition, and formats.
 
-It imports only the standard library and knows no format by name. Authors of formats import every name that they need
-from here. The modules of the core may change without notice.
+Authors of formats import every name that they need from here. The modules may change without notice.
 """
 
 from __future__ import annotations

@@ -1,13 +1,21 @@
-"""`Body` and `Think`, what authors write of a turn, as rules of plain nodes.
+"""`Body` and `Think`, what authors write of a turn, as rules (core/flow.py).
 
-    turn     <- opener thinking / entry
-    entry    <- opener thinking / start again / top
-    top      <- over / end over / section again / what mends add / text
-    text     <- unopened? any plain
+    begin    <- opener thinking / entry                 a rule for each part before the body
+    entry    <- opener thinking / first
+    first    <- calls that only begin a turn again / top
+    top      <- over / end over / opener thinking / section again / what mends add / plain / text
+    text     <- a part without its opener top / inner
+    inner    <- a marker within calls top / any
+    any      <- character plain
     plain    <- run top
-    again    <- gap resume
+    fenced   <- line end top / text                     after a fence that was text
+    broken   <- scan                                    the text of a broken call
+    scan     <- run (what ends it lost / character scan)
+    lost     <- again
+    again    <- gap resume                              after a call
+    closed   <- gap resume                              after a marker that a mend reads
     resume   <- opener thinking / top
-    thinking <- run (closer entry / end top / any thinking)
+    thinking <- run (closer entry / end top / character thinking)
 
 `strict` gathers what the format writes; each mend adds its options (`mends/`); `written` makes the rules.
 

@@ -16,7 +16,8 @@ def build(p: Builder) -> Node:
     opener, closer = p.token("<tool_call>"), p.token("</tool_call>")
 
     def call(tool: Tool) -> Node:
-        begun = p.reads("\n", p.space() + p.peek(p.choice("{", '"', closer)))
+        value = p.choice("{", '"', "[", p.chars(r"\-0-9", 1, 1), "true", "false", "null", closer)
+        begun = p.reads("\n", p.space() + p.peek(value))
         return p.space() + "function" + p.space("\n") + p.name(tool) + begun + p.args(tool)
 
     whole = opener + p.each_tool(call) << closer

@@ -19,10 +19,10 @@ from typing import Literal, TypeAlias
 
 from ..answers.format import Format, Turn
 from ..answers.idioms import Options
-from ..answers.nodes import Header, Name, Tag
+from ..answers.nodes import Args, Header, Name, Tag
 from ..chat.chat import Chat
 from ..chat.load import load
-from ..core.tree import walk
+from ..core.tree import once, walk
 from ..doctor.check import examined
 from ..doctor.document import document_report, samples_of
 from ..errors import ChatParsersError, RequestError
@@ -90,7 +90,8 @@ def exam(
     - ``writes``: the format writes calls as the template does, closers too, and parts as far apart.
     - ``grammar``: the grammar takes what the template writes.
     - ``names``: white space around a name is read, and never becomes part of it; ids come back.
-    - ``broken``: what is left of a damaged call is told, whatever the cut.
+    - ``broken``: what is left of a damaged call is told, whatever the cut; a value in place of the object of arguments
+      is a broken call.
     - ``ends``: the template ends a turn with one of the format's stops.
     - ``document``: the format can be written as a document, whose samples it reads, and opens nothing by plain words.
 
@@ -121,7 +122,8 @@ def exam(
             ):
                 failures.update(dict.fromkeys(islice(check, _LINES)))
         if found.features.tools:
-            failures.update(dict.fromkeys((*islice(_names(found), _LINES), *islice(_broken(found), 1))))
+            for of_calls, most in ((_names, _LINES), (_no_object, 1), (_broken, 1)):
+                failures.update(dict.fromkeys(islice(of_calls(found), most)))
     return [one for one in failures if not f"{one.check} {one.says}".startswith(accepted)]
 
 
@@ -321,7 +323,7 @@ def _names(format: Format) -> Iterator[Failure]:
         for spaced in (f" {name}", f"\n{name}\n"):
             calls = turn.parse(text.replace(name, spaced, 1)).tool_calls
             if [(call.name, call.parsed_arguments) for call in calls] != [("get_weather", _ARGUMENTS)]:
-                mend = rf"{where}: its class takes what ends the name alone; p.space() before it, no \n in `chars`"
+                mend = rf"{where}: no \n in its `chars`, p.space() before it, and after it too, if need be in p.reads"
                 yield Failure("names", f"white space around a name is not read: {spaced!r}", mend)
                 break
     for tag, name, where in ((Tag.NAME, "get_weather", "p.name"), (Tag.ARG_NAME, "city", "p.arg_name")):
@@ -342,6 +344,23 @@ def _said(turn: Turn, text: str) -> set[str]:
     """The names of tools and arguments in the calls of a text."""
     calls = turn.parse(text).tool_calls
     return {name for call in calls for name in (call.name, *(call.parsed_arguments or ()))}
+
+
+def _no_object(format: Format) -> Iterator[Failure]:
+    """Arguments that are another JSON value than an object, if they are one: a broken call, unless it begins with plain
+    text, which may be prose."""
+    turn, text = _call(format)
+    calls = turn.parse(text).tool_calls
+    before, found, after = text.rpartition(calls[0].arguments if calls else "no call")
+    if not found or not any(isinstance(node, Args) for node in once(format.tree(Options(tools=True)))):
+        return
+    may_be_prose = not any(token in before for token in format.preserved_tokens)
+    for value in ("[1, 2]", '"Oslo"', "12", "true"):
+        message = turn.parse(before + value + after)
+        calls = [(call.name, call.arguments) for call in message.tool_calls]
+        if calls != [("get_weather", value)] and (calls or not may_be_prose):
+            mend = "what ends the name is no brace alone: p.reads(…, p.space() + p.peek(p.any()))"
+            yield Failure("broken", f"arguments that are no object make no broken call: {value}", mend)
 
 
 def _broken(format: Format) -> Iterator[Failure]:

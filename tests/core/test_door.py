@@ -20,8 +20,9 @@ TEXTS = (
     '{"a": [1, -25, "x\\\\n\\\\u00e9"], "b": {"c": null, "d": []}, "e": true}',
     '["",{"k":0.5} , false]',
     "7",
+    "[-1.5E-3, 2e10]",
 )
-BROKEN = {'{"a": }': 6, "[1, 2": 5, '{"a" 1}': 5, "[01]": 2}
+BROKEN = {'["a\nb"]': 3, "[1e]": 3, '{"a": }': 6, "[1, 2": 5, '{"a" 1}': 5, "[01]": 2}
 
 
 def blocks() -> str:
@@ -53,6 +54,13 @@ def test_the_page_reads_json_in_pieces_of_every_size() -> None:
         for size in (1, len(text)):
             failed = [one for one in told(Machine(space["program"]), text, size) if isinstance(one, Failed)]
             assert [one.position for one in failed] == [at] and failed[0].expected, (text, failed)
+
+
+def test_an_empty_string_is_told() -> None:
+    space: dict[str, Any] = {}
+    exec(blocks(), space)
+    one, none = (told(Machine(space["program"]), text, 1) for text in ('[""]', "[]"))
+    assert one != none
 
 
 def test_it_needs_nothing_of_a_chat() -> None:

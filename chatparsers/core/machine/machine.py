@@ -1,6 +1,6 @@
 """The parsing machine: an LPeg-style program (Medeiros & Ierusalimschy, 2008) that can suspend.
 
-Strategy: a program is a flat list of small instructions, written by answers/compile.py. The state is an instruction
+Strategy: a program is a flat list of small instructions, written by compile.py. The state is an instruction
 pointer, the unread window of the text, a stack, and a trail of what has been read. When an instruction needs more text
 than there is, `Machine.feed` returns, and the next call continues at that very instruction. So nothing is parsed twice,
 and the state is plain data that can be copied and pickled.
