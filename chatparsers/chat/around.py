@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from ..answers.format import Format, Turn
 from ..errors import ChatParsersError
 from ..kept import cached, cached_method
-from ..templates.probe.edges import end_marker, opening
+from ..templates.borders import Ends, Lead, first_stop
+from ..templates.probe.edges import Edges, end_marker
 from ..templates.probe.stand_ins import FOUND, answer, answered, question, results
 from ..templates.probe.turns import FOLLOW_UP
 from ..templates.renderer import Renderer
@@ -38,44 +39,25 @@ class Rendered(NamedTuple):
     parts: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
-class Lead(NamedTuple):
-    """The text before an answer: what a prompt writes after a message, or all of it. ``generated``: the last part,
-    which a history does not have; ``prefix``: the last part, which belongs to the answer."""
-
-    text: str
-    generated: str
-    prefix: str
-
-    @property
-    def header(self) -> str:
-        """The text without the answer's part."""
-        return self.text[: len(self.text) - len(self.prefix)]
-
-    @property
-    def history(self) -> str:
-        """The text without what only a prompt has."""
-        return self.text[: len(self.text) - len(self.generated)]
-
-
 Messages = Sequence[Mapping[str, Any]]
 
 
 class Around:
-    """What the template writes around the answers of a conversation that needs these polyfills. ``format``: what reads
-    these answers; ``tools``: whether there are some; ``variables``: the template's; ``given``: whether a caller gave
-    some of them, on which the stop may depend."""
+    """What the template writes around the answers of a conversation that needs these polyfills. ``edges``: of the
+    format that reads these answers; ``tools``: whether there are some; ``variables``: the template's; ``given``:
+    whether a caller gave some of them, on which the stop may depend."""
 
     def __init__(
         self,
         renderer: Renderer,
-        format: Format,
+        edges: Edges,
         polyfills: Sequence[str],
         tools: bool,
         variables: Mapping[str, Any],
         given: bool = False,
     ) -> None:
         self._renderer = renderer
-        self._format = format
+        self._edges = edges
         self._polyfills = polyfills
         self._tools = tools
         self._variables = {name: value for name, value in variables.items() if name != "strftime_now"}
@@ -84,19 +66,20 @@ class Around:
     @cached
     def stops(self) -> tuple[str, ...]:
         """The stops of the format, and the one that the template writes with the variables that a caller gave."""
-        stops, shown = self._format.stops, ["", ""]
+        format = self._edges.format
+        stops, shown = format.stops, ["", ""]
         for place, after in enumerate((self.alone, self.followed) if self._given else ()):
             shown[place] = after(False) or ""
             if any(stop in shown[place] for stop in stops):
                 return stops
-        return (*end_marker(self._format, *shown), *stops) if any(shown) else stops
+        return (*end_marker(format, *shown), *stops) if any(shown) else stops
 
     @cached_method
     def asked(self, role: str) -> Lead | None:
         """What a prompt writes between a message of this role and the answer; None if the template refuses that."""
         with suppress(ChatParsersError):
             found = self._renderer.tail(role, self._polyfills, self._tools, self._variables)
-            return None if found is None else Lead(*found, opening(self._format, found[1]))
+            return None if found is None else Lead(*found, self._edges.opening(found[1]))
         return None
 
     @property
@@ -109,12 +92,10 @@ class Around:
         """The markers, of those that the pattern finds, with which the template begins and ends messages."""
         leads = (self.asked(role) for role in ("user", "tool", *HOSTS))
         texts = [lead.header for lead in leads if lead is not None]
-        for calls, after in (
-            (calls, after) for calls in (False, True) for after in (self.alone, self.followed)
-        ):
-            text = after(calls) or ""
-            stop = self.first_stop(text)  # before it, calls are closed
-            texts.append(text[stop[0] if stop else len(text) :] if calls else text)
+        for ends in map(self.ends, (False, True)):
+            for text in (ends.alone, ends.followed):
+                stop = first_stop(text, self.stops)  # before it, calls are closed
+                texts.append(text[stop[0] if stop else len(text) :] if ends.calls else text)
         markers = (one[0].strip() for text in texts for one in pattern.finditer(text))
         return frozenset((*markers, *(stop.strip() for stop in self.stops)))
 
@@ -160,15 +141,10 @@ class Around:
             return None
         return trace.text[end : next((span.start for span in trace.of(2) if span.start >= end), None)]
 
-    def ending(self, calls: bool) -> tuple[str, str]:
-        """What closes an answer, and its stop with the white space before it; ``""`` for what is not there. A template
-        that leaves the last answer open writes the stop where something follows."""
-        for after in (self.alone(calls) or "", self.followed(calls) or ""):
-            found = self.first_stop(after)
-            if found is not None:
-                closer = after[: found[0]].rstrip()
-                return closer, after[len(closer) : found[1]]
-        return "", ""
+    def ends(self, calls: bool, followed: bool = True) -> Ends:
+        """What comes after an answer, of those that call or of the others. ``followed``: also if something follows."""
+        after = self.followed(calls) if followed else ""
+        return Ends(self.stops, calls, self.alone(calls) or "", after or "")
 
     def is_header(self, calls: bool, stop: str) -> bool:
         """Whether the stop after an answer is the next message's header: a conversation that ends there has no stop, or
@@ -176,15 +152,7 @@ class Around:
         alone = self.alone(calls)
         if not stop or alone is None:
             return False
-        return self.first_stop(alone) is None or (calls and self.opens_results(stop))
-
-    def first_stop(self, text: str) -> tuple[int, int] | None:
-        """The span of the first stop in a text."""
-        found = [(at, -len(stop)) for stop in self.stops if (at := text.find(stop)) >= 0]
-        if not found:
-            return None
-        at, length = min(found)
-        return at, at - length
+        return first_stop(alone, self.stops) is None or (calls and self.opens_results(stop))
 
     def _shown(self, messages: Messages, generate: bool = False) -> Trace | None:
         try:

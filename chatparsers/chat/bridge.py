@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 from ..answers.format import Turn
 from ..errors import ChatParsersError
+from ..templates.borders import Lead
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
 from ..templates.trace import Trace, covered
-from .around import HOSTS, Around, Lead, Rendered
+from .around import HOSTS, Around, Rendered
 from .loading import LOADS, Loads
 from .places import parts_of, turn_end, words_of
 from .request import Request

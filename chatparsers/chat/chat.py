@@ -22,7 +22,7 @@ from ..shown import Shown
 from ..streams.message import Message
 from ..templates import Template
 from ..templates.jinja.limits import DEFAULT, Limits, limited
-from ..templates.probe.edges import opening
+from ..templates.probe.edges import edges_of
 from ..templates.probe.parts import part_kinds
 from ..templates.renderer import Renderer
 from ..templates.rewrite.declared import ToolsAs
@@ -451,7 +451,7 @@ class Chat(Training, Asking, Shown):
         from ..interop import write_response_template
 
         prompt = self._generation_prompt(self.template(), None)
-        anchor = prompt[: len(prompt) - len(opening(self.format, prompt))]
+        anchor = prompt[: len(prompt) - len(edges_of(self.format).opening(prompt))]
         if not anchor.strip():
             raise TemplateError(
                 f"{self.name}: expected a generation prompt, found none: nothing marks a message"

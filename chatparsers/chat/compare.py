@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ..templates.borders import Lead
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common, outside_marker
-from .around import Lead, Rendered
+from .around import Rendered
 from .bridge import Delta, delta_at, unshown
 from .parts import Completion
 from .places import turn_end

@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 from ..answers.format import Format, Turn
 from ..errors import TemplateError
 from ..streams.message import Message
-from ..templates.probe.edges import opening
+from ..templates.borders import Lead
+from ..templates.probe.edges import edges_of
 from ..templates.probe.roles import ANY, Headers, role_headers
 from ..templates.probe.turns import MARKER
 from ..templates.trace import Trace, TraceSpan
-from .around import Lead
 from .inline import beside_thoughts
 from .marks import answer_runs, kind_of
 from .places import NUMBER, Place, Places, find_places
@@ -234,7 +234,7 @@ def _goes_on(first: Part, second: Part) -> bool:
 def _answer(request: Request, wire: str, place: _Header, begin: int) -> Part:
     """The answer whose text is ``wire``, after its header."""
     fmt = request.chat.syntax
-    prefix = opening(fmt, place.header)
+    prefix = edges_of(fmt).opening(place.header)
     read = _reader(request, prefix).parse(wire)
     end = place.start + len(wire)
     closed = wire.rstrip()

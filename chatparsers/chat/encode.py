@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeAlias
 
 from ..errors import RequestError
 from ..templates.messages import reasoning_of
-from ..templates.probe.turns import common
 from ..templates.trace import Trace
 from .around import Rendered
 from .inline import Marks, beside_thoughts
@@ -106,13 +105,13 @@ def _shown(request: Request, rows: Rows, how: How) -> _Shown:
 def _stopped(whole: Rendered, places: Places, last: int, calls: bool) -> Rendered:
     """The rendering with the stop of its last answer, if the template leaves that open: the one that would follow.
     ``last``: its index; ``calls``: whether it calls."""
-    turns, around, trace = places.get(last), whole.around, whole.trace
-    closer, stop = around.ending(calls) if turns and turns[-1].end == turns[-1].stop else ("", "")
-    if not turns or not stop:
+    turns = places.get(last)
+    rest = whole.around.ends(calls).left_out if turns and turns[-1].end == turns[-1].stop else ""
+    if not turns or not rest:
         return whole
-    place, stop = turns[-1], closer[common(closer, around.alone(calls) or "") :] + stop
-    places[last] = [*turns[:-1], replace(place, end=place.stop + len(stop))]
-    return whole._replace(trace=Trace(trace.text[: place.stop] + stop, trace.spans))
+    place = turns[-1]
+    places[last] = [*turns[:-1], replace(place, end=place.stop + len(rest))]
+    return whole._replace(trace=Trace(whole.trace.text[: place.stop] + rest, whole.trace.spans))
 
 
 def _counted(shown: _Shown, how: How, only: range | None) -> tuple[list[Span], dict[int, str]]:

@@ -13,8 +13,9 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from ..answers.format import Turn
+from ..templates.borders import Lead
 from ..tokens.pieces import as_text, encoded
-from .around import Lead, Rendered
+from .around import Rendered
 from .marks import Indexed, all_marks, inside, marks_of_words, starting, token_runs
 from .placeholders import Placeholder, find_placeholders
 from .places import Places

@@ -1,9 +1,9 @@
 """Where each answer is in a rendering: from the generation prompt on to the end of its stop.
 
-Strategy. The trace of the rendering says where the words of each message are (`Trace`). The text between the words of
-an answer and those before it holds the end of what was before, the header, and what of the answer is markup. The answer
-begins where that text and the prompt that asks for it part (`Around.asked`), never inside a marker and never in its own
-words. It ends at the first stop after its words. An answer that is written as several turns has a place for each.
+Strategy. The trace of the rendering says where the words of each message are (`Trace`). An answer begins where the text
+before its words and the prompt that asks for it part, and ends at the first stop after them (`templates/borders.py`).
+What the template writes there is asked before any text is compared, for the roles and the kinds of answers that the
+conversation has (`Around`). An answer that is written as several turns has a place for each.
 
 Invariant: places are in the order of the text and do not overlap. An answer without a place is not shown as one.
 """
@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..templates.borders import Ends, begin_in
 from ..templates.jinja.traced import interleaved
 from ..templates.messages import reasoning_of
 from ..templates.probe.parts import part_kind
-from ..templates.probe.turns import MARKER, aligned, common, outside_marker
 from ..templates.trace import Trace, covered
-from .around import Around, Lead, Rendered, turns_of
+from .around import Around, Rendered, turns_of
 
 NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")
 """What may count the messages; not the number in a special token's name."""
@@ -61,22 +61,69 @@ def in_one_text(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def find_places(trace: Trace, messages: Sequence[Mapping[str, Any]], around: Around) -> Places:
     """The places of all answers of ``messages``, whose rendering is traced."""
+    answers = [at for at, message in enumerate(messages) if at and message.get("role") == "assistant"]
+    turns = [turn for at in answers for turn in _turns(trace, messages, at, around.stops)]
+    asked = {role: around.asked(role) for turn in turns for role in turn.roles}
+    kinds = _kinds(turns, around)
     places: Places = {}
     ends: tuple[int, ...] = (0,)  # of the last turn, and where the words of a message after it would stand
-    for index, message in enumerate(messages):
-        if message.get("role") != "assistant" or not index:
-            continue
-        for number, turn in enumerate(turns_of(trace, index, around.stops)):
-            before, first = trace.spans[turn[0] - 1].end if turn[0] else 0, trace.spans[turn[0]].start
-            roles = ("assistant" if number else str(messages[index - 1].get("role")), "user")
-            starts = (_start_after(trace.text, max(before, end), first, roles, around) for end in ends)
-            start = next((found for found in starts if found is not None), None)
-            if start is None:
-                continue
-            stop, end, following = _end(trace, turn[-1], messages, index, around)
-            ends = (end, following) if index + 1 not in trace.places else (end,)
-            places.setdefault(index, []).append(Place(start[0], stop, end, start[1]))
+    for turn in turns:
+        leads = [lead for role in turn.roles if (lead := asked[role]) is not None]
+        for at in (max(turn.before, end) for end in ends):
+            begin = begin_in(trace.text[at : turn.first], leads)
+            if begin is not None:
+                stop = kinds[turn.calls].stop_in(turn.after, turn.unshown)
+                place = Place(at + begin.at, turn.end + stop.begin, turn.end + stop.end, begin.prefix)
+                places.setdefault(turn.message, []).append(place)
+                follows = turn.message + 1 in trace.places
+                ends = (place.end,) if follows else (place.end, turn.end + stop.following)
+                break
     return places
+
+
+class _Turn(NamedTuple):
+    """A turn of an answer. ``message``: its index; ``roles``: after a message of which it may be, as the template shows
+    that. ``before``: where the words before it end; ``first``, ``end``: where its own begin and end; ``after``:
+    the text up to the next words. ``unshown``: the message after it has none. ``open``: the turn's stop is not seen at
+    once."""
+
+    message: int
+    roles: Sequence[str]
+    before: int
+    first: int
+    end: int
+    after: str
+    calls: bool
+    unshown: bool
+    open: bool
+
+
+def _turns(
+    trace: Trace, messages: Sequence[Mapping[str, Any]], index: int, stops: Sequence[str]
+) -> Iterator[_Turn]:
+    spans = trace.spans
+    calls = bool(messages[index].get("tool_calls"))
+    unshown = index + 1 < len(messages) and index + 1 not in trace.places
+    role = str(messages[index - 1].get("role"))
+    for turn in turns_of(trace, index, stops):
+        first, last = turn[0], turn[-1]
+        end = spans[last].end
+        after = trace.text[end : spans[last + 1].start if last + 1 < len(spans) else None]
+        before = spans[first - 1].end if first else 0
+        opens = after != "" and (unshown or not any(stop in after for stop in stops))
+        yield _Turn(index, (role, "user"), before, spans[first].start, end, after, calls, unshown, opens)
+        role = "assistant"
+
+
+def _kinds(turns: Sequence[_Turn], around: Around) -> dict[bool, Ends]:
+    """What comes after each kind of answers, as far as it is needed to find the ends of these turns."""
+    kinds = {turn.calls: Ends(around.stops) for turn in turns}
+    for calls in {turn.calls for turn in turns if turn.open}:
+        ends = around.ends(calls, followed=False)
+        open = (turn for turn in turns if turn.open and turn.calls == calls)
+        closed = all(ends.closes(turn.after) and not turn.unshown for turn in open)
+        kinds[calls] = ends if closed else around.ends(calls)
+    return kinds
 
 
 def places_in(shown: Rendered, messages: Sequence[Mapping[str, Any]], begun: bool) -> Places:
@@ -91,88 +138,11 @@ def places_in(shown: Rendered, messages: Sequence[Mapping[str, Any]], begun: boo
 
 def turn_end(shown: Rendered, messages: Sequence[Mapping[str, Any]], index: int) -> tuple[int, int] | None:
     """Where the stop of an answer's last turn begins and ends; None if the answer is not shown."""
-    turns = turns_of(shown.trace, index, shown.around.stops)
-    return _end(shown.trace, turns[-1][-1], messages, index, shown.around)[:2] if turns else None
-
-
-def _start_after(
-    text: str, at: int, first: int, roles: Sequence[str], around: Around
-) -> tuple[int, str] | None:
-    """As `_start`, after a message of the first of these roles, which the template may show as one of the last."""
-    for blank in (False, True):  # a header of white space alone is everywhere
-        for role in dict.fromkeys(roles):
-            asked = around.asked(role)
-            same = asked is not None and blank == (not asked.header.strip())
-            found = _start(text, at, first, asked) if asked is not None and same else None
-            if found is not None:
-                return found
-    return None
-
-
-def _start(text: str, at: int, first: int, asked: Lead) -> tuple[int, str] | None:
-    """Where the answer begins whose words begin at ``first``, and what of it the prompt wrote that the text has not;
-    None if no part of the header is before it."""
-    gap, header = text[at:first], asked.header
-    found = aligned(gap, header, [len(header)]) if header.strip() else (common(gap, header), 0)
-    if found is None:
-        shared = outside_marker(gap, common(gap, header))
-        return (at + shared, "") if gap[:shared].strip() else None
-    begin, prefix = found[0], asked.prefix
-    shared = outside_marker(gap, begin + common(gap[begin:], prefix)) - begin
-    shared = outside_marker(asked.text, len(header) + max(shared, 0)) - len(header)
-    return at + begin + shared, prefix[: max(shared, 0)]
-
-
-def _up_to_next(after: str, followed: str) -> str:
-    """The text after a turn up to the next message, which is not shown, such as an empty result. ``followed``: that
-    text in a stand-in."""
-    marker = MARKER.search(followed)
-    at = after.find(marker[0]) if marker else -1
-    if marker is None or at < 0:
-        return after
-    return after[: at + common(after[at:], followed[marker.start() :])]
-
-
-def _end(
-    trace: Trace,
-    last: int,
-    messages: Sequence[Mapping[str, Any]],
-    index: int,
-    around: Around,
-) -> tuple[int, int, int]:
-    """Where the stop of a turn begins and ends, and where the next message begins. ``last``: the turn's last span."""
-    end, calls = trace.spans[last].end, bool(messages[index].get("tool_calls"))
-    after = trace.text[end : trace.spans[last + 1].start if last + 1 < len(trace.spans) else None]
-    if index + 1 < len(messages) and index + 1 not in trace.places:
-        after = _up_to_next(after, around.followed(calls) or "")
-    found = around.first_stop(after) if after else (0, 0)
-    if found is None:
-        alone = around.alone(calls) or ""
-        ended = around.first_stop(alone)
-        closed = _closed(after, alone[: ended[0]] if ended else alone.rstrip(), around, calls)
-        # The template may write another marker in the place of the stop.
-        marker = MARKER.match(after, closed) if ended is not None else None
-        found = closed, marker.end() if marker else closed
-    return end + found[0], end + found[1], end + len(after)
-
-
-def _closed(after: str, alone: str, around: Around, calls: bool) -> int:
-    """Where what closes an answer ends. ``alone``: what closes one that ends in a text."""
-    if not calls:
-        shared = common(around.followed(calls) or "", alone)
-        return outside_marker(after, min(common(after, alone), shared))
-    # The last argument may be no text, so what closes a call is looked for: its end, or what follows it.
-    for marker in MARKER.finditer(alone):
-        closer = alone[marker.start() :]
-        if closer in after:
-            return after.index(closer) + len(closer)
-    if not alone.strip():
-        return 0
-    followed = around.followed(calls) or ""
-    next_begins = followed[common(followed, alone) :]
-    at = after.find(next_begins) if next_begins.strip() else -1
-    ends = (found.start() for found in MARKER.finditer(after))
-    return at if at >= 0 else next(ends, len(after))
+    *_, last = [None, *_turns(shown.trace, messages, index, shown.around.stops)]
+    if last is None:
+        return None
+    stop = _kinds([last], shown.around)[last.calls].stop_in(last.after, last.unshown)
+    return last.end + stop.begin, last.end + stop.end
 
 
 def missing(message: Mapping[str, Any], index: int, trace: Trace, places: Sequence[Place]) -> str:

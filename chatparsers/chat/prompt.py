@@ -16,7 +16,7 @@ from ..errors import ChatParsersError, TemplateError
 from ..schema.tools import Toolset
 from ..templates.jinja.traced import untraced
 from ..templates.messages import REASONING, reasoning_of
-from ..templates.probe.edges import opening
+from ..templates.probe.edges import Edges, edges_of
 from ..templates.probe.stand_ins import TOOLS
 from ..templates.renderer import Renderer, Rewritten
 from ..templates.rewrite.continuation import check_final
@@ -47,13 +47,14 @@ class Prompter:
         self, renderer: Renderer, format: Format, syntax: Format, variables: Mapping[str, Any]
     ) -> None:
         self._renderer = renderer
-        self._format = format
-        self._syntax = syntax
+        self._edges = edges_of(format)
+        self._in_words = edges_of(syntax)
         self._variables = variables
 
-    def format_of(self, polyfills: Sequence[str]) -> Format:
-        """What the prompt shows in the syntax of the polyfills, the model answers in it."""
-        return self._syntax if {"tools", "tool_calls"}.intersection(polyfills) else self._format
+    def edges(self, polyfills: Sequence[str]) -> Edges:
+        """Of the format that reads the answer: what the prompt shows in the syntax of the polyfills, the model answers
+        in it."""
+        return self._in_words if {"tools", "tool_calls"}.intersection(polyfills) else self._edges
 
     def prompt(
         self, messages: Messages, tools: Any, known: Toolset, *, generate: bool = True, begun: bool = False
@@ -68,13 +69,14 @@ class Prompter:
                 *messages, calling = messages
                 check_final([*messages, {**calling, "tool_calls": None}], template.name)
         given = self._renderer.rewrite(messages, tools or None)
-        fmt = self.format_of(given.names)
+        edges = self.edges(given.names)
+        fmt = edges.format
         try:
             if begun and calling is None:
                 check_final(given.messages, template.name)
-                text, prefix = self._continued(fmt, given)
+                text, prefix = self._continued(edges, given)
             else:
-                text, prefix = self._asking(fmt, given, generate or begun)
+                text, prefix = self._asking(edges, given, generate or begun)
         except TemplateError as error:
             if not given.names:
                 raise
@@ -85,15 +87,16 @@ class Prompter:
             text, prefix = text + rest, prefix + rest
         return Prompt(text, prefix, fmt, given)
 
-    def _asking(self, fmt: Format, given: Rewritten, generate: bool = True) -> tuple[str, str]:
+    def _asking(self, edges: Edges, given: Rewritten, generate: bool = True) -> tuple[str, str]:
         """The prompt for a new answer, and what of it belongs to the answer."""
         text, generated = self._renderer.prompt(given, generate, self._variables)
-        return text, opening(fmt, generated)
+        return text, edges.opening(generated)
 
-    def _continued(self, fmt: Format, given: Rewritten) -> tuple[str, str]:
+    def _continued(self, edges: Edges, given: Rewritten) -> tuple[str, str]:
         """The same for the answer that the last message begins."""
+        fmt = edges.format
         *before, last = given.messages
-        asked = self._asking(fmt, given._replace(messages=before, history=None)) if before else ("", "")
+        asked = self._asking(edges, given._replace(messages=before, history=None)) if before else ("", "")
         final = in_one_text(last)
         wanted = "content" if final.get("content") or not reasoning_of(final) else "reasoning"
         header = asked[0].removesuffix(asked[1])

@@ -314,9 +314,9 @@ class Request:
         polyfills = tuple(name for name in polyfills if name not in (ORDER, MISSING))  # of results alone
 
         def found() -> Around:
-            format = self._prompter.format_of(polyfills)
+            edges = self._prompter.edges(polyfills)
             given = bool(self.options.get("template_kwargs"))
-            return Around(self._renderer, format, polyfills, bool(self.tools), self._variables, given)
+            return Around(self._renderer, edges, polyfills, bool(self.tools), self._variables, given)
 
         return self.fact(("around", polyfills), found)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..templates.messages import REASONING, own, reasoning_of
-from ..templates.probe.edges import end_of
+from ..templates.probe.edges import edges_of
 from .inline import USUAL, with_thoughts
 from .request import Request
 
@@ -67,7 +67,7 @@ def _without_thoughts(request: Request, messages: Sequence[Mapping[str, Any]]) -
     if wished or not any(map(reasoning_of, messages)):
         return messages
     asked = request.around(()).asked("user")
-    end = "" if asked is None else end_of(request.chat.format, asked.prefix)
+    end = "" if asked is None else edges_of(request.chat.format).end_of(asked.prefix)
     if end == "open" or (end == "" and wished is None):
         return messages
     return [

@@ -9,8 +9,9 @@ from math import nan
 from threading import Lock
 from typing import Any, TypeAlias
 
+from ..templates.borders import Lead
 from ..templates.trace import Trace, part_of
-from .around import Lead, Rendered
+from .around import Rendered
 from .bridge import lead_of
 from .parts import Completion, Given, given
 from .placeholders import Placeholder

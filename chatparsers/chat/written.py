@@ -27,7 +27,7 @@ def written(request: Request, turn: Turn, message: Mapping[str, Any]) -> list[in
     calls = bool(message.get("tool_calls"))
     short = [question(), answer("", calls=1) if calls else answer()]
     around = request.around(request.polyfills(short))
-    before, stop = around.ending(calls)
+    before, stop = around.ends(calls).closing
     closer = written_around(turn.format)[2]
     for text in dict.fromkeys(_ways(turn, message, around.silent)):
         if stop and closer and text.endswith(closer) and closer not in before:

@@ -10,7 +10,7 @@ from ..answers.format import Format
 from ..errors import ChatParsersError
 from ..registry import FormatInfo, list_formats
 from ..streams.message import Message
-from ..templates.probe.edges import opening
+from ..templates.probe.edges import edges_of
 from ..templates.probe.stand_ins import ARGUMENTS, NAME, TOOLS
 from .shown import Probe
 
@@ -81,7 +81,7 @@ def _calls(probe: Probe) -> bool:
 def reads(fmt: Format, probe: Probe, *, spaces: bool = True) -> bool:
     """Whether the format's parser returns the message exactly; without ``spaces``, but for white space around texts."""
     try:
-        turn = fmt.bind(tools=TOOLS, prefix=opening(fmt, probe.opening))
+        turn = fmt.bind(tools=TOOLS, prefix=edges_of(fmt).opening(probe.opening))
         message = turn.parse(probe.wire)
     except ChatParsersError:
         return False
@@ -97,7 +97,7 @@ def loses_calls(fmt: Format, probe: Probe) -> bool:
     """Whether the format reads no call in a turn that has one."""
     if in_two_turns(fmt, probe):
         return False
-    return not fmt.bind(tools=TOOLS, prefix=opening(fmt, probe.opening)).parse(probe.wire).tool_calls
+    return not fmt.bind(tools=TOOLS, prefix=edges_of(fmt).opening(probe.opening)).parse(probe.wire).tool_calls
 
 
 def in_two_turns(fmt: Format, probe: Probe) -> bool:

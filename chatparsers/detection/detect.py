@@ -38,7 +38,7 @@ from ..shown import Shown
 from ..templates import Template
 from ..templates.builtins import builtin_named
 from ..templates.jinja.limits import DEFAULT, Limits, account
-from ..templates.probe.edges import opening
+from ..templates.probe.edges import edges_of
 from ..templates.probe.stand_ins import ANSWER, TOOLS
 from ..tokens.loaders import is_template_text, read_model
 from .contest import Contest, loses_calls, reads, writes
@@ -267,7 +267,7 @@ def _unwritten(template: Template, fmt: Format, probes: list[Probe]) -> Probe | 
 
         wires = [*without_ends(probe.wire, (*fmt.stops, *template.end_of_turn(fmt)))]
         wires += [wire.replace("'", '"') for wire in wires]  # a string in Python may have either quote
-        prefix, thinking = opening(fmt, probe.opening), "reasoning_content" in probe.message or None
+        prefix, thinking = edges_of(fmt).opening(probe.opening), "reasoning_content" in probe.message or None
         turn = fmt.bind(tools=TOOLS, prefix=prefix, thinking=thinking, tool_choice="required")
         written = fmt.render({"content": "", "tool_calls": probe.message["tool_calls"]}, TOOLS).strip()
         if not (written.startswith(wires[-1].strip()) or accepts(turn, *wires)):

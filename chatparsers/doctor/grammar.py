@@ -22,7 +22,7 @@ from ..grammar.regular.automaton import TooLarge
 from ..guide import Guide
 from ..guide.engines import EngineName
 from ..streams.message import Message
-from ..templates.probe.edges import opening
+from ..templates.probe.edges import edges_of
 from .draw import drawn
 from .report import Fact, Finding
 from .subject import CLOCK, Subject, call, quoted, user
@@ -161,7 +161,7 @@ def _own_calls(model: Subject) -> Iterator[Finding | Fact]:
         if shown is None:
             continue
         header, wire = shown
-        turn = fmt.bind(tools=model.tools, tool_choice="required", prefix=opening(fmt, header))
+        turn = fmt.bind(tools=model.tools, tool_choice="required", prefix=edges_of(fmt).opening(header))
         read = turn.parse(wire)
         expected = [("check_weather", True)] * len(message["tool_calls"])
         if [(each.name, each.complete) for each in read.tool_calls] != expected:

@@ -26,6 +26,7 @@ from ..chat.rows import read_rows
 from ..chat.sample import Sample
 from ..errors import ChatParsersError, RequestError
 from ..kept import cached
+from ..templates.borders import first_stop
 from ..templates.probe.turns import common
 from ..tokens.vocabulary import Vocabulary
 from .alone import alone
@@ -153,7 +154,7 @@ class Judge:
     @cached
     def _left_open(self) -> bool:
         around = self._request.around(())
-        return around.first_stop(around.alone(False) or "") is None
+        return first_stop(around.alone(False) or "", around.stops) is None
 
     @cached
     def _bos_again(self) -> bool:

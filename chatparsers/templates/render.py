@@ -19,7 +19,7 @@ from .jinja.limits import DEFAULT, Limits, limited
 from .messages import MARK, SHAPED, TEXTS, Wants, is_message, own, own_tools, reasoning_of, shape, with_texts
 from .probe.capabilities import Capabilities, Prober, channel_of
 from .probe.dial import Dial, Seen, find_dial
-from .probe.edges import end_marker, end_of
+from .probe.edges import edges_of, end_marker
 from .probe.parts import shows_part
 from .probe.stand_ins import SYSTEM, TOOLS, answer, answered, ending_in, question
 from .probe.turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
@@ -343,7 +343,9 @@ class Template:
         except TemplateError:
             return None
         after, written = (one.text[one.spans[-1].end :] if one.spans else "" for one in (plain, asked))
-        return Seen(asked.text, end_of(fmt, written.removeprefix(after) if asked.spans else asked.text))
+        return Seen(
+            asked.text, edges_of(fmt).end_of(written.removeprefix(after) if asked.spans else asked.text)
+        )
 
     def moved(self, dial: Dial, level: str, *, role: str, tools: bool, system: bool) -> bool:
         """Whether a level of the dial changes a prompt of this kind: one that ends in a message of this role, with or

@@ -15,7 +15,7 @@ from typing import Any
 from ..answers.format import Format, Turn
 from ..errors import TemplateError
 from ..templates import Template
-from ..templates.probe.edges import opening
+from ..templates.probe.edges import edges_of
 from .needles import find_needles
 from .scenarios import Scenario, raw_stops
 
@@ -125,7 +125,7 @@ def render(format: Format, template: Template, scenario: Scenario) -> Case:
     last = wire.rfind(scenario.calls[-1].name) if scenario.calls else 0
     if any(0 <= wire.find(stop) < last and stop not in said for stop in format.stops):
         raise Inexpressible("the template ends the turn before its last call")
-    prefix = opening(format, header)
+    prefix = edges_of(format).opening(header)
     if scenario.opened:
         prefix, wire = _reopen(scenario, prompt, wire, prefix, opened)
     if scenario.after:

@@ -19,7 +19,7 @@ import chatparsers
 from chatparsers import Chat
 from chatparsers.chat.inline import USUAL, marks_of, with_thought
 from chatparsers.errors import TemplateError
-from chatparsers.templates.probe.edges import end_of
+from chatparsers.templates.probe.edges import edges_of
 from chatparsers.writer.around import written_around
 
 FOLDER = Path(__file__).parents[1] / "templates_own"
@@ -170,7 +170,7 @@ def test_the_default_may_be_without_thoughts(every: list[Chat], as_sampled: bool
     """Where a prompt closes an empty thought, no thought counts after it, and that is said."""
     off = [chat_of(FOLDER / f"{name}.jinja") for name in ("deepseek-v3-1", "gemma-4")]
     for chat in [*off, *every]:
-        end = end_of(chat.format, chat.prepare([ASK]).prefix)
+        end = edges_of(chat.format).end_of(chat.prepare([ASK]).prefix)
         assert chat not in off or end == "closed"
         made = chat.encode(ROW, id_seed="", as_sampled=as_sampled)
         if end == "closed":

@@ -10,7 +10,7 @@ import pytest
 from making import tool
 
 import chatparsers
-from chatparsers.templates.probe.edges import opening
+from chatparsers.templates.probe.edges import edges_of
 
 SHARED = ("templates", "templates-new", "templates-gguf")
 # Classifiers: their templates show only the last turn, between texts of their own.
@@ -30,7 +30,7 @@ def leaks(path: Path) -> Iterator[str]:
         template, shown = chat.template(bool(tools)), None if "tools" in turn.polyfills else tools
         _, opened, wire = template.exchange(answer, history=[ASK], tools=shown)
         before = wire[: wire.rindex(ANSWER)]
-        turn = turn._replace(prefix=opening(turn.format, opened))
+        turn = turn._replace(prefix=edges_of(turn.format).opening(opened))
         for more in ([], [NEXT]):
             rendered = chat.prepare([ASK, answer, *more], tools=tools, add_generation_prompt=False).prompt
             behind = rendered[rendered.rindex(ANSWER) + len(ANSWER) :]

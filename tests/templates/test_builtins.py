@@ -16,7 +16,7 @@ from chatparsers import LoadError
 from chatparsers.detection.names import _FAMILIES, known
 from chatparsers.formats._catalog import FORMATS
 from chatparsers.templates.builtins import builtin_names, builtin_source
-from chatparsers.templates.probe.edges import opening
+from chatparsers.templates.probe.edges import edges_of
 from chatparsers.testing.rendering import exact
 from chatparsers.testing.scenarios import raw_stops, scenarios
 
@@ -55,7 +55,7 @@ def test_what_they_write_is_read_back(name: str) -> None:
         _, opened, wire = chat.template().exchange(
             given.messages[-1], history=given.messages[:-1], tools=given.tools, thinking=scenario.thinking
         )
-        turn = format.bind(tools=tools, prefix=opening(format, opened), thinking=scenario.thinking)
+        turn = format.bind(tools=tools, prefix=edges_of(format).opening(opened), thinking=scenario.thinking)
         found = turn.parse(wire.rstrip() + format.stops[0] if name == "generic" else wire)
         wanted = [(call.name, exact(call.arguments)) for call in scenario.calls]
         assert [(call.name, exact(call.arguments)) for call in found.tool_calls] == wanted, scenario.name

@@ -20,7 +20,7 @@ from typing import Any
 
 from ...answers import Raw
 from ...answers.format import Format
-from ...templates.probe.edges import opening
+from ...templates.probe.edges import edges_of
 from ..limits import Limit
 from .accepted import accepts
 from .arguments import SPECIAL_NAME
@@ -203,7 +203,7 @@ def _expressed(answer: Rendering, stops: tuple[str, ...]) -> bool:
 
 def _read(answer: Rendering, analysis: Analysis, format: Format) -> None:
     """Raises `_Unread` if the format does not read the turn as the message that was asked for."""
-    prefix = opening(format, answer.opening)
+    prefix = edges_of(format).opening(answer.opening)
     turn = format.bind(tools=answer.tools, prefix=prefix, thinking=answer.thinking)
     message = turn.parse(answer.wire)
     expected = (

@@ -7,25 +7,101 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
-from ...answers.format import Format
+from ...answers.format import Format, Turn
 from ...answers.idioms import Options
 from ...answers.nodes import Body, Span, Think
 from ...answers.thoughts import THOUGHTS
 from ...core.tree import first, tokens, walk
+from ...kept import Kept, cached
 from .turns import MARKER, WHOLE
 
+End = Literal["open", "closed", ""]
+"""Where a prompt ends: within a thought, after one that it closed or in content, or neither."""
+_CLOSER = re.compile(r"</?[^<>\s]*(?:think|thought|reason)[^<>\s]*>", re.I)
+_KEPT = 1 << 17
+"""Bytes of what was found for generation prompts, for a format."""
 
-@lru_cache(maxsize=1024)
-def opening(fmt: Format, generation_prompt: str) -> str:
-    """The part of the generation prompt that belongs to the assistant's turn: from the format's first marker on.
 
-    The header of a turn may hold markers of the format too (``<|open|>message role="assistant"<|sep|>``). So of all
-    markers, the one counts from which on the format reads markup or reasoning, with the fewest diagnostics.
-    """
-    places = sorted({at for text in _openings(fmt) for at in _all(text, generation_prompt)})
-    if not places:
-        return ""
-    return generation_prompt[min(places, key=lambda at: _oddness(fmt, generation_prompt[at:])) :]
+class Edges:
+    """The edges of a format's turns. Made by `edges_of`, so that what they need of the format is found once."""
+
+    def __init__(self, format: Format) -> None:
+        self.format = format
+        self._known: Kept[str] = Kept(_KEPT)
+        self._ends: Kept[End] = Kept(_KEPT)
+
+    def opening(self, generation_prompt: str) -> str:
+        """The part of the generation prompt that belongs to the assistant's turn: from the format's first marker on.
+
+        The header of a turn may hold markers of the format too (``<|open|>message role="assistant"<|sep|>``). So of all
+        markers, the one counts from which on the format reads markup or reasoning, with the fewest diagnostics.
+        """
+        known = self._known.get(generation_prompt)
+        if known is None:
+            places = sorted({at for text in self._openings for at in _all(text, generation_prompt)})
+            rests = [generation_prompt[at:] for at in places]
+            known = min(rests, key=self._oddness) if rests else ""
+            self._known.add(generation_prompt, known, len(generation_prompt) + len(known))
+        return known
+
+    def end_of(self, generation_prompt: str) -> End:
+        """Where the prompt ends for which the template wrote this generation prompt."""
+        known = self._ends.get(generation_prompt)
+        if known is None:
+            known = self._end_of(self.opening(generation_prompt))
+            self._ends.add(generation_prompt, known, len(generation_prompt))
+        return known
+
+    def _end_of(self, prefix: str) -> End:
+        kind = self.format.bind(prefix=prefix).stream().state.kind
+        if kind == "reasoning":
+            return "open"
+        begun = kind == "content" and self.format.features.reasoning
+        closed = begun or _CLOSER.search(prefix) or any(closer in prefix for closer in self._closers)
+        return "closed" if closed else ""
+
+    def _oddness(self, prefix: str) -> tuple[bool, int]:
+        """Whether the format reads content in ``prefix``, and how many diagnostics it has."""
+        stream = self._reader.stream()
+        stream.feed(prefix)
+        message = stream.message
+        return bool(message.content), len(message.diagnostics)
+
+    @cached
+    def _reader(self) -> Turn:
+        return self.format.bind(tools=[{"name": "any"}])
+
+    @cached
+    def _openings(self) -> frozenset[str]:
+        """The texts with which something of the format begins or ends."""
+        tree = self.format.tree(Options(tools=True))
+        found = set(tokens(tree))
+        for node in walk(tree):
+            spans: tuple[Span, ...] = (node.span,) if isinstance(node, Think) else ()
+            if isinstance(node, Body):
+                spans = node.spans
+                if node.calls is not None:
+                    found.update(first(node.calls))
+            for span in spans:
+                found.update(first(span.open))
+                found.update(first(span.close) if span.close is not None else ())
+        if not self.format.features.reasoning:  # then the model may think between any of the usual markers
+            found.update(marker for pair in THOUGHTS for marker in pair)
+        return frozenset(text.strip() for text in found if len(text.strip()) > 2)
+
+    @cached
+    def _closers(self) -> frozenset[str]:
+        """The texts with which the format ends thoughts."""
+        nodes = walk(self.format.tree(Options(tools=True)))
+        spans = [node.span for node in nodes if isinstance(node, Think)]
+        found = {text.strip() for span in spans if span.close is not None for text in first(span.close)}
+        return frozenset(found - {""})
+
+
+@lru_cache(maxsize=256)
+def edges_of(format: Format) -> Edges:
+    """The edges of a format's turns."""
+    return Edges(format)
 
 
 def _all(text: str, within: str) -> Iterator[int]:
@@ -33,58 +109,6 @@ def _all(text: str, within: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = within.find(text, at + 1)
-
-
-def _oddness(fmt: Format, prefix: str) -> tuple[bool, int]:
-    """Whether the format reads content in ``prefix``, and how many diagnostics it has."""
-    stream = fmt.bind(tools=[{"name": "any"}]).stream()
-    stream.feed(prefix)
-    message = stream.message
-    return bool(message.content), len(message.diagnostics)
-
-
-@lru_cache(maxsize=256)
-def _openings(fmt: Format) -> frozenset[str]:
-    """The texts with which something of the format begins or ends."""
-    tree = fmt.tree(Options(tools=True))
-    found = set(tokens(tree))
-    for node in walk(tree):
-        spans: tuple[Span, ...] = (node.span,) if isinstance(node, Think) else ()
-        if isinstance(node, Body):
-            spans = node.spans
-            if node.calls is not None:
-                found.update(first(node.calls))
-        for span in spans:
-            found.update(first(span.open))
-            found.update(first(span.close) if span.close is not None else ())
-    if not fmt.features.reasoning:  # then the model may think between any of the usual markers
-        found.update(marker for pair in THOUGHTS for marker in pair)
-    return frozenset(text.strip() for text in found if len(text.strip()) > 2)
-
-
-End = Literal["open", "closed", ""]
-"""Where a prompt ends: within a thought, after one that it closed or in content, or neither."""
-_CLOSER = re.compile(r"</?[^<>\s]*(?:think|thought|reason)[^<>\s]*>", re.I)
-
-
-@lru_cache(maxsize=1024)
-def end_of(fmt: Format, generation_prompt: str) -> End:
-    """Where the prompt ends for which the template wrote this generation prompt."""
-    prefix = opening(fmt, generation_prompt)
-    kind = fmt.bind(prefix=prefix).stream().state.kind
-    if kind == "reasoning":
-        return "open"
-    begun = kind == "content" and fmt.features.reasoning
-    closed = begun or _CLOSER.search(prefix) or any(closer in prefix for closer in _closers(fmt))
-    return "closed" if closed else ""
-
-
-@lru_cache(maxsize=256)
-def _closers(fmt: Format) -> frozenset[str]:
-    """The texts with which the format ends thoughts."""
-    spans = [node.span for node in walk(fmt.tree(Options(tools=True))) if isinstance(node, Think)]
-    found = {text.strip() for span in spans if span.close is not None for text in first(span.close)}
-    return frozenset(found - {""})
 
 
 def end_marker(fmt: Format, after: str, between: str, before: str = "", asking: str = "") -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...answers.format import Format
 from ...errors import TemplateError
 from ..trace import Trace
-from .edges import opening
+from .edges import edges_of
 from .turns import MARKER, common, outside_marker
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _assistants(template: Template, fmt: Format, before: str) -> str:
 
 def _bare(fmt: Format, header: str) -> str:
     """The header without what the format itself reads of it, if that leaves enough."""
-    bare = header.removesuffix(opening(fmt, header))
+    bare = header.removesuffix(edges_of(fmt).opening(header))
     return bare if _enough(bare) else header
 
 

@@ -29,7 +29,7 @@ from ...answers.format import Format
 from ...errors import ChatParsersError
 from ...kept import Kept, cached, cached_method
 from ..probe.capabilities import PRINTED, shows, shows_call
-from ..probe.edges import opening
+from ..probe.edges import edges_of
 from ..probe.stand_ins import (
     ANSWER,
     DESCRIPTION,
@@ -291,7 +291,7 @@ class Planner:
         try:
             text = self._syntax.render(answer("", calls=1), tools)
             turn = self._template.exchange(answer(text), history=[question()])
-            prefix = opening(self._syntax, turn[1])
+            prefix = edges_of(self._syntax).opening(turn[1])
             found = self._syntax.bind(tools=tools, prefix=prefix).parse(turn[2])
         except ChatParsersError:
             return False
