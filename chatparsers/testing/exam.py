@@ -357,8 +357,8 @@ def _no_object(format: Format) -> Iterator[Failure]:
     may_be_prose = not any(token in before for token in format.preserved_tokens)
     for value in ("[1, 2]", '"Oslo"', "12", "true"):
         message = turn.parse(before + value + after)
-        calls = [(call.name, call.arguments) for call in message.tool_calls]
-        if calls != [("get_weather", value)] and (calls or not may_be_prose):
+        read = [(call.name, call.arguments) for call in message.tool_calls]
+        if read != [("get_weather", value)] and (read or not may_be_prose):
             mend = "what ends the name is no brace alone: p.reads(…, p.space() + p.peek(p.any()))"
             yield Failure("broken", f"arguments that are no object make no broken call: {value}", mend)
 

@@ -115,6 +115,29 @@ def test_a_planted_fault_is_red(fault: str) -> None:
     assert all(failure.says and failure.mend for failure in failures)
 
 
+def braced(p: Builder) -> Node:
+    """A token begins a call, and only a brace ends its name."""
+
+    def call(tool: Tool) -> Node:
+        return (
+            p.token("<|call|>")
+            + p.name(tool)
+            + p.reads(" ", p.space() + p.peek("{"))
+            + p.args(tool)
+            + "<|end|>"
+        )
+
+    return p.body(p.calls(p.each_tool(call)))
+
+
+def test_a_call_that_is_prose_without_a_brace() -> None:
+    format = Format(
+        name="braced", title="Braced", url="https://example.org", build=braced, stops=("<|stop|>",)
+    )
+    says = {failure.says for failure in exam(format, [TEMPLATE])}
+    assert "arguments that are no object make no broken call: [1, 2]" in says
+
+
 def test_a_stop_that_the_template_does_not_write() -> None:
     assert "ends" in {failure.check for failure in exam(defined(stops=("<|done|>",)), [TEMPLATE])}
     assert "reads" in {failure.check for failure in exam(defined(stops=()), [TEMPLATE])}
