@@ -40,9 +40,10 @@ FLAGS = (
 )
 GCC = (
     "-freorder-blocks-algorithm=simple -fno-thread-jumps -fno-inline-functions-called-once -fno-tree-vectorize"
-    " -fno-tree-pre"
+    " -fno-tree-pre -fno-plt"
 )
-"""For fewer copies of code. Other compilers do not know all of these."""
+"""For fewer copies of code, and for calls of the interpreter that go there at once. Other compilers do not know all of
+these."""
 LINK = "-Wl,-s -Wl,-z,noseparate-code -Wl,--hash-style=gnu -Wl,--build-id=none"
 """On Linux: no symbols, no padding between segments, and one table of names."""
 SMALL = {
