@@ -10,28 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from ..core.machine import instructions as m
 from ..core.machine.code import BrokenEnds, Code, Label, Place
 from ..core.tree import begins
 from .mends.next_call import Next, next_call
 from .nodes import Calls, Many, Peek, Sequence, Space
-
-
-def guarded(code: Code, section: Callable[[], Any], done: Label, broken: Label, closed: Label) -> None:
-    """Emits ``section`` with a recovery point. A failure inside a call continues at ``broken``, a failure after a
-    call at ``closed``. If it fails before it commits, the machine tries the code that follows."""
-    found, absent, goes_on = Label(), Label(), Label()
-    code.emit(m.RECOVER, broken, closed)
-    code.emit(m.CHOICE, absent)
-    section()
-    code.emit(m.COMMIT, found)
-    code.place(found)
-    code.emit(m.COMMIT, done)
-    code.place(absent)
-    code.emit(m.COMMIT, goes_on)
-    code.place(goes_on)
 
 
 def calls(code: Code, node: Calls, at: Place, recovers: bool) -> None:

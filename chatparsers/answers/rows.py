@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from ..core import flow as f
@@ -12,7 +11,6 @@ from ..core.machine.code import WHITE, Label, Place, stop_finder
 from ..values import AnswerScanner
 from . import nodes as n
 from .nodes import Node
-from .recovery import guarded
 from .whole_answer import whole_answer
 
 Labels = dict[str, Label]
@@ -123,16 +121,21 @@ class Flow:
             self.option(node, at, pops)
 
     def guarded(self, node: f.Guarded, rest: list[Node], at: Place) -> None:
-        """A part that recovers, and goes on with a rule."""
+        """A part with a recovery point, after which a rule goes on. Where the part fails before it commits, the code
+        that follows is tried."""
         (go,) = rest
         assert isinstance(go, f.Go)
-        guarded(
-            self.code,
-            partial(self.code.node, node.node, at),
-            self.label(go.rule),
-            self.label(node.broken),
-            self.label(node.closed),
-        )
+        code = self.code
+        found, absent, over = Label(), Label(), Label()
+        code.emit(m.RECOVER, self.label(node.broken), self.label(node.closed))
+        code.emit(m.CHOICE, absent)
+        code.node(node.node, at)
+        code.emit(m.COMMIT, found)
+        code.place(found)
+        code.emit(m.COMMIT, self.label(go.rule))
+        code.place(absent)
+        code.emit(m.COMMIT, over)
+        code.place(over)
 
 
 def _items(node: Node) -> tuple[Node, ...]:
