@@ -82,6 +82,8 @@ class Back:
         again = self.ids[max(at - self.since, 0) : max(count - self.since, 0)]
         del self.ids[max(min(at, count) - self.since, 0) :]
         self.since = min(self.since, count)
+        if not copies:
+            self.due = min(self.due, count)  # the next id that does more than add to running text needs one
         if found is not None:
             reading = found.copy() if at <= self.shared else found
             reading.back = self
