@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterable
@@ -164,3 +165,16 @@ class OutputError(ChatParsersError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.code, self.position, self.expected, self.snippet, self.message)
+
+
+def author_line(error: BaseException) -> str:
+    """Where in the module of the author's function, which the caller called, ``error`` came from. Empty if the call
+    itself failed."""
+    at = error.__traceback__ and error.__traceback__.tb_next  # the first frame is the caller's
+    module = at and at.tb_frame.f_code.co_filename
+    line = 0
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == module:
+            line = at.tb_lineno
+        at = at.tb_next
+    return f" ({os.path.basename(module)}, line {line})" if module else ""

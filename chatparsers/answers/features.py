@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from ..core.tree import children, once, tokens, walk
-from ..core.wrong import author_line
-from ..errors import DefinitionError
+from ..errors import DefinitionError, author_line
 from ..public import public
 from .check import check
 from .idioms import Builder, Options

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..core.builder import Primitives
 from ..core.operands import KINDS, checked
-from ..core.wrong import author_line, wrong
-from ..errors import DefinitionError, did_you_mean
+from ..core.wrong import wrong
+from ..errors import DefinitionError, author_line, did_you_mean
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from ..values import Json, Raw, Syntax
 from . import nodes as n

@@ -1,10 +1,5 @@
 """The core's own door: rules become a program, and a machine reads text by it, in pieces of any size.
 
-    p = Rules()
-    program = compile(p.tag("word", p.chars("a-z")) + p.many(" " + p.cut() + p.tag("word", p.chars("a-z"))))
-    machine = Machine(program)
-    machine.feed("so"), machine.feed(" it"), machine.finish()
-
 docs/core.md writes a parser of JSON so.
 """
 
@@ -12,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, TypeAlias
 
+from ..errors import did_you_mean
 from .builder import Primitives
 from .machine import instructions as m
 from .machine.alphabet import Alphabet
@@ -22,7 +19,8 @@ from .machine.compile import ROWS, Compiler
 from .machine.machine import Machine as _Reader
 from .nodes import Choice, Cut, End, Inner, Many, Node, Nodelike, Ref, Rule, Sequence, as_node
 from .nodes.control import Wrapper
-from .tree import once
+from .nodes.first import Paths
+from .tree import nullable, once
 from .wrong import described, wrong
 
 _FIRST = 64
@@ -68,12 +66,11 @@ Found: TypeAlias = "tuple[str, str] | Failed"
 def compile(tree: Nodelike) -> Program:
     """The program that reads ``tree`` and then the end of the text.
 
-    Raises `DefinitionError` for a repetition of which nothing is given before all of it is certain, as nothing commits
-    before it: write ``p.cut()`` where the text cannot be read in another way.
+    Raises `DefinitionError` for rules that come to no end, and for a repetition of which nothing is given before all of
+    it is certain: write ``p.cut()`` where the text cannot be read in another way.
     """
     whole = Sequence.of(as_node(tree), End())
-    rules = {node.name: node.node for node in once(whole) if isinstance(node, Rule)}
-    _check_silence(whole, rules, False, set())
+    _check_silence(whole, _rules(whole), False, set())
     code = Code(Alphabet())
     fallback = code.here()
     code.emit(m.AFTER)
@@ -93,6 +90,38 @@ class _Compiler(Compiler):
     def named(self, node: Named, at: Place) -> None:
         region = self.names.setdefault(node.name, _FIRST + len(self.names))
         self.node(node.node, at._replace(region=region))
+
+
+def _rules(tree: Node) -> dict[str, Node]:
+    """The rules by their names. Refuses what repeats without reading a character, and a name without a rule."""
+    nodes = [*once(tree)]
+    rules = {node.name: node.node for node in nodes if isinstance(node, Rule)}
+    blank: set[str] = set()
+    while more := {name for name in rules.keys() - blank if nullable(rules[name], blank)}:
+        blank |= more
+    for node in nodes:
+        if isinstance(node, Ref) and node.name not in rules:
+            wrong(node, "there is no such rule", did_you_mean(node.name, rules))
+        if isinstance(node, Many) and node.most is None and nullable(node.node, blank):
+            wrong(node, "what it repeats can be empty, so it has no end", "let it begin with a text")
+    try:
+        TopologicalSorter({name: _Entered(node, blank).names for name, node in rules.items()}).prepare()
+    except CycleError as error:
+        name = f"p.rule({error.args[1][0]!r})"
+        wrong(name, "it calls itself before it reads a character", "use p.many(), or put a text first")
+    return rules
+
+
+class _Entered(Paths[str]):
+    """The rules that a node may enter before a character is read. A path is on while none is."""
+
+    def __init__(self, node: Node, blank: set[str]) -> None:
+        self.blank, self.names = blank, set[str]()
+        self.after(node, [""])
+
+    def leaf(self, node: Node, paths: list[str]) -> list[str]:
+        self.names.update([node.name] if isinstance(node, Ref) else ())
+        return paths if nullable(node, self.blank) else []
 
 
 def _check_silence(node: Node, rules: dict[str, Node], live: bool, seen: set[tuple[str, bool]]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import warnings
@@ -23,19 +22,6 @@ def wrong(node: _Shown | str, what: str, mend: str) -> NoReturn:
     error = DefinitionError(f"{node if isinstance(node, str) else described(node)}: {what}; {mend}")
     error.node = node
     raise error
-
-
-def author_line(error: BaseException) -> str:
-    """Where in the module of the author's function, which the caller called, ``error`` came from. Empty if the call
-    itself failed."""
-    at = error.__traceback__ and error.__traceback__.tb_next  # the first frame is the caller's
-    module = at and at.tb_frame.f_code.co_filename
-    line = 0
-    while at is not None:
-        if at.tb_frame.f_code.co_filename == module:
-            line = at.tb_lineno
-        at = at.tb_next
-    return f" ({os.path.basename(module)}, line {line})" if module else ""
 
 
 _CLASS = r"\[\^?\]?(?:[^\]\\]|\\.)*\]|\\.|[^\\]"

@@ -17,8 +17,8 @@ from ..answers import nodes as n
 from ..answers.format import Format
 from ..answers.idioms import Builder, Options, escaped
 from ..answers.nodes import Node, Nodelike, Tag, as_node
-from ..core.wrong import author_line, described, wrong
-from ..errors import DefinitionError
+from ..core.wrong import described, wrong
+from ..errors import DefinitionError, author_line
 from ..schema.tools import Argument, Tool
 from .kinds import IF_TOOLS, OPTIONAL, ROWS, IfTools
 from .parts import STOPS, VERSION, Data

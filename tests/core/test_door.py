@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,23 @@ def test_it_needs_nothing_of_a_chat() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     others = ("chatparsers.answers", "chatparsers.streams", "chatparsers.schema", "chatparsers.values")
     assert not [name for name in done.stderr.split() if name.startswith(others)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [
+        (lambda p: p.rule("a", p.ref("a") + "x" | "y"), "it calls itself before it reads a character"),
+        (
+            lambda p: p.rule("a", p.space() + p.ref("b")) + p.rule("b", p.peek("x") + p.ref("a") | "y"),
+            "calls itself",
+        ),
+        (lambda p: p.many(p.space()), "what it repeats can be empty, so it has no end"),
+        (lambda p: p.ref("b") | p.rule("a", "x"), "there is no such rule"),
+    ],
+)
+def test_what_comes_to_no_end_is_refused(rules: Callable[[Rules], Any], says: str) -> None:
+    with pytest.raises(DefinitionError, match=says):
+        compile(rules(Rules()))
 
 
 def test_a_repetition_that_would_be_silent_is_refused() -> None:
