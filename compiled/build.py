@@ -94,6 +94,21 @@ def public_lines(name: str, tree: ast.Module) -> dict[str, int]:
     }
 
 
+def write_out_slots(node: ast.ClassDef, lines: list[bytes]) -> None:
+    """Writes out what ``dataclass(slots=True)`` makes: Cython's data classes in C have neither slots nor hints that
+    Python sees. Everything stays on its line."""
+    for word in node.decorator_list:
+        if ast.unparse(word) != "dataclass(slots=True)":
+            continue
+        lines[word.lineno - 1] = b"@dataclass\n"
+        fields = [item for item in node.body if isinstance(item, ast.AnnAssign)]
+        hints = {ast.unparse(item.target): ast.unparse(item.annotation) for item in fields}
+        types = ", ".join(f"{name!r}: {hint}" for name, hint in hints.items())
+        end = fields[-1].lineno - 1
+        written = f"; __slots__ = {tuple(hints)}; __annotations__ = {{{types}}}\n"
+        lines[end] = lines[end].rstrip() + written.encode()
+
+
 def prepared(name: str, path: Path, shared: dict[str, dict[str, int]]) -> str:
     """The module as Cython reads it. ``shared``: the constants of modules from which others import them."""
     text = path.read_text(encoding="utf-8")
@@ -122,18 +137,7 @@ def prepared(name: str, path: Path, shared: dict[str, dict[str, int]]) -> str:
             if ast.unparse(base).startswith("Generic["):  # on the line of the class, as its only base
                 line = lines[base.lineno - 1]
                 lines[base.lineno - 1] = line[: base.col_offset] + line[base.end_col_offset :]
-        for word in node.decorator_list:
-            if ast.unparse(word) == "dataclass(slots=True)":
-                lines[word.lineno - 1] = b"@dataclass\n"
-                fields = [item for item in node.body if isinstance(item, ast.AnnAssign)]
-                names = [ast.unparse(item.target) for item in fields]
-                hints = [
-                    f"{name!r}: {ast.unparse(item.annotation)}"
-                    for name, item in zip(names, fields, strict=True)
-                ]
-                said = f"; __slots__ = {tuple(names)}; __annotations__ = {{{', '.join(hints)}}}\n"
-                end = fields[-1].lineno - 1
-                lines[end] = lines[end].rstrip() + said.encode()
+        write_out_slots(node, lines)
     classes = "".join(f"{node.name}, " for node in c_classes(name, tree))
     pickled = (
         f"\nfrom chatparsers.compiled import pickle_as_plain\npickle_as_plain(({classes}))\n"
