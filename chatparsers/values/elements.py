@@ -25,7 +25,7 @@ from ..core.machine.value import Transcoder
 from ..schema.document import Document
 from .base import white
 from .closers import Closers, of_texts
-from .raw import raw_transcoder
+from .raw import raw_maker
 
 _WINDOW = 256
 _CONTAINERS = frozenset({"object", "array"})
@@ -182,7 +182,7 @@ class ElementScanner(Transcoder):
         finder = _closer(self.prefixes, self.shown, self.stack[-1][0], self.markers)
         nested = len(self.stack) > 1 and self.stack[-2][2] != "+"
         name, follows = self.stack[-1][0], self.prefixes if nested else self.after
-        self.inner = raw_transcoder(finder, types, closers=_closes(self.prefixes, name, follows))
+        self.inner = raw_maker(finder, types, closers=_closes(self.prefixes, name, follows))()
         self.state = _TEXT
         return i
 

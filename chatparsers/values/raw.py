@@ -596,7 +596,7 @@ def _string(
 
 class RawReader:
     """Makes the transcoders of raw values up to the stops. ``types``: their JSON types; None: the schema's.
-    ``closers``: as in `_Raw`. The other fields are those of `raw_transcoder`."""
+    ``closers``: as in `_Raw`. The other fields are those of `raw_maker`."""
 
     __slots__ = ("closers", "escapes", "python", "stops", "types")
 
@@ -624,10 +624,10 @@ class RawReader:
         types = self.types
         if types is None:
             types = argument.document.types(argument.schema)
-        return _maker(self.stops, types, self.python, self.escapes, self.closers, names, tools)
+        return raw_maker(self.stops, types, self.python, self.escapes, self.closers, names, tools)
 
 
-def _maker(
+def raw_maker(
     stops: StopFinder,
     types: frozenset[str],
     python: bool = False,
@@ -636,7 +636,12 @@ def _maker(
     names: tuple[str, ...] = (),
     tools: Toolset | None = None,
 ) -> Callable[[], _Raw]:
-    """What makes the transcoders of a raw value, with what `raw_transcoder` is given."""
+    """What makes the transcoders of a raw value whose schema admits these types.
+
+    ``python``: a value that is not a string may be spelt as Python's ``str`` spells it. ``escapes``: the characters
+    that a string spells in another way. ``closers``: those of the stops that a string may spell. ``names`` and
+    ``tools`` are as in `_Raw`.
+    """
     if types == _ONLY_STRING:
         if escapes:
             return partial(_string, stops, closers, names, tools, escapes)
@@ -644,21 +649,3 @@ def _maker(
     if "string" not in types:
         return partial(RawTyped, stops, names, tools, types, python)
     return partial(RawUnion, stops, closers, names, tools, types, python, escapes)
-
-
-def raw_transcoder(
-    stops: StopFinder,
-    types: frozenset[str],
-    python: bool = False,
-    escapes: Escapes = (),
-    closers: Closers = NO_CLOSERS,
-    names: tuple[str, ...] = (),
-    tools: Toolset | None = None,
-) -> _Raw:
-    """Makes the transcoder of a raw value whose schema admits these types.
-
-    ``python``: a value that is not a string may be spelt as Python's ``str`` spells it. ``escapes``: the characters
-    that a string spells in another way. ``closers``: those of the stops that a string may spell. ``names`` and
-    ``tools`` are as in `_Raw`.
-    """
-    return _maker(stops, types, python, escapes, closers, names, tools)()

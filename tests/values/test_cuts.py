@@ -17,7 +17,7 @@ from chatparsers.values.elements import ElementScanner
 from chatparsers.values.gemma import GemmaScanner
 from chatparsers.values.json import JsonScanner, ObjectScanner, StringScanner
 from chatparsers.values.python import PythonScanner
-from chatparsers.values.raw import raw_transcoder
+from chatparsers.values.raw import raw_maker
 from chatparsers.values.unquoted import NEAR
 
 Read = Callable[..., Any]
@@ -27,7 +27,7 @@ _STOPS = StopFinder(["</parameter>", "<parameter="])
 
 
 def _raw(*types: str) -> Make:
-    return lambda: raw_transcoder(_STOPS, frozenset(types))
+    return raw_maker(_STOPS, frozenset(types))
 
 
 MAKES: dict[str, Make] = {

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatparsers.core.machine.stops import StopFinder
-from chatparsers.values.raw import raw_transcoder
+from chatparsers.values.raw import raw_maker
 
 Read = Callable[..., Any]
 
@@ -24,7 +24,7 @@ _texts = st.lists(
 
 
 def make(escapes: tuple[tuple[str, str], ...], *types: str) -> Callable[[], Any]:
-    return lambda: raw_transcoder(StopFinder((STOP,)), frozenset(types), False, escapes)
+    return raw_maker(StopFinder((STOP,)), frozenset(types), False, escapes)
 
 
 @pytest.mark.parametrize("escapes", [ENTITIES, BACKSLASHES])
@@ -68,7 +68,7 @@ def test_a_marker_behind_a_broken_value_is_not_in_it() -> None:
     """Whether it has already arrived or not when the value breaks."""
     text = '{"a": 1}</p><c>x</v>'
     for end in (len(text), text.index("<c>"), text.index("<c>") - 1):
-        scanner = raw_transcoder(StopFinder((STOP,), markers=("<c>",)), frozenset({"integer"}))
+        scanner = raw_maker(StopFinder((STOP,), markers=("<c>",)), frozenset({"integer"}))()
         assert scanner.scan(text[:end], 0, False) == 8
         assert (scanner.error, scanner.marked) == (repr(STOP), -1)
 

@@ -6,7 +6,7 @@ import pytest
 
 import chatparsers
 from chatparsers.core.machine.stops import StopFinder
-from chatparsers.values.raw import raw_transcoder
+from chatparsers.values.raw import raw_maker
 
 _STRING, _UNION, _OBJECT = frozenset({"string"}), frozenset({"string", "number"}), frozenset({"object"})
 _TOKEN = "\ud800"
@@ -16,7 +16,7 @@ def read(
     pieces: list[str], types: frozenset[str], markers: list[str]
 ) -> tuple[str, bool, str, list[int], int]:
     """What is put out, whether it is done, the error, where markers were found, and how much was consumed."""
-    reader = raw_transcoder(StopFinder(["</a>b"], markers=markers), types)
+    reader = raw_maker(StopFinder(["</a>b"], markers=markers), types)()
     out, rest, base, marked = "", "", 0, []
     for piece in pieces:
         rest += piece

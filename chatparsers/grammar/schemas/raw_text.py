@@ -15,7 +15,7 @@ from typing import Any
 from ... import values
 from ...core.machine.stops import StopFinder
 from ...schema.document import is_of
-from ...values.raw import raw_transcoder
+from ...values.raw import raw_maker
 from .. import ir
 from ..ir import Alt, Ir, Part, alt, texts
 from ..regular import numbers as n
@@ -98,7 +98,7 @@ class RawText:
         """The value that the reader makes of ``text``."""
         if self.types == {"string"} and not self.escapes:
             return text
-        reader = raw_transcoder(StopFinder((), True), self.types, self.python, self.escapes)
+        reader = raw_maker(StopFinder((), True), self.types, self.python, self.escapes)()
         reader.scan(text, 0, True)
         return json.loads(reader.out)
 

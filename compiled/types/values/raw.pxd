@@ -9,7 +9,6 @@ cdef object _ONLY_STRING
 cdef str _first(tuple texts, str text, Py_ssize_t at)
 @cython.locals(name=str, begun=Py_ssize_t, end=Py_ssize_t)
 cdef Py_ssize_t _tag_at(tuple names, str after, str text, Py_ssize_t at, bint final) except? -2
-cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*, closers=*, tuple names=*, tools=*)
 @cython.final
 cdef class RawReader:
     cdef public bint python
