@@ -22,9 +22,8 @@ def row_of(bitmask: Any, row: int, size: int) -> tuple[int, int]:
     else:
         try:
             view = memoryview(bitmask)
-            begin = addressof(
-                c_char.from_buffer(view)
-            )  # of the view: an array's own buffer is made anew each time
+            # Of the view, as numpy makes an array's own buffer anew each time.
+            begin = addressof(c_char.from_buffer(view))
         except (TypeError, ValueError):  # no buffer, or one that is empty, read-only or in several parts
             raise _refused(bitmask) from None
         shape = view.shape or ()

@@ -119,7 +119,7 @@ class Transcript:
         self.runs: list[tuple[int, int]] = []
         self.notes: list[_Note] = []
         self.mended: dict[tuple[str, int, int], None] = {}
-        """What was mended in which value: however often, it is one note."""
+        """What was mended in which value, for one note each. An empty dictionary is smaller than an empty set."""
         self.wrong = self.serious = False
         """Whether there is a note at which a strict stream raises, which asks after each piece; and one with which
         the message is not complete."""

@@ -90,8 +90,8 @@ def exam(
     - ``writes``: the format writes calls as the template does, closers too, and parts as far apart.
     - ``grammar``: the grammar takes what the template writes.
     - ``names``: white space around a name is read, and never becomes part of it; ids come back.
-    - ``broken``: what is left of a damaged call is told, whatever the cut; a value in place of the object of arguments
-      is a broken call.
+    - ``broken``: a message has what is left of a damaged call, whatever the cut; a value in place of the object of
+      arguments is a broken call.
     - ``ends``: the template ends a turn with one of the format's stops.
     - ``document``: the format can be written as a document, whose samples it reads, and opens nothing by plain words.
 

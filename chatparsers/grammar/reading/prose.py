@@ -41,12 +41,12 @@ LIKE_CALLS = (
     'an answer that begins as JSON differs from a call by its keys alone: a string after "name", and "arguments" or '
     '"parameters", are generated in calls only'
 )
-"""What is named where free text at the start of a turn is told from calls by a part of them."""
+"""In `weakened` where a part of a call decides whether the start of a turn is free text."""
 KEYS_OF_CALLS = (
     'an answer that begins as JSON differs from a call by its keys alone: "name", "arguments" and the other keys of '
     "calls are generated in calls only"
 )
-"""The same where any value after the keys counts."""
+"""In `weakened` where its keys decide, whatever value comes after them."""
 RESTS = (
     "after a text that might have become a call or a marker, the rest of one without its beginning, such as "
     "'tool_call>', may be refused"
