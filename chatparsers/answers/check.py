@@ -12,8 +12,8 @@ a complete call are a JSON object.
 from __future__ import annotations
 
 import re
-from graphlib import CycleError, TopologicalSorter
 
+from ..core.rules import check_left
 from ..core.wrong import wrong
 from ..schema.tools import ANY_TOOL
 from .nodes import Body, Node, Sequence, Tag, Tagged
@@ -57,13 +57,7 @@ def check_model(what: str, pattern: str) -> None:
 
 def _check_rules(reading: Reading) -> None:
     """Refuses a rule that calls itself before it reads a character, and one that never ends."""
-    lefts = {name: [*reading.lefts(node)] for name, node in reading.rules.items()}
-    try:
-        TopologicalSorter(lefts).prepare()
-    except CycleError as error:
-        name, *_ = way = error.args[1][::-1]
-        what = f"it calls itself before it reads a character ({' → '.join(way)})"
-        wrong(f"p.rule({name!r})", what, "put what it always begins with first, or use p.many()")
+    check_left(reading.rules, reading.empty, reading.parts)
     for name in reading.endless():
         mend = f"add an alternative without p.ref({name!r})"
         wrong(f"p.rule({name!r})", "it has no end, as each way through it calls itself", mend)

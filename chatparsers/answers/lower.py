@@ -35,7 +35,7 @@ from . import nodes as n
 from .mends import REWRITES
 from .nodes import Node, Span
 from .openers import counted, counts_in, openers
-from .outline import Turn, marker, parted, section, unmistakable, up_to
+from .outline import Answer, Turn, marker, parted, section, unmistakable, up_to
 from .roles import roles
 
 
@@ -231,7 +231,7 @@ def marked(turn: Turn, span: Span, region: int, exits: list[Node], inline: bool)
 
 
 def _json(region: int, begins: tuple[str, ...], loop: str) -> list[Node]:
-    return [n.Sequence((f.Follows(begins), f.Answer(region), f.Go(loop)))] if begins else []
+    return [n.Sequence((f.Follows(begins), Answer(region), f.Go(loop)))] if begins else []
 
 
 def part_of(lead: str) -> Node:

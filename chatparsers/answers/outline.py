@@ -143,3 +143,19 @@ def _options(closer: Node) -> tuple[Node, ...]:
     if isinstance(closer, n.Lenient):
         closer = closer.inner(False)
     return closer.options if isinstance(closer, n.Choice) else (closer,)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(f.Reads):
+    """A JSON answer."""
+
+    region: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loose(f.Reads):
+    """Calls that are the whole answer."""
+
+    calls: Node
+    own: Node
+    end: Node

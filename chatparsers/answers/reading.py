@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..core.rules import least, rules_of
 from ..core.size import checked_nodes
 from ..core.tree import children, nullable, once
-from ..core.wrong import wrong
-from ..errors import did_you_mean
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Tool
 from . import nodes as n
 from .nodes import Node
@@ -40,16 +39,10 @@ class Reading:
         self.tool = tool
         self.generated = tool is not ANY_TOOL
         self.argument = next(iter(tool.arguments.values())) if self.generated else ANY_ARGUMENT
-        self.rules: dict[str, Node] = {}
         self._made: dict[int, tuple[Node, Node]] = {}
         self.nodes = checked_nodes(tree, self.parts)
-        for node in self.nodes:
-            if isinstance(node, n.Rule) and self.rules.setdefault(node.name, node.node) != node.node:
-                wrong(node, f"the rule {node.name!r} is defined twice", "give one of them another name")
-        for node in self.nodes:
-            if isinstance(node, n.Ref) and node.name not in self.rules:
-                wrong(node, "there is no such rule", did_you_mean(node.name, self.rules))
-        self._blank = self._least(nullable)
+        self.rules = rules_of(self.nodes)
+        self._blank = least(self.rules)
 
     def parts(self, node: Node) -> tuple[Node, ...]:
         """The nodes directly below ``node`` in this reading."""
@@ -93,16 +86,9 @@ class Reading:
         """Whether ``node`` can be read without reading a character."""
         return nullable(node, self._blank)
 
-    def _least(self, holds: Callable[[Node, set[str]], bool]) -> set[str]:
-        """The rules whose node ``holds``, given the rules of which that is known."""
-        found: set[str] = set()
-        while more := {name for name in self.rules.keys() - found if holds(self.rules[name], found)}:
-            found |= more
-        return found
-
     def endless(self) -> Iterator[str]:
         """The rules of which each way leads to themselves."""
-        ending = self._least(self._ends)
+        ending = least(self.rules, self._ends)
         return (name for name in self.rules if name not in ending)
 
     def _ends(self, node: Node, ending: set[str]) -> bool:
@@ -113,17 +99,3 @@ class Reading:
             return True
         ends = (self._ends(part, ending) for part in self.parts(node))
         return any(ends) if isinstance(node, n.Choice) else all(ends)
-
-    def lefts(self, node: Node) -> Iterator[str]:
-        """The rules that ``node`` may enter before a character is read."""
-        if isinstance(node, n.Ref):
-            yield node.name
-        elif isinstance(node, (n.Sequence, n.Calls)):
-            items = node.items if isinstance(node, n.Sequence) else (node.item, node.separator)
-            for item in items:
-                yield from self.lefts(item)
-                if not self.empty(item):
-                    return
-        else:
-            for part in self.parts(node):
-                yield from self.lefts(part)

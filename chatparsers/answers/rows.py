@@ -11,6 +11,7 @@ from ..core.machine.code import WHITE, Label, Place, stop_finder
 from ..values import AnswerScanner
 from . import nodes as n
 from .nodes import Node
+from .outline import Answer, Loose
 from .whole_answer import whole_answer
 
 Labels = dict[str, Label]
@@ -190,7 +191,7 @@ def _run(self: Any, node: f.Run, at: Place) -> None:
 
 ROWS: dict[type[Node], Callable[[Any, Any, Place], None]] = {
     f.Turn: _turn,
-    f.Loose: lambda self, node, at: whole_answer(self.code, node.calls, node.own, node.end, at),
+    Loose: lambda self, node, at: whole_answer(self.code, node.calls, node.own, node.end, at),
     f.Rules: lambda self, node, at: self.flow.rules(node, at),
     f.Unset: lambda self, node, at: self.emit(m.UNSET, node.flag),
     f.Region: lambda self, node, at: self.emit(m.PLACE, node.region),
@@ -198,7 +199,7 @@ ROWS: dict[type[Node], Callable[[Any, Any, Place], None]] = {
     f.Emit: lambda self, node, at: self.emit(node.op, *node.operands),
     f.Run: _run,
     f.One: lambda self, node, at: self.code.any_character(node.region),
-    f.Answer: lambda self, node, at: self.emit(m.VALUE, node.region, lambda machine: AnswerScanner, False),
+    Answer: lambda self, node, at: self.emit(m.VALUE, node.region, lambda machine: AnswerScanner, False),
     f.Counts: _counts,
     f.Unopened: _unopened,
     f.Gap: _gap,

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, TypeAlias
 
-from ..errors import did_you_mean
 from .builder import Primitives
 from .machine import instructions as m
 from .machine.alphabet import Alphabet
@@ -19,7 +17,7 @@ from .machine.compile import ROWS, Compiler
 from .machine.machine import Machine as _Reader
 from .nodes import Choice, Cut, End, Inner, Many, Node, Nodelike, Ref, Rule, Sequence, as_node
 from .nodes.control import Wrapper
-from .nodes.first import Paths
+from .rules import check_left, least, rules_of
 from .tree import nullable, once
 from .wrong import described, wrong
 
@@ -95,33 +93,13 @@ class _Compiler(Compiler):
 def _rules(tree: Node) -> dict[str, Node]:
     """The rules by their names. Refuses what repeats without reading a character, and a name without a rule."""
     nodes = [*once(tree)]
-    rules = {node.name: node.node for node in nodes if isinstance(node, Rule)}
-    blank: set[str] = set()
-    while more := {name for name in rules.keys() - blank if nullable(rules[name], blank)}:
-        blank |= more
+    rules = rules_of(nodes)
+    blank = least(rules)
+    check_left(rules, lambda node: nullable(node, blank))
     for node in nodes:
-        if isinstance(node, Ref) and node.name not in rules:
-            wrong(node, "there is no such rule", did_you_mean(node.name, rules))
         if isinstance(node, Many) and node.most is None and nullable(node.node, blank):
             wrong(node, "what it repeats can be empty, so it has no end", "let it begin with a text")
-    try:
-        TopologicalSorter({name: _Entered(node, blank).names for name, node in rules.items()}).prepare()
-    except CycleError as error:
-        name = f"p.rule({error.args[1][0]!r})"
-        wrong(name, "it calls itself before it reads a character", "use p.many(), or put a text first")
     return rules
-
-
-class _Entered(Paths[str]):
-    """The rules that a node may enter before a character is read. A path is on while none is."""
-
-    def __init__(self, node: Node, blank: set[str]) -> None:
-        self.blank, self.names = blank, set[str]()
-        self.after(node, [""])
-
-    def leaf(self, node: Node, paths: list[str]) -> list[str]:
-        self.names.update([node.name] if isinstance(node, Ref) else ())
-        return paths if nullable(node, self.blank) else []
 
 
 def _check_silence(node: Node, rules: dict[str, Node], live: bool, seen: set[tuple[str, bool]]) -> bool:

@@ -144,13 +144,6 @@ class One(Reads):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Reads):
-    """A JSON answer."""
-
-    region: int
-
-
-@dataclass(frozen=True, slots=True)
 class Unopened(Reads):
     """Notes a marker that opens nothing here; a text that ends in it goes on with ``over``."""
 
@@ -168,15 +161,6 @@ class Gap(Reads):
 @dataclass(frozen=True, slots=True)
 class Blank(Reads):
     """White space, without that with which a marker begins."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loose(Reads):
-    """Calls that are the whole answer."""
-
-    calls: Node
-    own: Node
-    end: Node
 
 
 class _Holds(Node, family=True, tokens=(), check=None, shown="holds", commits=False):

@@ -24,10 +24,6 @@ def wrong(node: _Shown | str, what: str, mend: str) -> NoReturn:
     raise error
 
 
-_CLASS = r"\[\^?\]?(?:[^\]\\]|\\.)*\]|\\.|[^\\]"
-"""A regular expression for one character."""
-
-
 def described(node: _Shown) -> str:
     """The builder's calls that make ``node``, shortened."""
     text = node.shown()
@@ -58,20 +54,6 @@ def check_regex(node: _Shown, pattern: str) -> re.Pattern[str]:
         except (re.error, Warning, TypeError, RecursionError, OverflowError) as error:
             mend = "write one that Python's re reads, with a backslash before what is meant as text"
             wrong(node, f"{pattern!r} is no regular expression: {error}", mend)
-
-
-def check_run(node: _Shown, chars: str) -> None:
-    """Checks that ``chars`` is a regular expression for one character of a name."""
-    one = check_regex(node, chars)
-    if one.fullmatch(""):
-        what = f"chars={chars!r} also matches no character"
-        wrong(node, what, "leave out what repeats it: the parser does that")
-    if not matches_any(one):
-        what = f"chars={chars!r} matches no single character"
-        wrong(node, what, f"write a class in brackets: chars={f'[{chars}]'!r}")
-    if not re.fullmatch(_CLASS, chars, re.DOTALL):
-        what = f"chars={chars!r} is more than a class of characters"
-        wrong(node, what, "write one class in brackets, such as chars='[^<>]'")
 
 
 def matches_any(one: re.Pattern[str]) -> bool:

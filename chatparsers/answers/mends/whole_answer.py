@@ -7,10 +7,10 @@ from ...core import flow as f
 from ...core.machine import instructions as m
 from ...core.machine.code import NEVER
 from .. import nodes as n
-from ..outline import Turn, section
+from ..outline import Loose, Turn, section
 
 
 def whole_answer(turn: Turn) -> None:
     if turn.loose is not None:
         own, end = n.Choice.of(NEVER, *turn.exits), n.Choice.of(n.End(), *turn.ends)
-        turn.begin.append(section(n.Sequence((f.Unset(m.WITHOUT_OPENER), f.Loose(turn.loose, own, end)))))
+        turn.begin.append(section(n.Sequence((f.Unset(m.WITHOUT_OPENER), Loose(turn.loose, own, end)))))

@@ -25,7 +25,7 @@ from ...core.nodes.node import (
     Silent,
 )
 from ...core.nodes.text import Chars
-from ...core.wrong import check_run, check_texts, described, wrong
+from ...core.wrong import check_regex, check_texts, described, matches_any, wrong
 from ...schema.tools import ANY_TOOL, Argument, Tool
 from ...values import Json, Raw, Syntax
 
@@ -61,7 +61,7 @@ class Name(_Captured):
         return {Tag.NAME: "p.name(tool)", Tag.ARG_NAME: "p.arg_name(arg)"}.get(self.tag, "p.id(…)")
 
     def check(self, reader: Reader) -> None:
-        check_run(self, self.chars)
+        _check_run(self, self.chars)
         _check_named(self, reader)
 
 
@@ -127,7 +127,7 @@ class Header(_Captured, shown="p.header(…)"):
         return tuple(self._run(way, {}).regex for way in _ways(self.parsed))
 
     def check(self, reader: Reader) -> None:
-        check_run(self, self.chars)
+        _check_run(self, self.chars)
         if self.unless:
             check_texts("p.header: unless", self.unless)
         if reader.generated:
@@ -326,7 +326,7 @@ class Value(Leaf, empty=SOMETIMES, commits=True):
     def check(self, reader: Reader) -> None:
         self.syntax.value(_as_it_is)  # raises if the syntax cannot write values
         if isinstance(self.syntax, Raw) and self.syntax.chars:
-            check_run(self, self.syntax.chars)
+            _check_run(self, self.syntax.chars)
         if self.argument != reader.argument:
             wrong(self, "it is not given the argument that make(arg) was given", "pass that argument on")
 
@@ -359,7 +359,7 @@ class Calls(Inner):
     item: Node
     separator: Node
     parallel: bool
-    repeats = True
+    repeats = in_order = True
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return (self.item, self.separator)
@@ -370,3 +370,21 @@ class Calls(Inner):
     def check(self, reader: Reader) -> None:
         if reader.empty(self.item) and reader.empty(self.separator):
             wrong(self, "a call can be empty, so the loop would never end", "let it begin with a marker")
+
+
+_CLASS = r"\[\^?\]?(?:[^\]\\]|\\.)*\]|\\.|[^\\]"
+"""A regular expression for one character."""
+
+
+def _check_run(node: Node, chars: str) -> None:
+    """Checks that ``chars`` is a regular expression for one character of a name."""
+    one = check_regex(node, chars)
+    if one.fullmatch(""):
+        what = f"chars={chars!r} also matches no character"
+        wrong(node, what, "leave out what repeats it: the parser does that")
+    if not matches_any(one):
+        what = f"chars={chars!r} matches no single character"
+        wrong(node, what, f"write a class in brackets: chars={f'[{chars}]'!r}")
+    if not re.fullmatch(_CLASS, chars, re.DOTALL):
+        what = f"chars={chars!r} is more than a class of characters"
+        wrong(node, what, "write one class in brackets, such as chars='[^<>]'")

@@ -62,6 +62,7 @@ class Node:
     choice."""
 
     __slots__ = ()
+    in_order = False  # whether its parts are read one after the other
 
     def __init_subclass__(cls, *, family: bool = False, **constants: Any) -> None:
         for fact, value in constants.items():
@@ -304,6 +305,7 @@ class Sequence(Node, tokens=(), commits=False, check=None):
     """``a b c``: the nodes one after the other."""
 
     items: tuple[Node, ...]
+    in_order = True
 
     @staticmethod
     def of(*items: Nodelike) -> Node:
