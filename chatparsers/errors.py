@@ -6,7 +6,6 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable
-from difflib import get_close_matches
 from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
@@ -68,6 +67,8 @@ def check_limit(name: str, number: object, least: int = 1) -> None:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for a misspelt ``name``: near names, or all ``known`` names if no name is near."""
     names = sorted(known)
+    from difflib import get_close_matches  # only errors need it
+
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     if near:
         return f"did you mean {' or '.join(near)}?"

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
-from difflib import get_close_matches
 from functools import partial
 from os import urandom
 from types import NoneType
@@ -524,6 +523,8 @@ def _heard(chat: Model, fmt: Format, renderer: Renderer, turn: Turn) -> None:
 
 
 def _no_option(name: str, value: Any) -> RequestError:
+    from difflib import get_close_matches  # only errors need it
+
     near = get_close_matches(name, _OPTIONS, n=1, cutoff=0.75)
     if near and name not in SWITCHES:
         return RequestError(f"prepare: there is no option {name!r}: did you mean {near[0]}?")

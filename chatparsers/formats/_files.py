@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,6 +34,8 @@ def read_both(path: str | Path) -> tuple[Format, dict[str, Any]]:
 
 def read_resource(package: str, name: str) -> Format:
     """The format of a document that lies in a package."""
+    from importlib.resources import files  # takes many modules, and few packages have documents
+
     with (files(package) / name).open("rb") as file:
         return _read(file, f"{package}:{name}")[0]
 

@@ -19,13 +19,11 @@ from typing import Any
 
 from ..errors import RequestError, SchemaError, check_limit, did_you_mean, warn_user
 from ..kept import Kept
+from ..lazy import load_reference
 from ..public import public
 from ..shown import Shown
 from .budget import MAX_SIZE, MAX_WORK, Budget
 from .cost import MOST_FUEL, MOST_ROWS, MOST_SYMBOLS, Cost, cost_of
-from .dialects.gbnf import write_gbnf
-from .dialects.lark import write_lark
-from .dialects.structural_tag import write_structural_tag
 from .reading.read import Request, Trigger, read
 from .reading.request import check_call_within
 from .regular.automaton import TooLarge
@@ -76,7 +74,6 @@ class Grammar(Shown):
         )
 
 
-_WRITERS = {"gbnf": write_gbnf, "lark": write_lark, "structural_tag": write_structural_tag}
 _CACHE: Kept[tuple[Any, Grammar | None]] = Kept(32_000_000)
 
 
@@ -191,6 +188,7 @@ def _fitted(
 ) -> Grammar | None:
     """The grammar of a request, or the first of weaker ones that is within ``most`` and that the engine bears; it says
     in ``weakened`` what it leaves out. Raises `SchemaError` if none is."""
+    writes = load_reference(f"{__name__}.dialects.{dialect}:write_{dialect}")  # one dialect is seldom all
     found, too_large = None, False
     sizes = [most.size, most.size // 2, most.size // 8, -1]  # the size of a grammar is only estimated
     fewer = list(_FEWER_MEMBERS if dialect == "lark" else ())
@@ -200,7 +198,7 @@ def _fitted(
         if reading is None:
             break
         try:
-            text = _WRITERS[dialect](reading.root, reading.rules, ids, target)
+            text = writes(reading.root, reading.rules, ids, target)
         except TooLarge:  # an automaton of a text that the schemas only made part of
             too_large = True
             sizes.pop(0)

@@ -44,22 +44,20 @@ which each takes 0.7 to 2.4 times as much. Long lists take 10 an option."""
 _PER_FREE = 40
 """The fuel of a terminal with constraints, times the third power of its runs of any characters of a string: it
 takes 0.1 to 4 times as much. With large ones llguidance walks its whole vocabulary."""
-_FREE = re.compile(r"[\]}][)]+\*").findall
+_FREE = r"[\]}][)]+\*"
 
 _Rules = dict[str, list[list[str]]]
 """The alternatives of each rule: names of rules, and terminals after a blank."""
 _Item = tuple[str, int, int]
 """A place in an alternative: the rule, which alternative, and how many of its symbols are before the place."""
-_PART = re.compile(
-    r"""(?P<terminal>"(?:[^"\\]|\\.)*"i?|/(?:[^/\\\[]|\\.|\[(?:[^\]\\]|\\.)*\])+/|\[(?:[^\]\\]|\\.)*\]|<\[[0-9]+\]>)
+# Patterns that are compiled at their first use: few grammars are so long that they are weighed.
+_PART = r"""(?P<terminal>"(?:[^"\\]|\\.)*"i?|/(?:[^/\\\[]|\\.|\[(?:[^\]\\]|\\.)*\])+/|\[(?:[^\]\\]|\\.)*\]|<\[[0-9]+\]>)
     |(?P<form>(?:Regex|TagDispatch|Token)\((?:"(?:[^"\\]|\\.)*"|[^")]|\([^)]*\))*\)|%json\ .*)
     |(?P<name>[A-Za-z_][\w-]*)(?:::[a-z_0-9]+(?:\([^)]*\))?)?
     |(?P<when>%if\ [a-z_]+(?:\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\))?)
-    |(?P<count>[?*+]|\{[0-9]*,?[0-9]*\})|(?P<mark>[()|])""",
-    re.VERBOSE,
-)
-_RULE = re.compile(r"([A-Za-z_][\w-]*)(?:::_)?(?:\[[^\]]*\])?(?: ::= |: )(.*)").fullmatch
-_HIGHEST = re.compile(r"\{([0-9]*),?([0-9]*)\}").findall
+    |(?P<count>[?*+]|\{[0-9]*,?[0-9]*\})|(?P<mark>[()|])"""
+_RULE = r"([A-Za-z_][\w-]*)(?:::_)?(?:\[[^\]]*\])?(?: ::= |: )(.*)"
+_HIGHEST = r"\{([0-9]*),?([0-9]*)\}"
 
 
 def cost_of(text: str) -> Cost:
@@ -68,7 +66,7 @@ def cost_of(text: str) -> Cost:
     terminals: set[str] = set()
     symbols = options = named = joined = 0
     for line in text.splitlines():
-        found = _RULE(line)
+        found = re.fullmatch(_RULE, line)
         if found is None:
             continue
         name, body = found[1], found[2]
@@ -77,10 +75,10 @@ def cost_of(text: str) -> Cost:
             named += 1
             options += body.count("|")
             if " & " in body:
-                joined += len(_FREE(body)) ** 3
+                joined += len(re.findall(_FREE, body)) ** 3
             continue
         symbols += _read(name, body, rules, terminals)
-    counts = (int(number) for pair in _HIGHEST(text) for number in pair if number)
+    counts = (int(number) for pair in re.findall(_HIGHEST, text) for number in pair if number)
     fuel = _PER_OPTION * options + _PER_LITERAL * (len(terminals) - named) + _PER_TERMINAL * named
     fuel += _PER_FREE * joined
     return Cost(_longest(rules), symbols, len(terminals), max(counts, default=0), fuel)
@@ -91,7 +89,7 @@ def _read(name: str, body: str, rules: _Rules, terminals: set[str]) -> int:
     made = rules[name] = [[]]
     open_: list[tuple[str, list[list[str]]]] = []
     symbols = groups = 0
-    for part in _PART.finditer(body):
+    for part in re.finditer(_PART, body, re.VERBOSE):
         kind = part.lastgroup
         if kind == "mark" and part[0] == "|":
             made.append([])

@@ -8,7 +8,7 @@ the parts of an answer one by one; their templates write the calls as well.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from ..errors import LoadError, did_you_mean
 
@@ -17,6 +17,7 @@ NAMED = "named by the caller"
 UNKNOWN = "chatml"
 """The template for an unknown model."""
 
+_FOLDER = Path(__file__).with_name("builtin")
 _SUFFIX = ".jinja"
 _LONGEST_NAME = 80
 
@@ -24,8 +25,7 @@ _LONGEST_NAME = 80
 @cache
 def builtin_names() -> tuple[str, ...]:
     """The names of the built-in templates, sorted."""
-    found = (files(__package__) / "builtin").iterdir()
-    return tuple(sorted(file.name.removesuffix(_SUFFIX) for file in found if file.name.endswith(_SUFFIX)))
+    return tuple(sorted(file.stem for file in _FOLDER.iterdir() if file.suffix == _SUFFIX))
 
 
 def builtin_source(name: str) -> str:
@@ -38,7 +38,7 @@ def builtin_source(name: str) -> str:
                 "(a template's own text is the first argument of load)"
             )
         raise LoadError(f"no built-in template is named {name!r}: {did_you_mean(key, builtin_names())}")
-    return (files(__package__) / "builtin" / f"{key}{_SUFFIX}").read_text(encoding="utf-8")
+    return (_FOLDER / f"{key}{_SUFFIX}").read_text(encoding="utf-8")
 
 
 def builtin_named(source: str) -> str | None:

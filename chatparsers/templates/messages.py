@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from secrets import token_hex
+from os import urandom
 from typing import Any, Literal
 
 from ..errors import TemplateError
@@ -31,7 +31,7 @@ SHAPED = _KEYS | {"tool_calls"}
 BEFORE_CALLS: Any = ("text", "before", "calls")
 """The key of a text that the template drops beside calls, in a message: a pair of the text and of what the format
 writes between it and the name of the first call. A caller's JSON has no such key."""
-MARK = f"call{token_hex(16)}"
+MARK = f"call{urandom(16).hex()}"
 """Comes before the name of such a call, in a rendering too."""
 _MARKED = re.compile(MARK + r"(\d+)x")
 

@@ -16,7 +16,6 @@ Invariants:
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -205,6 +204,8 @@ class Vocabulary:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the pieces of all ids: one or two megabytes, made once. The tokenizer is not pickled."""
+        import pickle  # who pickles has it
+
         if self._payload is None:
             added = [(token.id, token.text, token.special) for token in self.added.values()]
             if self._tokenizer is not None:
@@ -302,6 +303,8 @@ _lock = SharedLock()
 
 def _restore(digest: bytes, payload: bytes) -> Vocabulary:
     """Unpickles a vocabulary. Streams that carry equal ones share one object."""
+    import pickle
+
     with _lock:
         vocabulary = _restored.get(digest)
         if vocabulary is None:

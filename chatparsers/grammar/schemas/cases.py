@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from ...errors import SchemaError
@@ -158,6 +157,8 @@ class Case:
             yield matches
 
     def _of_number(self, value: float) -> Iterator[Verdict]:
+        from fractions import Fraction  # few schemas need it
+
         exact = Fraction(value) if isinstance(value, int) else Fraction(repr(value))
         for bound, sign in ((self.low, 1), (self.high, -1)):
             if bound is not None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from ...schema.wished import Thoughts
@@ -335,6 +334,8 @@ def _speaks(one: Seen, other: Seen) -> bool:
     """Whether two prompts differ in thoughts: in their ends, or in lines that speak of thoughts."""
     if one.end != other.end or one.end == "open":
         return one.text != other.text
+    from difflib import SequenceMatcher  # few templates need it
+
     a, b = one.text.splitlines(), other.text.splitlines()
     changed = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     return any(
