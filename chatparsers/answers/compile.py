@@ -33,7 +33,7 @@ from ..values.arguments import ArgumentValue, declared_arguments
 from ..values.bars import other_bars
 from . import nodes as n
 from .features import Definition
-from .idioms import Options, escaped
+from .idioms import Builder, Options, escaped
 from .lower import lower
 from .mends.closing_tag import closing_tag
 from .mends.odd_names import odd_names
@@ -41,7 +41,6 @@ from .mends.whole_object import may_be_whole, whole_object
 from .nodes import Node
 from .recovery import calls
 from .rows import ROWS, Flow
-from .whole_answer import whole_answer_calls
 
 
 @lru_cache(maxsize=1024)
@@ -57,7 +56,7 @@ def program(
     for a tree that cannot be compiled.
     """
     tree = format.tree(options)
-    loose = whole_answer_calls(options)
+    loose = _whole_answer_calls(options)
     code = Code(Alphabet(*alphabet), other_bars)
     special = code.alphabet.unspellable
     turn = lower(tree, format.stops, options.schema is not None, inline, format.mends, loose, special)
@@ -71,6 +70,12 @@ def program(
     recipe = (program, (format, options, inline, alphabet))
     linked = code.linked()
     return Program(linked, start.at, fallback.at, format.late_ids, options.mode == "none", recipe)
+
+
+def _whole_answer_calls(options: Options) -> Node | None:
+    """The calls that a whole answer may be; None if the request wants none read."""
+    wanted = options.lenient and options.mode != "none" and options.schema is None
+    return Builder(options).json_calls() if wanted else None
 
 
 class _Compiler(Compiler):
@@ -171,17 +176,25 @@ class _Compiler(Compiler):
 
     def each_arg(self, node: n.EachArg, at: Place) -> None:
         code = self.code
-        separated = node.any if node.separator is None else n.Sequence.of(node.separator, node.any)
-        one = partial(self._argument, node, at._replace(after=(n.Many(separated), *at.after)))
+        separator = n.Sequence(()) if node.separator is None else node.separator
+        separated = n.Many(n.Sequence.of(separator, node.any))
+        one = partial(self._argument, node, at._replace(after=(separated, *at.after)))
+
+        def next_one() -> None:
+            self.node(separator, at)
+            one()
+
+        def several() -> None:
+            one()
+            code.any_number(next_one)
 
         def one_by_one() -> None:
-            if node.most is not None:
+            if node.separator is not None:
+                code.up_to(1, several)
+            elif node.most is not None:
                 code.up_to(node.most, one)
-            elif node.separator is None:
-                code.any_number(one)
             else:
-                more = partial(code.sequence_of, [partial(self.node, node.separator, at), one])
-                code.up_to(1, partial(code.sequence_of, [one, partial(code.any_number, more)]))
+                code.any_number(one)
 
         self.emit(m.CUT)
         self.emit(m.MARK, m.ARGS_BEGIN, None)
@@ -248,7 +261,7 @@ class _Compiler(Compiler):
         self.code.place(done)
 
     def calls(self, node: n.Calls, at: Place) -> None:
-        calls(self.code, node, at, "next_call" in self.mends)
+        self.node(calls(node, at, "next_call" in self.mends), at)
 
     def lowered(self, node: Node, at: Place) -> None:
         raise DefinitionError(f"{self.format_name}: {type(node).__name__} is lowered before")

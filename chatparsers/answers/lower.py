@@ -36,6 +36,7 @@ from .mends import REWRITES
 from .nodes import Node, Span
 from .openers import counted, counts_in, openers
 from .outline import Answer, Turn, marker, parted, section, unmistakable, up_to
+from .recovery import read_over
 from .roles import roles
 
 
@@ -149,21 +150,7 @@ def written(turn: Turn, special: frozenset[str] = frozenset()) -> Node:
     rules["plain"] = [n.Sequence((f.Run(m.CONTENT, every), f.Go("top")))]
     ends = turn.broken_ends(_tokens_of_arguments(body))
     rules["broken"] = [n.Sequence((f.Mark(m.BROKEN_BEGIN), f.Go("scan")))]
-    look = f.Markup(f.Shared(ends.begun))
-    rules["scan"] = [
-        n.Sequence(
-            (
-                f.Run(m.CALL, ends.unclosed),
-                n.Choice(
-                    (
-                        n.Sequence((f.Follows(ends.broken), f.Go("lost"))),
-                        n.Sequence((n.Peek(look), f.Go("lost"))),
-                        n.Sequence((f.One(m.CALL), f.Go("scan"))),
-                    )
-                ),
-            )
-        )
-    ]
+    rules["scan"] = [read_over(m.CALL, ends, "scan", "lost")]
     rules["lost"] = [n.Sequence((f.Mark(m.BROKEN_END), f.Go("again")))]
     rules["again"] = [
         n.Sequence((f.Unset(m.OPENER_IS_TEXT | m.OPENER_IN_PROSE), f.Gap(True), f.Go("resume")))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..core import flow as f
 from ..core.machine import instructions as m
@@ -153,9 +154,8 @@ class Answer(f.Reads):
 
 
 @dataclass(frozen=True, slots=True)
-class Loose(f.Reads):
-    """Calls that are the whole answer."""
+class JsonIf(f.Reads):
+    """A JSON value, if it is what ``wanted`` makes of the machine tells; ``expected`` names it."""
 
-    calls: Node
-    own: Node
-    end: Node
+    wanted: Callable[[Any], Callable[[Any], bool]]
+    expected: str

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..core import flow as f
 from ..core.machine import instructions as m
 from ..core.machine.code import WHITE, Label, Place, stop_finder
-from ..values import AnswerScanner
+from ..schema.tools import UNKNOWN
+from ..values import AnswerScanner, Json
+from ..values.wanted import Wanted
 from . import nodes as n
 from .nodes import Node
-from .outline import Answer, Loose
-from .whole_answer import whole_answer
+from .outline import Answer, JsonIf
 
 Labels = dict[str, Label]
 
@@ -49,6 +51,9 @@ class Flow:
         *before, last = _items(node)
         for item in before:
             self.code.node(item, at)
+            if isinstance(item, f.Guarded):
+                self.code.node(item.node, at)
+                pops = (*pops, m.COMMIT)
         if isinstance(last, f.Go):
             self.leave(last.rule, pops, next)
         elif isinstance(last, n.Choice):
@@ -124,16 +129,11 @@ class Flow:
     def guarded(self, node: f.Guarded, rest: list[Node], at: Place) -> None:
         """A part with a recovery point, after which a rule goes on. Where the part fails before it commits, the code
         that follows is tried."""
-        (go,) = rest
-        assert isinstance(go, f.Go)
         code = self.code
-        found, absent, over = Label(), Label(), Label()
-        code.emit(m.RECOVER, self.label(node.broken), self.label(node.closed))
+        absent, over = Label(), Label()
+        code.node(node, at)
         code.emit(m.CHOICE, absent)
-        code.node(node.node, at)
-        code.emit(m.COMMIT, found)
-        code.place(found)
-        code.emit(m.COMMIT, self.label(go.rule))
+        self.way(n.Sequence((node.node, *rest)), at, (m.COMMIT, m.COMMIT), None)
         code.place(absent)
         code.emit(m.COMMIT, over)
         code.place(over)
@@ -184,14 +184,25 @@ def _counts(self: Any, node: f.Counts, at: Place) -> None:
     self.emit(m.COUNTS, written, spelt, unless)
 
 
+def _json_if(self: Any, node: JsonIf, at: Place) -> None:
+    read = partial(Json().value(self.code.forms), UNKNOWN, "")
+    self.emit(
+        m.VALUE, at.region, lambda machine: lambda: Wanted(read(), node.wanted(machine), node.expected), False
+    )
+
+
 def _run(self: Any, node: f.Run, at: Place) -> None:
     over = None if node.over is None else self.flow.label(node.over)
     self.code.text(node.region, node.stops, over, node.missing)
 
 
+def _recovery_point(self: Any, node: f.Guarded, at: Place) -> None:
+    """Its node comes next, in a place that the rule has."""
+    self.emit(m.RECOVER, self.flow.label(node.broken), self.flow.label(node.closed))
+
+
 ROWS: dict[type[Node], Callable[[Any, Any, Place], None]] = {
     f.Turn: _turn,
-    Loose: lambda self, node, at: whole_answer(self.code, node.calls, node.own, node.end, at),
     f.Rules: lambda self, node, at: self.flow.rules(node, at),
     f.Unset: lambda self, node, at: self.emit(m.UNSET, node.flag),
     f.Region: lambda self, node, at: self.emit(m.PLACE, node.region),
@@ -200,10 +211,12 @@ ROWS: dict[type[Node], Callable[[Any, Any, Place], None]] = {
     f.Run: _run,
     f.One: lambda self, node, at: self.code.any_character(node.region),
     Answer: lambda self, node, at: self.emit(m.VALUE, node.region, lambda machine: AnswerScanner, False),
+    JsonIf: _json_if,
     f.Counts: _counts,
     f.Unopened: _unopened,
     f.Gap: _gap,
     f.Blank: lambda self, node, at: self.emit(m.BLANK, *finder_and_widths(self.code, self.flow.turn.texts)),
-    f.Shared: lambda self, node, at: self.code.called(node.node, at._replace(after=())),
+    f.Shared: lambda self, node, at: self.code.called(node.node, at._replace(after=node.after)),
+    f.Guarded: _recovery_point,
     f.Markup: lambda self, node, at: self.node(node.node, at.markers),
 }

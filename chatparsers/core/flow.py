@@ -178,9 +178,10 @@ class _Holds(Node, family=True, tokens=(), check=None, shown="holds", commits=Fa
 
 @dataclass(frozen=True, slots=True)
 class Shared(_Holds):
-    """The node, whose code is in the program once for each place."""
+    """The node, whose code is in the program once for each place. ``after``: the nodes after it, as far as known."""
 
     node: Node
+    after: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

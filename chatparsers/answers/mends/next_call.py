@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...core.flow import Shared
 from ...core.tree import begins, head, tokens
-from ..nodes import Choice, Declared, Node, Not, Sequence, Space, Token
+from ..nodes import Choice, Declared, Many, Node, Not, Peek, Sequence, Space, Token
 
 _MOST_BETWEEN = 8
 """The most markers between a broken call and the next one. If no call follows, a run is read anew from each of them."""
 
 
 class Next(NamedTuple):
-    """How the parser finds the next call after a broken one: what may come before it, how often, the beginning that
-    marks it, and the texts at which to look."""
+    """How the parser finds the next call after a broken one: what comes before it, and looks at its beginning; and the
+    texts at which to look."""
 
-    gap: Node
-    most: int
-    begin: Node
+    ahead: Node
     texts: tuple[str, ...]
 
 
@@ -27,11 +26,11 @@ def next_call(item: Node, separator: Node) -> Next | None:
     texts that separate two calls; None if there are none either."""
     begin = Sequence.of(head(item, True), Declared())
     texts = begins(begin)
-    if texts:
-        closers = [Token(text) for text in tokens(item)]
-        if not closers:
-            return Next(Sequence(()), 1, begin, texts)
-        return Next(Sequence.of(Not(begin), Choice.of(*closers), Space("")), _MOST_BETWEEN, begin, texts)
-    line = ("\n",) if isinstance(separator, Space) and "\n" in separator.text else ()
-    texts = begins(separator) or line
-    return Next(separator, 1, begin, texts) if texts else None
+    between: Node = Sequence(())
+    if not texts:
+        line = ("\n",) if isinstance(separator, Space) and "\n" in separator.text else ()
+        texts, between = begins(separator) or line, separator
+    elif closers := [Token(text) for text in tokens(item)]:
+        closer = Sequence.of(Not(begin), Choice.of(*closers), Space(""))
+        between = Many(Shared(closer), 0, _MOST_BETWEEN)
+    return Next(Sequence.of(between, Peek(begin)), texts) if texts else None

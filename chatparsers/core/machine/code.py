@@ -137,11 +137,6 @@ class Code:
         options[-1]()
         self.place(done)
 
-    def sequence_of(self, parts: list[Callable[[], Any]]) -> None:
-        """Emits the parts, one after the other."""
-        for part in parts:
-            part()
-
     def any_number(self, code: Callable[[], Any]) -> None:
         """Emits ``code`` as a loop that ends when it fails."""
         loop = self.here()
