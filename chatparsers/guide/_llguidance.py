@@ -165,8 +165,8 @@ class LlguidanceMatcher:
     def _only(self) -> int:
         """The shortest of the ids that may come, if all begin with its text; -1 if there is none."""
         ids = self._allowed()
-        if len(ids) == 1:
-            return -1 if ids[0] in self._engine.ends else ids[0]
+        if len(ids) <= 1:
+            return -1 if not ids or ids[0] in self._engine.ends else ids[0]
         texts = {self._engine.bytes_of(id): id for id in ids}
         begin = min(texts, key=len, default=b"")
         return texts[begin] if begin and all(text.startswith(begin) for text in texts) else -1

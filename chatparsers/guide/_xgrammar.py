@@ -155,9 +155,11 @@ class XgrammarMatcher:
         words[-1] &= self._engine.last
 
     def forced(self) -> list[int]:
-        text = self.inner.find_jump_forward_string()
-        ids = self._engine.vocabulary.ids_of(text) if text else ()
         found: list[int] = []
+        text = self.inner.find_jump_forward_string()
+        if not text:
+            return found
+        ids = self._engine.vocabulary.ids_of(text)
         for id in ids:
             if self._chooses(id) or not self.take(id):
                 break

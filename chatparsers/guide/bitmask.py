@@ -5,8 +5,9 @@ A mask is an array of numpy, a tensor of torch in main memory, or any other writ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ctypes import addressof, c_char, c_uint32, memset
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import RequestError
 
@@ -40,6 +41,32 @@ def row_of(bitmask: Any, row: int, size: int) -> tuple[int, int]:
     return address + row * words * 4, words * 4
 
 
+class Row(NamedTuple):
+    """A row of a mask, which is the same at the next fill: ``bitmask`` and its ``row``; where that is.
+
+    ``held``: an export of the buffer, which cannot move or shrink as long as there is one. ``asked``: asks a tensor,
+    which may, where it is; it was at ``begin``.
+    """
+
+    bitmask: Any
+    row: int
+    address: int
+    size: int
+    held: memoryview | None
+    asked: Callable[[], int] | None
+    begin: int
+
+    @classmethod
+    def of(cls, bitmask: Any, row: int, size: int) -> Row:
+        """The row. Raises as `row_of`."""
+        address, size = row_of(bitmask, row, size)
+        asked = getattr(bitmask, "data_ptr", None)
+        held = memoryview(bitmask) if asked is None else None
+        return cls(bitmask, row, address, size, held, asked, address - row * size)
+
+
+NO_ROW = Row(object(), -1, 0, 0, None, None, 0)
+"""Before the first fill."""
 _INTEGERS = ("i", "I", "l", "L", "<i", "<I", "=i", "=I")
 
 

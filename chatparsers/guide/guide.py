@@ -26,7 +26,7 @@ from ..streams.message import FinishReason, Message
 from ..streams.reading import NO_SHORTCUT, Reading
 from ..streams.state import StateKind
 from ..streams.stream import Stream
-from .bitmask import allow, allow_all, allow_none, row_of
+from .bitmask import NO_ROW, Row, allow, allow_all, allow_none
 from .closing import content_is_open, endings
 from .engines import EngineName, Matcher
 from .plan import Due, OnLoop, Plan
@@ -89,7 +89,7 @@ class Guide:
     """
 
     __slots__ = (
-        "_call", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_reading", "_stream",
+        "_call", "_deadline", "_ends", "_ids", "_known", "_matchers", "_plain", "_plan", "_reading", "_row", "_stream",
         "_take",
     )  # fmt: skip
 
@@ -106,6 +106,8 @@ class Guide:
     """The count at which a limit is reached; -1 at the end, and where a limit forces an id."""
     _reading: Reading
     """What the stream has read."""
+    _row: Row
+    """The row that was filled last."""
     _take: Callable[[int], bool] | None
     """The matcher's method that takes an id."""
     _plain: object
@@ -234,7 +236,8 @@ class Guide:
         """Writes into a row of ``bitmask`` which ids may come next: a bit for each, in words of 32 bits.
 
         False if all ids may come. ``bitmask`` is an array of numpy, a tensor of torch in main memory, or a buffer of
-        32-bit integers, with one or two dimensions. Raises `RequestError` if it is something else, or too small.
+        32-bit integers, with one or two dimensions. Raises `RequestError` if it is something else, or too small. The
+        guide holds it until it is given another: a buffer that is held cannot be resized.
 
         >>> from array import array
         >>> guide = chat.bind(tools=tools, prefix="<think>\\n").guide(thinking_tokens=0)
@@ -244,7 +247,10 @@ class Guide:
         >>> sum(word.bit_count() for word in bitmask)
         1
         """
-        address, size = row_of(bitmask, row, self._plan.size)
+        given, at, address, size, _, asked, begin = self._row
+        if given is not bitmask or at != row or (asked is not None and asked() != begin):
+            self._row = Row.of(bitmask, row, self._plan.size)
+            _, _, address, size, *_ = self._row
         matcher = self._asked
         if matcher is not None:
             if size > matcher.bytes:
@@ -329,6 +335,7 @@ class Guide:
             setattr(other, name, getattr(self, name))
         other._ids = self._ids[:]
         other._stream = self._stream.fork()
+        other._row = NO_ROW
         other._matchers = [
             (begun, None if matcher is None else matcher.copy()) for begun, matcher in self._matchers
         ]
@@ -591,6 +598,7 @@ def _begun(plan: Plan) -> Guide:
     guide._plan, guide._ids, guide._ends = plan, [], plan.ends
     guide._stream = plan.stream()
     guide._matchers = [(0, plan.matcher())]
+    guide._row = NO_ROW
     guide._reading = guide._stream._begun()
     guide._known = _Known(0, guide._reading.stands()[0])
     guide._look()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,42 @@ def test_a_batch_fills_what_each_guide_fills(engine: str) -> None:
             guide.fill(alone)
             assert (alone == bits[row]).all()
         assert (bits[2] == -1).all()
+
+
+@pytest.mark.parametrize("engine", ["llguidance", "xgrammar"])
+def test_a_mask_is_filled_where_it_is(engine: str) -> None:
+    """The same one again, another row of it, a tensor that moved, a buffer that was resized."""
+
+    class Tensor:
+        """As one of torch."""
+
+        dtype, device, is_contiguous = "torch.int32", "cpu", staticmethod(lambda: True)
+
+        def __init__(self) -> None:
+            self.words = np.zeros((2, 16), dtype=np.int32)
+
+        shape = property(lambda self: self.words.shape)
+
+        def data_ptr(self) -> int:
+            return int(self.words.ctypes.data)
+
+    guide, tensor, alone = guide_of(engine), Tensor(), np.zeros(16, dtype=np.int32)
+    for id in ids("Hm</think>" + CALL):
+        guide.fork().fill(alone)
+        for row in (0, 0, 1, 1):
+            tensor.words[row] = 0
+            assert guide.fill(tensor, row) and (tensor.words[row] == alone).all()
+        before, tensor.words = tensor.words, np.zeros((2, 16), dtype=np.int32)
+        before[:] = 7
+        assert guide.fill(tensor, 1) and (tensor.words[1] == alone).all() and (before == 7).all()
+        guide.feed(id)
+    buffer = array("i", [0] * 16)
+    assert guide.fill(buffer)
+    with pytest.raises(BufferError):
+        buffer.extend([0] * 1000)
+    assert guide.fill(tensor)
+    buffer.extend([7] * 1000)
+    assert guide.fill(buffer) and list(buffer[:16]) == list(tensor.words[0]) and not any(buffer[16:])
 
 
 def test_a_grammar_is_not_taken_for_another_of_its_shape() -> None:
