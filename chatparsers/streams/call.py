@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Any
 
 from .so_far import Reader
 
@@ -27,16 +28,16 @@ def call_id(seed: str, index: int) -> str:
 class Call:
     """A call that is being read.
 
-    ``members``: how many arguments have begun, -1 if they come as one object. ``started``: its `CallStart` has gone
-    out. ``made``: the id, if the model writes none. ``broken``: the object of its arguments is not JSON, so the text
-    that follows is kept unchanged. ``other``: its arguments are a whole JSON value, but no object. ``given``: the names
-    of the arguments so far; ``again``: the present one was given before. ``noted``: how many notes there were before
-    it.
+    ``members``: how many arguments have begun, -1 if they come as one object. ``sink``: what becomes of a piece of them
+    (`Transcript.sink`), once its `CallStart` has gone out. ``made``: the id, if the model writes none. ``broken``: the
+    object of its arguments is not JSON, so the text that follows is kept unchanged. ``other``: its arguments are a
+    whole JSON value, but no object. ``given``: the names of the arguments so far; ``again``: the present one was given
+    before. ``noted``: how many notes there were before it.
     """
 
     __slots__ = (
         "again", "arguments", "broken", "complete", "end", "given", "id", "index", "lent", "made", "members", "name",
-        "noted", "other", "reader", "seen", "start", "started",
+        "noted", "other", "reader", "seen", "sink", "start",
     )  # fmt: skip
 
     def __init__(self, index: int, start: int, noted: int) -> None:
@@ -50,7 +51,7 @@ class Call:
         self.members = -1
         self.given: set[str] = set()
         self.again = False
-        self.started = False
+        self.sink: tuple[Any, list[str]] | None = None
         self.broken = self.other = False
         self.complete = False
         self.made = ""
@@ -62,9 +63,10 @@ class Call:
         other = Call.__new__(Call)
         other.index, other.start, other.end, other.noted = self.index, self.start, self.end, self.noted
         other.id, other.name, other.made = self.id, self.name, self.made
-        other.members, other.again, other.started = self.members, self.again, self.started
+        other.members, other.again = self.members, self.again
         other.broken, other.other, other.complete = self.broken, self.other, self.complete
-        other.arguments = self.arguments[:]
+        other.arguments = arguments = self.arguments[:]
+        other.sink = None if self.sink is None else (self.sink[0], arguments)
         other.given, other.reader, other.seen = self.given, self.reader, self.seen
         other.lent = self.lent = True
         return other
@@ -83,7 +85,7 @@ class Call:
 
     def read(self) -> Reader:
         """The arguments so far as Python values. Reads what has come since the last time."""
-        if not self.started:
+        if self.sink is None:
             return Reader()
         texts = self.arguments[self.seen :]
         if texts and self.lent:

@@ -160,9 +160,7 @@ class Transcript:
         """What becomes of a piece of the region; None if it must come through `apply`."""
         if region == ARGUMENT:
             call = self.call
-            if call is None or not call.started or call.again or self.checks is not None:
-                return None
-            return partial(CallArguments, call.index), call.arguments
+            return None if call is None or call.again or self.checks is not None else call.sink
         if region == CONTENT:
             return None if self.answer is not None else (Content, self.content)
         return (Reasoning, self.reasoning) if region == REASONING else None
@@ -206,11 +204,11 @@ class Transcript:
 
     def take(self, run: Run, events: list[Event]) -> None:
         """As `apply`, of a known run. `tell` is to come."""
-        call, begin, region = self.call, self.length, self.kind
+        begin = self.length
         if run.passes and begin >= self.origin:
             self.advance(MARKUP, run.length)
             return
-        names = run.names
+        call, region, names = self.call, self.kind, run.names
         odd = call is not None and (call.again or call.broken or (names and not call.given.isdisjoint(names)))
         if odd or begin < self.origin or not run.plain:
             self.apply(run.items, events)
@@ -241,7 +239,7 @@ class Transcript:
         text = "".join(self.untold)
         self.untold = []
         call.arguments.append(text)
-        if call.started:
+        if call.sink is not None:
             last = events[-1] if events else None
             if type(last) is CallArguments and last.index == call.index:
                 last.text += text
@@ -375,9 +373,9 @@ class Transcript:
 
     def _start(self, call: Call, events: list[Event]) -> None:
         """Sends the call's start, once its name is known, with the arguments that came before the name."""
-        if call.started or call.name is None:
+        if call.sink is not None or call.name is None:
             return
-        call.started = True
+        call.sink = partial(CallArguments, call.index), call.arguments
         if self.tools and call.name not in self.tools:
             known = ", ".join(self.tools.names()[:_NAMES_SHOWN])
             self.note("unknown-tool", call.start, f"one of {known}", call.index)
@@ -422,7 +420,7 @@ class Transcript:
         if call is not None:
             call.end = at
             self._start(call, events)
-            if call.started:
+            if call.sink is not None:
                 self.calls.append(call)
                 events.append(CallEnd(call.index, self._id(call), call.complete))
             else:  # it broke before its name: the next call has its index
@@ -490,7 +488,7 @@ class Transcript:
             self.records.append(self._record(call))
             self.whole = self.whole and call.complete
         calls = self.records[:]
-        if self.call is not None and self.call.started:
+        if self.call is not None and self.call.sink is not None:
             calls.append(self._record(self.call))
             ended = ended and self.call.complete
         made: Any = partial(self._regions, ids, len(self.runs), self.length)
@@ -558,7 +556,7 @@ class Transcript:
     def _diagnostics(self, text: str, places: Text) -> list[Diagnostic]:
         """One diagnostic for each note, in the order of the text. One that no further text changes is made once."""
         kept = found = self.diagnostics
-        nameless = self.call.index if self.call is not None and not self.call.started else -1
+        nameless = self.call.index if self.call is not None and self.call.sink is None else -1
         for code, at, expected, call in self.notes[len(kept) :]:
             place = places.position(at)
             if kept is found and (

@@ -74,7 +74,7 @@ class GemmaScanner(JsonScanner):
         openers: tuple[str, ...] = (),
         arguments: Mapping[str, Argument] = _NO_ARGUMENTS,
     ) -> None:
-        JsonScanner.__init__(self, kinds, GEMMA)
+        self._set_up(kinds, GEMMA)
         self.quote = quote
         self.closers = closers
         self.openers = openers

@@ -42,16 +42,14 @@ _word_run = re.compile(r"-?[A-Za-z_]*").match
 _escape_begun = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
 _members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{WS},)+').match
 _items = re.compile(rf"(?:{WS}{SCALAR}{WS},)+").match
-_colon = re.compile(rf'{WS}:{WS}("?)').match
 _BARE = r'[^"\\\x00-\x1f]*'
-_PLAIN = f'"{_BARE}"'
-_next_key = re.compile(
-    rf'[{{,](?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{WS},)*{WS}"{_BARE}(?:"{WS}:{WS}("{_BARE}|))?'
-).match
-"""The way in an object to its last key that is there, through whole flat members; group 1, if that key is whole: the
-beginning of its value if that is a string, else empty."""
-_USUAL = rf"(?:{_PLAIN}|[1-9][0-9]*(?:\.[0-9]+)?|0(?:\.[0-9]+)?|true|false|null)"
-_flat = re.compile(rf'\{{(?:{_PLAIN}: ?{_USUAL}(?:, ?(?=")|(?=\}})))*\}}').match
+_UNQUOTED = r"(?:[1-9][0-9]*(?:\.[0-9]+)?|0(?:\.[0-9]+)?|true|false|null)"
+_IN_KEY = rf'": ?(?:("{_BARE})|({_UNQUOTED}(?=[,}}]))|())'
+_key_ends = re.compile(_IN_KEY).match
+"""The end of a key and the usual colon, and what there is of the value. Groups are as in `_IN_MEMBER`."""
+_next_key = re.compile(rf'[{{,]{WS}"{_BARE}(?:{_IN_KEY})?').match
+"""The same after a comma or the bracket, with the key."""
+_flat = re.compile(rf'\{{(?:"{_BARE}": ?(?:"{_BARE}"|{_UNQUOTED})(?:, ?(?=")|(?=\}})))*\}}').match
 """A whole object of usual scalars, spaced as templates write it: most arguments of a call. What is not quite so is seen
 at its first odd character; patterns that take more would go back through a long string in small steps."""
 
@@ -76,8 +74,8 @@ _digits = re.compile(r"(?<=[.eE+])[0-9]+|(?<=[eE]-)[0-9]+|[1-9][0-9]*").sub
 # string, where the next literal of a string begins, in a key and in a value without quotes.
 KEY, ITEM, VALUE, ITEM_OR_END, KEY_OR_END, COLON, NEXT, STRING_VALUE, STRING_KEY, NUMBER_OPEN = range(10)
 OWN_NUMBER, QUOTED, JOIN, BARE, TEXT = range(10, 15)
-_IN_MEMBER = {None: STRING_KEY, "": VALUE}
-"""The state by group 1 of `_next_key`; if it is not empty, `STRING_VALUE`."""
+_IN_MEMBER = {None: STRING_KEY, 1: STRING_VALUE, 2: NEXT, 3: VALUE}
+"""The state by the group in which `_next_key` ends."""
 _AFTER_COMMA = {"{": KEY, "c": KEY, "[": ITEM, "(": ITEM, "q": ITEM, "s": ITEM}
 _EXPECTED = {
     VALUE: "{value}",
@@ -194,6 +192,10 @@ class JsonScanner(Transcoder):
     )  # fmt: skip
 
     def __init__(self, kinds: str = "", dialect: int = JSON) -> None:
+        self._set_up(kinds, dialect)
+
+    def _set_up(self, kinds: str, dialect: int) -> None:
+        """Sets what every scanner has."""
         self._reset()
         self.kinds = kinds
         self.dialect = dialect
@@ -217,8 +219,8 @@ class JsonScanner(Transcoder):
         n = len(text)
         if self.notes:
             self.notes = []
-        i = self.kept = start
-        if self.odd is not None and not final:
+        i = start
+        if self.odd is not None and not final and text[start : start + 1] != '"':
             goes_on, spelt = self.goes_on
             match = goes_on(text, start)
             end = match.end() if match else start
@@ -240,6 +242,7 @@ class JsonScanner(Transcoder):
                     self.out = text[start:i] + self.out
                 return i + end
             self.leave(place)
+        self.kept = start
         first = i
         comma = -1
         parts = self.parts
@@ -249,7 +252,7 @@ class JsonScanner(Transcoder):
         if own:
             self.stopped = False
             self.marked = -1
-        elif not stack and state == VALUE and (match := _flat(text, i, i + _FLAT)):
+        elif not stack and state == VALUE and "}" in text and (match := _flat(text, i, i + _FLAT)):
             self.done = True
             self.out = match[0]
             return match.end()
@@ -285,17 +288,15 @@ class JsonScanner(Transcoder):
                             break
                         char = text[i]
                     if char == '"':
+                        if state == STRING_KEY and not own and (match := _key_ends(text, i)):
+                            i = match.end()
+                            state = _IN_MEMBER[match.lastindex]
+                            self.odd = _odd if state == STRING_VALUE else None
+                            continue
                         i += 1
                         self.odd = None
                         if state == STRING_KEY:
                             state = COLON
-                            match = None if own else _colon(text, i)
-                            if match:
-                                i = match.end()
-                                state = VALUE
-                                if match[1]:
-                                    state = STRING_VALUE
-                                    self.odd = _odd
                         elif stack:
                             state = NEXT
                         else:
@@ -325,8 +326,8 @@ class JsonScanner(Transcoder):
                 kind = stack[-1]
                 if char == "," and kind == "{" and not own and (match := _next_key(text, i)):
                     i = match.end()
-                    state = _IN_MEMBER.get(match[1], STRING_VALUE)
-                    self.odd = None if state == VALUE else _odd
+                    state = _IN_MEMBER[match.lastindex]
+                    self.odd = _odd if state >= STRING_VALUE else None
                     continue
                 if char == "," and kind != "p":
                     i += 1
@@ -398,8 +399,8 @@ class JsonScanner(Transcoder):
                     stack.append(char)
                     if char == "{" and not own and (match := _next_key(text, i)):
                         i = match.end()
-                        state = _IN_MEMBER.get(match[1], STRING_VALUE)
-                        self.odd = None if state == VALUE else _odd
+                        state = _IN_MEMBER[match.lastindex]
+                        self.odd = _odd if state >= STRING_VALUE else None
                         continue
                     i += 1
                     state = KEY_OR_END if char == "{" else ITEM_OR_END
@@ -541,7 +542,7 @@ class ObjectScanner(JsonScanner):
     __slots__ = ("decoded", "raw", "string")
 
     def __init__(self) -> None:
-        JsonScanner.__init__(self, "{")
+        self._set_up("{", JSON)
         self.string: StringScanner | None = None
         self.decoded: list[str] = []
         self.raw: list[str] = []

@@ -143,7 +143,7 @@ class PythonScanner(JsonScanner):
     __slots__ = ("closers", "mode", "named")
 
     def __init__(self, named: bool = False, closers: Closers = NO_CLOSERS) -> None:
-        JsonScanner.__init__(self, "", PYTHON)
+        self._set_up("", PYTHON)
         self.named = named
         self.closers = closers
         self.mode = ""

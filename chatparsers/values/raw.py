@@ -32,7 +32,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,12 @@ class _Raw(Transcoder):
         names: tuple[str, ...] = (),
         tools: Toolset | None = None,
     ) -> None:
+        self._set_up(stops, closers, names, tools)
+
+    def _set_up(
+        self, stops: StopFinder, closers: Closers, names: tuple[str, ...], tools: Toolset | None
+    ) -> None:
+        """Sets what every reader of a raw value has."""
         self._reset()
         self.stops = stops
         self.closers = closers
@@ -355,7 +361,7 @@ class EscapedString(RawString):
         tools: Toolset | None,
         escapes: Escapes,
     ) -> None:
-        RawString.__init__(self, stops, closers, names, tools)
+        self._set_up(stops, closers, names, tools)
         self.escapes = escapes
         self.tail = ""
 
@@ -399,7 +405,7 @@ class RawTyped(_Raw):
         types: frozenset[str],
         python: bool,
     ) -> None:
-        _Raw.__init__(self, stops, NO_CLOSERS, names, tools)
+        self._set_up(stops, NO_CLOSERS, names, tools)
         self.types = types
         self.held: list[str] = []
         self.inner: Transcoder | None = None
@@ -414,7 +420,7 @@ class RawTyped(_Raw):
             while i < len(text) and text[i] in " \t\r\n":
                 i += 1
             if i < len(text) and text[i] in "{[":
-                self.inner = _scanner(self.python)
+                self.inner = _scanner(self.python)()
         if self.inner is not None:
             return self._nested(self.inner, text, i, final)
         end, self.done = self.text(text, i, final)
@@ -477,13 +483,13 @@ class RawUnion(_Raw):
         python: bool,
         escapes: Escapes,
     ) -> None:
-        _Raw.__init__(self, stops, closers, names, tools)
+        self._set_up(stops, closers, names, tools)
         self.escapes = escapes
         self.others = types - {"string"}
         self.held: list[str] = []
         self.tail = ""
         self.began = False
-        self.probe: Transcoder = _scanner(python)
+        self.probe: Transcoder = _scanner(python)()
         self.python = python
         self.read: list[str] = []
         self.string: RawString | None = None
@@ -550,12 +556,13 @@ def _types(text: str, whole: bool) -> frozenset[str]:
     return _TYPES.get(text[0], frozenset())
 
 
-def _scanner(python: bool) -> Transcoder:
+@cache
+def _scanner(python: bool) -> type[JsonScanner]:
     if not python:
-        return JsonScanner()
+        return JsonScanner
     from .python import PythonScanner
 
-    return PythonScanner()
+    return PythonScanner
 
 
 _LONGEST_NAME = 64

@@ -6,8 +6,10 @@ cdef unsigned long long _FOURTH, _SQUARE
 cpdef str call_id(str seed, Py_ssize_t index)
 cpdef str joined(list texts)
 cdef class Call:
-    cdef public bint again, broken, complete, lent, other, started
-    cdef public object given, id, name, reader
+    cdef public bint again, broken, complete, lent, other
+    cdef public set given
+    cdef public tuple sink
+    cdef public object id, name, reader
     cdef public list arguments
     cdef public Py_ssize_t end, index, members, noted, seen, start
     cdef public object made

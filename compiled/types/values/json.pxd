@@ -1,8 +1,8 @@
 cimport cython
 from ..core.machine.value cimport Transcoder
 from .base cimport escape
-cdef object _run, _odd, _number, _number_run, _word_run, _escape_begun, _members, _items, _colon, _next_key, _flat, _escape
-cdef dict _MENDED, _EXPECTED, _RESPELT, _AFTER_COMMA, _places
+cdef object _run, _odd, _number, _number_run, _word_run, _escape_begun, _members, _items, _key_ends, _next_key, _flat, _escape
+cdef dict _IN_MEMBER, _MENDED, _EXPECTED, _RESPELT, _AFTER_COMMA, _places
 @cython.locals(size=Py_ssize_t)
 cdef Py_ssize_t _whole(str text, Py_ssize_t start) except -1
 @cython.final
@@ -22,6 +22,7 @@ cdef class JsonScanner(Transcoder):
     cdef public tuple goes_on
     @cython.locals(n=Py_ssize_t, i=Py_ssize_t, kept=Py_ssize_t, comma=Py_ssize_t, parts=list, state=int, own=int, stack=list, end=Py_ssize_t, key=bint, char=Py_UCS4, kind=str, word=str, first=Py_ssize_t, place=_Place, gone=tuple)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+    cdef _set_up(self, str kinds, int dialect)
     cdef leave(self, _Place place)
     @cython.locals(stack=str, comma=str)
     cdef remember(self, _Place before, str text, Py_ssize_t begin, Py_ssize_t end)

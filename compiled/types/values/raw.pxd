@@ -23,6 +23,7 @@ cdef class _Raw(Transcoder):
     cdef public tuple names
     cdef public Closers closers
     cdef public object tools
+    cdef _set_up(self, StopFinder stops, Closers closers, tuple names, tools)
     @cython.locals(follow=Follow)
     cpdef bint holds(self, str text) except -1
     cpdef tuple text(self, str text, Py_ssize_t start, bint final)
