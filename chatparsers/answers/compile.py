@@ -300,18 +300,9 @@ def _inside(name: str) -> str:
 def _begun(nodes: tuple[Node, ...], blank: bool = False) -> tuple[str, ...]:
     """The texts that may come after a node, as far as the nodes after it tell; `Space` in front is left out.
     ``blank``: also those of which only white space is known."""
-    found: set[str] = set()
-    prefixes = [""]
-    for node in nodes:
-        beginnings = Beginnings()
-        try:
-            prefixes = beginnings.after(node, prefixes)
-        except DefinitionError:
-            break
-        found |= beginnings.done
-    if blank:
-        found |= {*prefixes} - {""}
-    return tuple(sorted(found))
+    found = Beginnings()
+    short = {*found.after(n.Sequence(nodes), [""]), *found.unknown} - {""}
+    return tuple(sorted(found.done | short if blank else found.done))
 
 
 def _unescaped(item: int, run: str) -> list[Item] | None:

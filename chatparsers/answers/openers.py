@@ -9,7 +9,6 @@ from dataclasses import replace
 from ..core import flow as f
 from ..core.nodes.first import Beginnings
 from ..core.tree import once, tokens
-from ..errors import DefinitionError
 from . import nodes as n
 from .nodes import Node
 
@@ -43,11 +42,8 @@ def counts_in(calls: Node) -> Iterator[f.Counts]:
 
 def _begun(found: Beginnings, node: Node) -> tuple[set[str], bool]:
     """The texts with which ``node`` begins, and whether they are all: it may also begin with any text."""
-    try:
-        found.after(node, [""])
-    except DefinitionError:
-        return {text.lstrip() for text in found.done}, False
-    return {text.lstrip() for text in found.done}, True
+    found.after(node, [""])
+    return {text.lstrip() for text in found.done}, not found.unknown
 
 
 class _Written(Beginnings):

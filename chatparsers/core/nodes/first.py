@@ -74,10 +74,11 @@ _MOST = 250
 
 class Beginnings(Paths[str]):
     """The texts that the parser sees at the beginning of nodes, each until it is more than white space (``done``). A
-    path is a text that is not yet."""
+    path is a text that is not yet. ``unknown``: the paths to a node that may begin with any text, and the node."""
 
     def __init__(self) -> None:
         self.done: set[str] = set()
+        self.unknown: dict[str, Node] = {}
 
     def look(self, node: Look, paths: list[str]) -> list[str]:
         return paths if isinstance(node, Not) else self.after(node.node, paths)
@@ -86,9 +87,8 @@ class Beginnings(Paths[str]):
         if not isinstance(node, (Literal, Token)):
             if isinstance(node, (Space, Silent)) and not isinstance(node, End):
                 return paths  # the parser looks for the text after it
-            raise DefinitionError(
-                f"a section must begin with a literal or a token to be found in running text, not {type(node).__name__}"
-            )
+            self.unknown |= dict.fromkeys(paths, node)
+            return []
         found = {path + text for text in node.names for path in paths}
         _check_number(found)
         short = {text for text in found if not text.strip()}
@@ -113,6 +113,10 @@ def first(node: Node) -> tuple[str, ...]:
     """
     found = Beginnings()
     short = found.after(node, [""])
+    for kind in map(type, found.unknown.values()):
+        raise DefinitionError(
+            f"a section must begin with a literal or a token to be found in running text, not {kind.__name__}"
+        )
     _check_number(found.done)
     if short:
         raise DefinitionError(
