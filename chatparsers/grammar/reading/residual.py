@@ -30,9 +30,6 @@ BEYOND_ASCII = rf"\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]
 """The spelling of a character beyond ASCII by its number."""
 
 _indent = re.compile(r"(?P<half>\r)|\r?\n(?P<indent>[ \t]*)").fullmatch
-_whole_characters = re.compile(f"{CHARACTER}*").match
-_CHARACTER = read_regex(f"^{CHARACTER}$")
-_HIGH = read_regex(f"^{BEYOND_ASCII}$")
 _ESCAPES = {f"\\{letter}": char for letter, char in zip('"\\/bfnrt', '"\\/\b\f\n\r\t', strict=True)}
 _ESCAPES |= {f"\\u{code:04x}": chr(code) for code in range(32)}
 """The spellings of characters that a grammar writes with an escape. What is beyond ASCII has others beside itself."""
@@ -306,7 +303,7 @@ class _Walk:
         if not node.opened and text[at] != '"':
             return
         begin = at if node.opened else at + 1
-        found = _whole_characters(text, begin)
+        found = re.compile(f"{CHARACTER}*").match(text, begin)
         end = found.end() if found else begin
         said = json.loads(f'"{text[begin:end]}"', strict=False)
         if text.startswith('"', end):
@@ -331,7 +328,7 @@ class _Walk:
             for spelt, char in _ESCAPES.items():
                 if spelt.startswith(begun):
                     yield Text(spelt[len(begun) :]), char
-        for rest, _ in self.advance(_HIGH if not free else _CHARACTER, at):
+        for rest, _ in self.advance(read_regex(f"^{CHARACTER if free else BEYOND_ASCII}$"), at):
             if rest is not None:
                 yield rest, _BEYOND
 
