@@ -43,9 +43,9 @@ GrammarReader: TypeAlias = Literal["llama.cpp", "xgrammar"] | str
 ReasoningMode: TypeAlias = Literal["split", "inline"]
 
 _new = object.__new__
-_opened = lru_cache(load_reference)
+_loaded = lru_cache(load_reference)
 """Looked up once: each request opens a stream."""
-_OPENED = "chatparsers.streams.stream:opened"
+_OPENED, _BOUND = "chatparsers.streams.stream:opened", "chatparsers.tokens.feed:bound_tokenizer"
 _NAMED = "chatparsers.tokens.bound:Named"
 
 
@@ -269,7 +269,7 @@ class Format(Shown):
         if call_within is not None:
             found["call_within"] = call_within
         if tokenizer is not None:
-            found["tokenizer"] = load_reference("chatparsers.tokens.bound:bound_tokenizer")(tokenizer)
+            found["tokenizer"] = _loaded(_BOUND)(tokenizer)
         if response_format is not None:
             found["response_format"] = read_response_format(response_format)
             found["options"] = turn.options._replace(schema=read_schema(found["response_format"]))
@@ -445,7 +445,7 @@ class Turn(Shown):
         if type(rollback) is not int or rollback < 0:
             raise RequestError(f"rollback: expected a number of ids, found {rollback!r}")
         asked = (self, reasoning == "inline", skip_special_tokens, token_text_fallback, id_seed, check)
-        found: Stream = _opened(_OPENED)(asked, strict, rollback)
+        found: Stream = _loaded(_OPENED)(asked, strict, rollback)
         return found
 
     def guide(

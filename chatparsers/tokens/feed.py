@@ -19,6 +19,7 @@ from ..core.machine.alphabet import FIRST_HIDDEN, LAST_HIDDEN, Alphabet
 from ..errors import RequestError
 from ..streams.start import Start, StreamTurn, start
 from .bound import Named
+from .bound import bound_tokenizer as bound_tokenizer  # so a turn with a tokenizer imports what reads ids
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
 from .token_texts import TokenTexts
