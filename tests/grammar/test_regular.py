@@ -19,7 +19,7 @@ from chatparsers.grammar.dialects.gbnf import write_gbnf
 from chatparsers.grammar.dialects.lark import write_lark
 from chatparsers.grammar.dialects.structural_tag import write_structural_tag
 from chatparsers.grammar.reading.residual import residual
-from chatparsers.grammar.regular.automaton import Dfa, Matcher, TooLarge, build
+from chatparsers.grammar.regular.automaton import Dfa, Matcher, TooLarge, build, states
 from chatparsers.grammar.regular.numbers import integer_range, number_parts
 from chatparsers.grammar.regular.regex import read_regex
 
@@ -110,6 +110,8 @@ def test_automata(amount: Callable[[int, int, int], int]) -> None:
         parts = tuple(ir.Part(node, positive) for node, _, positive in drawn)
         lang = ir.Lang(parts, least, most, stops=stops, end=(ir.Text(end),) if end else ())
         found = build(lang)
+        told, size = states(lang, 2_000, Budget()), len(found.edges) if found else 0
+        assert told >= size and bool(told) is bool(size), (number, lang)
         for text in TEXTS:
             inside = text[: len(text) - len(end)]
             expected = (
@@ -346,6 +348,13 @@ def test_what_is_excluded_is_so_in_every_spelling() -> None:
         for spelling in spellings:
             assert json.loads(spelling) == text
             assert (judge.status(f"{spelling}!") == FULL) is not refused, spelling
+
+
+def test_the_empty_text_is_excluded() -> None:
+    lang = ir.Lang((ir.Part(ir.EMPTY, False),), stops=("b",))
+    judge = compile_for("llguidance", write_lark(ir.seq(lang, ir.Text("b!")), {}), "lark")
+    assert judge.status("ab!") == FULL
+    assert judge.status("b!") != FULL
 
 
 @pytest.mark.parametrize("encoding", ["raw", "json"])

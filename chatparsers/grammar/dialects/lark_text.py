@@ -76,7 +76,7 @@ def excluded(node: ir.Lang, end: str) -> list[str] | None:
 def _terms(node: ir.Lang) -> list[str]:
     """The constraints of a text's parts and its length, each as a term of an expression."""
     terms = [f"/{regex(part.node, 'raw') or _EMPTY}/" for part in node.parts if part.positive]
-    without = [regex(part.node, "raw") for part in node.parts if not part.positive]
+    without = [regex(part.node, "raw") or _EMPTY for part in node.parts if not part.positive]
     if without:
         terms.append(f"~/{one_of(without)}/")
     if node.least or node.most is not None:

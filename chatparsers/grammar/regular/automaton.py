@@ -22,9 +22,9 @@ from ..ir import ANY, ANYTHING, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Sh
 from .classes import Classes, sets_of
 from .counted import counted
 from .dfa import Dfa, TooLarge, spend
-from .listed import listed_texts, without_texts
+from .listed import listed_texts, most_states, without_texts
 
-__all__ = ["Dfa", "Matcher", "TooLarge", "build"]
+__all__ = ["Dfa", "Matcher", "TooLarge", "build", "states"]
 
 _MOST_POSITIONS = 60_000
 
@@ -268,8 +268,23 @@ class _Divisible:
 def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa | None:
     """The automaton of a language and its end; None if the language is empty. Raises `TooLarge` past ``limit`` states,
     or if ``budget`` has too little work left."""
+    found, texts = _but_texts(lang, limit, budget)
+    return without_texts(found, texts, limit, budget) if found is not None and texts else found
+
+
+def states(lang: Lang, limit: int, budget: Budget) -> int:
+    """About how many states that automaton has, 0 if the language is empty. Raises `TooLarge` where `build` does. No
+    text is taken away for that, as a dialect may write none of the automata."""
+    found, texts = _but_texts(lang, limit, budget)
+    if found is None:
+        return 0
+    return most_states(found, texts, limit, budget) if texts else len(found.edges)
+
+
+def _but_texts(lang: Lang, limit: int, budget: Budget | None) -> tuple[Dfa | None, list[str]]:
+    """The automaton of a language before texts are taken away, and the texts that it excludes one by one. Listed names
+    are new in each request."""
     texts: list[str] = []
-    """Those that the language excludes one by one. Listed names are new in each request."""
     parts: list[Part] = []
     for part in lang.parts:
         excluded = None if part.positive else listed_texts(part)
@@ -277,8 +292,7 @@ def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa |
             parts.append(part)
         else:
             texts += [text + lang.end_text for text in excluded]
-    found = _known(replace(lang, parts=tuple(parts)) if texts else lang, limit, budget)
-    return without_texts(found, texts, limit, budget) if found is not None and texts else found
+    return _known(replace(lang, parts=tuple(parts)) if texts else lang, limit, budget), texts
 
 
 _ANY_TEXT = Dfa(frozenset([0]), (((ANY, 0),),))

@@ -34,6 +34,21 @@ class Dfa:
         spans = {id(ranges): len(ranges) for edges in self.edges for ranges, _ in edges}
         return 120 * (1 + sum(map(len, self.edges))) + 150 * sum(spans.values())
 
+    @property
+    def endless(self) -> bool:
+        """Whether it has texts of any length, as each state leads to acceptance: then some state leads back."""
+        before = [0] * len(self.edges)
+        for edges in self.edges:
+            for _, then in edges:
+                before[then] += 1
+        first = [state for state, count in enumerate(before) if not count]
+        for state in first:
+            for _, then in self.edges[state]:
+                before[then] -= 1
+                if not before[then]:
+                    first.append(then)
+        return len(first) < len(self.edges)
+
     def runs(self, longest: int) -> dict[int, tuple[int, list[int]]]:
         """The runs of more than ``longest`` states that differ only in the next one, by their first states; with the
         place of the edge that leads to it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import chain
+from typing import NamedTuple
 
 from ..budget import Budget
 from ..ir import EMPTY, LAST, Alt, Part, Ranges, Text, charset, complement, literal_text, overlap
@@ -22,30 +23,59 @@ def listed_texts(part: Part) -> list[str] | None:
     return [literal_text((one,)) for one in options]
 
 
-def without_texts(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None) -> Dfa | None:
-    """The smallest automaton of the same texts but these, if ``dfa`` is the smallest one; None if no text is left.
-    Raises `TooLarge` as `build` does."""
+class _Tree(NamedTuple):
+    """The beginnings of texts, as far as an automaton has them, from the empty one on; each comes after its own
+    beginnings."""
+
+    after: list[dict[str, int]]
+    """The characters that follow each."""
+    beside: list[int]
+    """The state of the automaton at each."""
+    words: set[int]
+    """The whole texts."""
+
+
+def _tree(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None) -> _Tree:
+    """The beginnings that an automaton has of the texts. Raises `TooLarge` as `build` does."""
     spend(budget, sum(map(len, texts)))
-    tree: list[dict[str, int]] = [{}]
+    after: list[dict[str, int]] = [{}]
     beside = [0]
-    """The state of ``dfa`` at each node of the tree."""
     words: set[int] = set()
+    moves: dict[tuple[int, str], int | None] = {}
     for text in texts:
         at = 0
         for char in text:
-            node = tree[at].get(char)
+            node = after[at].get(char)
             if node is None:
-                then = _after(dfa.edges[beside[at]], char)
+                move = beside[at], char
+                if move not in moves:
+                    moves[move] = _after(dfa.edges[move[0]], char)
+                then = moves[move]
                 if then is None:
                     break
-                node = tree[at][char] = len(tree)
-                tree.append({})
+                node = after[at][char] = len(after)
+                after.append({})
                 beside.append(then)
-                if len(tree) > limit:
+                if len(after) > limit:
                     raise TooLarge
             at = node
         else:
             words.add(at)
+    return _Tree(after, beside, words)
+
+
+def most_states(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None) -> int:
+    """At least as many states as `without_texts` leaves, 0 if it leaves none. Raises `TooLarge` as it does."""
+    if not dfa.endless:
+        found = without_texts(dfa, texts, limit, budget)
+        return 0 if found is None else len(found.edges)
+    return len(dfa.edges) + len(_tree(dfa, texts, limit, budget).after)
+
+
+def without_texts(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None) -> Dfa | None:
+    """The smallest automaton of the same texts but these, if ``dfa`` is the smallest one; None if no text is left.
+    Raises `TooLarge` as `build` does."""
+    tree, beside, words = _tree(dfa, texts, limit, budget)
     # A node comes after its parent. So from the last one on, what a node leads to is known.
     states: list[State] = [(number in dfa.accepting, edges) for number, edges in enumerate(dfa.edges)]
     known = {(accepting, frozenset(edges)): number for number, (accepting, edges) in enumerate(states)}

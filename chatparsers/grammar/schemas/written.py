@@ -19,7 +19,7 @@ from typing import Any
 from ...schema.keywords import KEYWORDS, NOTES
 from ..budget import Budget
 from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, children
-from ..regular.automaton import TooLarge, build
+from ..regular.automaton import TooLarge, states
 from ..steps import Steps, run
 from ..target import Target
 from .cases import Case, Located, Weakened
@@ -63,10 +63,9 @@ class Output:
         if self.budget.over():
             return None
         try:
-            found = build(lang, _MOST_STATES, self.budget)
+            size = states(lang, _MOST_STATES, self.budget)
         except TooLarge:
             return None
-        size = len(found.edges) if found else 0
         self.budget.size -= 24 * size
         return size
 
