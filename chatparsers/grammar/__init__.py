@@ -210,7 +210,7 @@ def _fitted(
         )
         if text != before:
             weighed = dialect == "lark" and len(text) > _LIGHT
-            cost = cost_of(text) if weighed else _LITTLE
+            cost = cost_of(text, MOST_ROWS) if weighed else _LITTLE
         before, fewer = text, fewer if text != before else []
         if cost.rows > MOST_ROWS and fewer:
             target = replace(target, most_members=fewer.pop(0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import NamedTuple
 
 from ..public import public
@@ -60,8 +61,9 @@ _RULE = r"([A-Za-z_][\w-]*)(?:::_)?(?:\[[^\]]*\])?(?: ::= |: )(.*)"
 _HIGHEST = r"\{([0-9]*),?([0-9]*)\}"
 
 
-def cost_of(text: str) -> Cost:
-    """The cost of a grammar in GBNF, Lark or the grammar of a structural tag."""
+def cost_of(text: str, borne: int = 0) -> Cost:
+    """The cost of a grammar in GBNF, Lark or the grammar of a structural tag. If no row can be longer than ``borne``,
+    ``rows`` is only a number that none is longer than."""
     rules: _Rules = {}
     terminals: set[str] = set()
     symbols = options = named = joined = 0
@@ -81,7 +83,7 @@ def cost_of(text: str) -> Cost:
     counts = (int(number) for pair in re.findall(_HIGHEST, text) for number in pair if number)
     fuel = _PER_OPTION * options + _PER_LITERAL * (len(terminals) - named) + _PER_TERMINAL * named
     fuel += _PER_FREE * joined
-    return Cost(_longest(rules), symbols, len(terminals), max(counts, default=0), fuel)
+    return Cost(_longest(rules, borne), symbols, len(terminals), max(counts, default=0), fuel)
 
 
 def _read(name: str, body: str, rules: _Rules, terminals: set[str]) -> int:
@@ -130,9 +132,17 @@ def _optional(symbol: str, rules: _Rules) -> str:
     return name
 
 
-def _longest(rules: Mapping[str, list[list[str]]]) -> int:
-    """The items of the longest row that begins in a rule."""
+def _longest(rules: Mapping[str, list[list[str]]], borne: int) -> int:
+    """The items of the longest row that begins in a rule. An alternative has one in a row for its beginning, and one
+    after each symbol that may be empty there."""
     empty = _empty(rules)
+    most = sum(
+        1 + sum(1 for _ in takewhile(empty.__contains__, symbols))
+        for options in rules.values()
+        for symbols in options
+    )
+    if most <= borne:
+        return most
     todo: list[frozenset[_Item]] = [
         frozenset((name, number, 0) for number in range(len(options)))
         for name, options in rules.items()
