@@ -38,9 +38,8 @@ LEADING = frozenset(row.name for row in KEYWORDS.values() if row.same in ("all",
 """The keywords whose schemas apply to the same value: all of them, or one."""
 _ALL_OF = tuple(row.name for row in KEYWORDS.values() if row.same == "all" and "list" in row.schemas)
 _ONE_OF = tuple(row.name for row in KEYWORDS.values() if row.same == "one")
-_ONE, _LISTED, _NAMED = (
-    tuple(row.name for row in KEYWORDS.values() if place in row.schemas) for place in ("one", "list", "names")
-)
+_HOLDING = {row.name: row.schemas for row in KEYWORDS.values() if row.schemas}
+"""The keywords that hold schemas, and how."""
 _MEANING = tuple(
     (kind, frozenset(row.name for row in KEYWORDS.values() if row.means and kind in row.types))
     for kind in ("object", "array")
@@ -133,20 +132,30 @@ def respelt(root: Schema) -> Iterator[tuple[str, str]]:
         for name in kind if isinstance(kind, (list, tuple)) else (kind,):
             if isinstance(name, str) and name in SPELLINGS:
                 yield path, name
-        todo += [(part, path + place) for place, part in inside(schema)]
+        todo += [(part, path + _step(keyword, place)) for keyword, place, part in inside(schema)]
 
 
-def inside(schema: Mapping[str, Any]) -> Iterator[tuple[str, Schema]]:
-    """The schemas that a schema holds, each with its place there."""
+def inside(schema: Mapping[str, Any]) -> Iterator[tuple[str, str | int | None, Schema]]:
+    """The schemas that a schema holds, each with its keyword and its name or number there."""
     for keyword, value in schema.items():
-        if keyword in _NAMED and isinstance(value, Mapping):
+        how = _HOLDING.get(keyword)
+        if how is None:
+            continue
+        if "names" in how and isinstance(value, Mapping):
             for name, part in value.items():
-                yield f".{name}", part
-        elif keyword in _LISTED and isinstance(value, (list, tuple)):
+                yield keyword, name, part
+        elif "list" in how and isinstance(value, (list, tuple)):
             for index, part in enumerate(value):
-                yield f".{keyword}[{index}]", part
-        elif keyword in _ONE:
-            yield f".{keyword}", value
+                yield keyword, index, part
+        elif "one" in how:
+            yield keyword, None, value
+
+
+def _step(keyword: str, place: str | int | None) -> str:
+    """The step of a path to a schema inside another one."""
+    if isinstance(place, str):
+        return f".{place}"
+    return f".{keyword}" if place is None else f".{keyword}[{place}]"
 
 
 class Document:
@@ -268,7 +277,7 @@ class Document:
             for keyword in ("$anchor", "$dynamicAnchor"):
                 if isinstance(schema.get(keyword), str):
                     self._anchor(home, schema[keyword], schema)
-            todo += [(part, home) for _, part in inside(schema)]
+            todo += [(part, home) for _, _, part in inside(schema)]
 
     def _anchor(self, home: str, name: str, schema: Schema) -> None:
         if (home, name) not in self._anchors:

@@ -16,6 +16,8 @@ from .keywords import KEYWORDS, NOTES
 _VALUES = frozenset({"const", *NOTES})
 """The keywords of which null is a value."""
 _MOVED = {"divisibleBy": "multipleOf", "extends": "allOf", "disallow": "not"}
+_MAYBE = frozenset({"type", "required", *_MOVED})
+"""The keywords that are old words, or have values that are."""
 
 
 def modern(root: Any) -> Any:
@@ -30,9 +32,10 @@ def _old(root: Any) -> bool:
         if not isinstance(schema, Mapping) or id(schema) in seen:
             continue
         seen.add(id(schema))
-        if any(_is_old(keyword, value) for keyword, value in schema.items()):
-            return True
-        todo += [part for _, part in inside(schema)]
+        for keyword, value in schema.items():
+            if (value is None or keyword in _MAYBE) and _is_old(keyword, value):
+                return True
+        todo += [part for _, _, part in inside(schema)]
     return False
 
 
