@@ -64,8 +64,8 @@ class JsonSyntax:
     def member(self, name: str, node: Ir) -> Ir:
         """A member of that name, whose value is ``node``."""
         key = self.key(name)
-        if type(key) is ir.Seq and type(node) in (ir.Shared, ir.Ref):  # nothing to join
-            return ir.Seq((*key.items, node))
+        if type(key) is ir.Seq:  # it ends in white space, with which nothing joins
+            return ir.Seq((*key.items, *(node.items if type(node) is ir.Seq else (node,))))
         return seq(key, node)
 
     def other(self, parts: tuple[ir.Part, ...], least: int, most: int | None, node: Ir) -> Ir:

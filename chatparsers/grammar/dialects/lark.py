@@ -64,6 +64,7 @@ class _Writer(RuleWriter):
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int], target: Target) -> None:
         super().__init__(rules, token_ids)
         self.target = target
+        self.white = f"/{target.blank(_INDENT)}/"
         self.sources: dict[str, Ir] = dict(rules)  # `closed` adds to them
         self.orders: dict[tuple[object, ...], str] = {}
         """The rules of members in their orders, by what they are made of."""
@@ -119,7 +120,7 @@ class _Writer(RuleWriter):
             items = cut_after_repeats(items)
         if ir.Ref in types:
             items = self.closed(items)
-        if self.target.whitespace == 0:
+        if self.target.whitespace == 0 and ir.Blank in types:
             items = tuple(item for item in items if type(item) is not ir.Blank)
             types.discard(ir.Blank)
         known = self.names
@@ -157,7 +158,7 @@ class _Writer(RuleWriter):
 
     def blank(self) -> str:
         """The name of white space."""
-        return self.terminal("WS", f"/{self.target.blank(_INDENT)}/")
+        return self.terminal("WS", self.white)
 
     def closed(self, items: tuple[Ir, ...]) -> tuple[Ir, ...]:
         """The items, where a rule that may end in text takes in the marker after it. Without the marker, the lexer

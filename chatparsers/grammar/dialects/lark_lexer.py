@@ -81,12 +81,14 @@ def kinds_of(items: tuple[Ir, ...]) -> list[int]:
     """What each node of a sequence is to the white space beside it: a mark takes that before it, and so does the
     opening quote of a name, which a colon follows. A mark, another literal or text with an end takes that after it, if
     neither a mark nor a name follows. ``SPACE``: the node is white space, of which nothing was written."""
-    kinds = [*map(_kind, items)]
+    kinds: list[int] = []
     for index, item in enumerate(items):
-        if type(item) is ir.Text and item.text.startswith(":"):
-            before = index - 2 if index and kinds[index - 1] == SPACE else index - 1
+        kind = _kind(item)
+        if kind == MARK and type(item) is ir.Text and item.text.startswith(":"):
+            before = index - 2 if index and kinds[-1] == SPACE else index - 1
             if before >= 0 and _quoted(items[before]):
                 kinds[before] = NAME
+        kinds.append(kind)
     return kinds
 
 

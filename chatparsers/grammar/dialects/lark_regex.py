@@ -39,6 +39,7 @@ def _point(code: int) -> str:
     return char if char.isascii() and (char.isalnum() or char in " _<>=:,;\"'!@%") else f"\\x{{{code:X}}}"
 
 
+@kept(4096, 128)
 def char_class(ranges: Ranges) -> str:
     if ranges == ANY:
         return ANY_CHARACTER

@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any
 
 from ...errors import SchemaError
-from ...schema.document import LEADING, Document, Unresolved, contradictory, references
-from ...schema.keywords import KEYWORDS, NOTES, names
+from ...schema.document import LEADING, Document, Unresolved, contradictory, is_of, references
+from ...schema.keywords import KEYWORDS, NOTES, SILENT, names
 from ...schema.tools import Tool
 from ..budget import Budget
 from ..steps import Steps, run
@@ -42,6 +42,8 @@ _LONGEST_PATH = 1_000
 _NO_VALUE = "no listed value has the type: those that are listed and those of the type are generated"
 _ITEMS = "no listed value is an array: they are taken for the items"
 _ALWAYS = frozenset({"$ref", "allOf"})
+_LISTING = SILENT | {"type", "enum", "const"}
+"""A schema of these keywords alone admits each value that it lists and that has its type."""
 _CHOOSING = frozenset(row.name for row in KEYWORDS.values() if row.same) - _ALWAYS
 """The keywords whose schemas may apply to the same value, or may not."""
 
@@ -78,10 +80,14 @@ class Judge:
     def cases(self, schemas: list[Located]) -> list[Case]:
         """The cases of a value. If a case lists values, only those that it admits are left."""
         cases = self.gathered(schemas)
+        listing = all(type(schema) is dict and _LISTING.issuperset(schema) for schema, _ in schemas)
         for case in cases:
             if case.values is not None:
-                listed = case.values.items()
-                case.values = {key: one for key, one in listed if self._reported(self._within(one, case))}
+                case.values = {
+                    key: one
+                    for key, one in case.values.items()
+                    if (is_of(one, case.types) if listing else self._reported(self._within(one, case)))
+                }
         return cases
 
     def _reported(self, steps: Steps[Verdict]) -> bool:
