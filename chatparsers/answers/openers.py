@@ -17,8 +17,9 @@ def openers(calls: Node, generated: bool = True) -> tuple[str, ...] | None:
     """The texts with which ``calls`` are written, and the special tokens with which they are read; None if they are
     written without an opener. ``generated``: they are not for parsing only."""
     written, all_written = _begun(_Written(), calls) if generated else (set(), True)
-    special = {text for text in _begun(Beginnings(), calls)[0] if text.startswith(tokens(calls))}
-    return tuple(sorted(written | special)) if all_written else None
+    special = tokens(calls)
+    read = {text for text in _begun(Beginnings(), calls)[0] if text.startswith(special)}
+    return tuple(sorted(written | read)) if all_written else None
 
 
 def counted(node: Node, answer: bool = False, generated: bool = True) -> Node:
