@@ -35,7 +35,7 @@ class Xgrammar:
         )
         self.ends = ends
         self.last = 2 ** ((self.size - 1) % 32 + 1) - 1
-        """The bits of ids in the last word of a mask. xgrammar sets those after them."""
+        """The bits of ids in the last word of a mask. xgrammar sets those after them, which are taken out."""
         installed = version("xgrammar")
         # The cache of xgrammar 0.2.8 takes `"a" Token(1)` for `"a" Token(2)`, if it has compiled that before.
         cached = tuple(int(digits) for digits in re.findall(r"\d+", installed)[:3]) >= _CACHED
@@ -90,7 +90,7 @@ class XgrammarFiller:
             self._words = np.zeros(shape, dtype=np.int32)
         self._batch.batch_fill_next_token_bitmask([matcher.inner for matcher, _ in rows], self._words)
         for words, (matcher, row) in zip(self._words, rows, strict=True):
-            matcher.mend(_bits(words))
+            _bits(words)[-1] &= matcher.last
             allow_none(address + row * size, size)
             memmove(address + row * size, words.ctypes.data, words.nbytes)
 
@@ -98,7 +98,7 @@ class XgrammarFiller:
 class XgrammarMatcher:
     """The state of an answer in xgrammar. ``tokens``: the ids that its grammar names."""
 
-    __slots__ = ("_address", "_engine", "_given", "_own", "_tokens", "bytes", "inner", "size", "take")
+    __slots__ = ("_address", "_engine", "_given", "_own", "_tokens", "bytes", "inner", "last", "size", "take")
 
     filler = XgrammarFiller
 
@@ -108,6 +108,7 @@ class XgrammarMatcher:
         self._tokens = tokens
         self.size = engine.size
         self.bytes = (engine.size + 31) // 32 * 4
+        self.last = engine.last
         self._address = -1
         self._given: _Mask
         """The mask at ``_address``, which was filled last: those of one answer nearly always come to one place."""
@@ -143,16 +144,9 @@ class XgrammarMatcher:
         if address != self._address:
             self._given = _mask((c_uint32 * (self.bytes >> 2)).from_address(address))
             self._address = address
-        self._fill(self._given)
-
-    def _fill(self, mask: _Mask) -> None:
-        words, bits = mask
+        words, bits = self._given
         self.inner.fill_next_token_bitmask(words)
-        self.mend(bits)
-
-    def mend(self, words: memoryview) -> None:
-        """Takes out of a mask the bits after the last id, which xgrammar sets."""
-        words[-1] &= self._engine.last
+        bits[-1] &= self.last
 
     def forced(self) -> list[int]:
         found: list[int] = []
@@ -187,7 +181,8 @@ class XgrammarMatcher:
         """What may come next, in the matcher's own words."""
         if self._own is None:
             self._own = _mask((c_uint32 * (self.bytes >> 2))())
-        self._fill(self._own)
+        self.inner.fill_next_token_bitmask(self._own[0])
+        self._own[1][-1] &= self.last
         return self._own
 
 
