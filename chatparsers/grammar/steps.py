@@ -6,7 +6,7 @@ What is no generator is a result already.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import GeneratorType
 from typing import Any, TypeVar
 
@@ -16,17 +16,19 @@ Steps = Generator[Any, Any, T]
 
 def run(steps: Steps[T]) -> T:
     """The result of a function made of steps."""
-    stack: list[Steps[Any]] = [steps]
-    value: Any = None
-    while stack:
+    below: list[Callable[[Any], Any]] = []
+    send, value = steps.send, None
+    while True:
         try:
-            value = stack[-1].send(value)
+            value = send(value)
         except StopIteration as done:
-            stack.pop()
             value = done.value
+            if not below:
+                break
+            send = below.pop()
         else:
             if type(value) is GeneratorType:
-                stack.append(value)
-                value = None
+                below.append(send)
+                send, value = value.send, None
     result: T = value
     return result

@@ -29,8 +29,8 @@ def declared(required: tuple[bool, ...]) -> Steps:
     needed = 0
     """The place after the last required member before this one."""
     for place, must in enumerate(required):
-        conditions = [*([f"ge(_,{needed})"] if needed else []), f"le(_,{place})"]
-        found.append(f"{place + 1} %if {_all(conditions)}")
+        before = f"le(_,{place})"
+        found.append(f"{place + 1} %if {f'and(ge(_,{needed}), {before})' if needed else before}")
         needed = place + 1 if must else needed
     return Steps(found, f"ge(_,{needed})" if needed else "", f"lt(_,{len(required)})")
 

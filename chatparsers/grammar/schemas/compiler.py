@@ -257,11 +257,10 @@ class SchemaCompiler:
         found = alt(*options)
         return found if raw is None else raw.told_apart(found, cases, schemas[0][1])
 
-    def _of_type(self, kind: str, case: Case, depth: int, raw: RawText | None) -> Steps[Ir]:
-        """The values of a case that have one type."""
+    def _of_type(self, kind: str, case: Case, depth: int, raw: RawText | None) -> Ir | Steps[Ir]:
+        """The values of a case that have one type, or the steps that write them."""
         output = self.output
         output.tell_unsaid(case, kind)
-        node: Ir
         if kind == "string":
             return self._string(case, depth) if raw is None else raw.strings(case)
         if kind in ("number", "integer"):
@@ -269,12 +268,13 @@ class SchemaCompiler:
         if kind in ("boolean", "null"):
             node = self.scalars[0][kind]
             return node if raw is None else raw.word(node)
-        if kind == "object":
-            node = yield objects(case, self, self, depth)
-        else:
-            node = yield arrays(case, self, depth)
-        if raw is not None and raw.marked:
-            raw.apart += node.options if isinstance(node, Alt) else (node,)
+        steps = objects(case, self, self, depth) if kind == "object" else arrays(case, self, depth)
+        return steps if raw is None or not raw.marked else self._apart(steps, raw)
+
+    def _apart(self, steps: Steps[Ir], raw: RawText) -> Steps[Ir]:
+        """Objects or arrays, which raw text is told apart from."""
+        node: Ir = yield steps
+        raw.apart += node.options if isinstance(node, Alt) else (node,)
         return node
 
     def _string(self, case: Case, depth: int) -> Ir:

@@ -43,6 +43,8 @@ class Output:
 
     def tell_unsaid(self, case: Case, kind: str | None = None) -> None:
         """Reports the keywords that are not enforced of a type that is written; without one, of all types."""
+        if not case.unsaid:
+            return
         unsaid = case.unsaid if kind is None else case.unsaid_of(kind)
         self.weakened.update(dict.fromkeys(weak for weak, _ in unsaid))
 
