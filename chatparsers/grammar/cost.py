@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import takewhile
 from typing import NamedTuple
 
 from ..public import public
@@ -52,11 +51,13 @@ _Rules = dict[str, list[list[str]]]
 _Item = tuple[str, int, int]
 """A place in an alternative: the rule, which alternative, and how many of its symbols are before the place."""
 # Patterns that are compiled at their first use: few grammars are so long that they are weighed.
-_PART = r"""(?P<terminal>"(?:[^"\\]|\\.)*"i?|/(?:[^/\\\[]|\\.|\[(?:[^\]\\]|\\.)*\])+/|\[(?:[^\]\\]|\\.)*\]|<\[[0-9]+\]>)
-    |(?P<form>(?:Regex|TagDispatch|Token)\((?:"(?:[^"\\]|\\.)*"|[^")]|\([^)]*\))*\)|%json\ .*)
-    |(?P<name>[A-Za-z_][\w-]*)(?:::[a-z_0-9]+(?:\([^)]*\))?)?
-    |(?P<when>%if\ [a-z_]+(?:\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\))?)
-    |(?P<count>[?*+]|\{[0-9]*,?[0-9]*\})|(?P<mark>[()|])"""
+_PARTS = r"""
+    "(?:[^"\\]|\\.)*"i? | /(?:[^/\\\[]|\\.|\[(?:[^\]\\]|\\.)*\])+/ | \[(?:[^\]\\]|\\.)*\] | <\[[0-9]+\]>
+    | (?:Regex|TagDispatch|Token)\((?:"(?:[^"\\]|\\.)*"|[^"()]|\((?:"(?:[^"\\]|\\.)*"|[^"()])*\))*\) | %json\ .*
+    | [A-Za-z_][\w-]* | ::[a-z_0-9]+(?:\([^)]*\))?
+    | %if\ [a-z_]+(?:\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\))?
+    | [?*+]|\{[0-9]*,?[0-9]*\} | [()|]"""
+"""The parts of a rule: terminals and an engine's forms, names and their parameters, conditions, counts and marks."""
 _RULE = r"([A-Za-z_][\w-]*)(?:::_)?(?:\[[^\]]*\])?(?: ::= |: )(.*)"
 _HIGHEST = r"\{([0-9]*),?([0-9]*)\}"
 
@@ -67,8 +68,9 @@ def cost_of(text: str, borne: int = 0) -> Cost:
     rules: _Rules = {}
     terminals: set[str] = set()
     symbols = options = named = joined = 0
+    rule, parts = re.compile(_RULE).fullmatch, re.compile(_PARTS, re.VERBOSE).findall
     for line in text.splitlines():
-        found = re.fullmatch(_RULE, line)
+        found = rule(line)
         if found is None:
             continue
         name, body = found[1], found[2]
@@ -79,49 +81,47 @@ def cost_of(text: str, borne: int = 0) -> Cost:
             if " & " in body:
                 joined += len(re.findall(_FREE, body)) ** 3
             continue
-        symbols += _read(name, body, rules, terminals)
+        symbols += _read(name, parts(body), rules, terminals)
     counts = (int(number) for pair in re.findall(_HIGHEST, text) for number in pair if number)
     fuel = _PER_OPTION * options + _PER_LITERAL * (len(terminals) - named) + _PER_TERMINAL * named
     fuel += _PER_FREE * joined
     return Cost(_longest(rules, borne), symbols, len(terminals), max(counts, default=0), fuel)
 
 
-def _read(name: str, body: str, rules: _Rules, terminals: set[str]) -> int:
+def _read(name: str, parts: list[str], rules: _Rules, terminals: set[str]) -> int:
     """Puts a rule and those of its groups into ``rules``; returns how many symbols they have."""
     made = rules[name] = [[]]
     open_: list[tuple[str, list[list[str]]]] = []
     symbols = groups = 0
-    for part in re.finditer(_PART, body, re.VERBOSE):
-        kind = part.lastgroup
-        if kind == "mark" and part[0] == "|":
+    for part in parts:
+        first = part[0]
+        if first == "|":
             made.append([])
-        elif kind == "mark" and part[0] == "(":
+        elif first == "(":
             open_.append((name, made))
             groups += 1
             inner = f"{name} {groups}" if len(open_) == 1 else f"{open_[0][0]} {groups}"
             made[-1].append(inner)
             made = rules[inner] = [[]]
-        elif kind == "mark":
+        elif first == ")":
             name, made = open_.pop()
-        elif kind == "when":
+        elif first == "%" and part[1] == "i":
             if (
-                part[0] == "%if bit_set(0)" and made[-1] and made[-1][-1][0] != " "
+                part == "%if bit_set(0)" and made[-1] and made[-1][-1][0] != " "
             ):  # it only names a rule, and never applies
                 made.pop()
             else:
                 made.append([_CONDITION])  # llguidance makes a rule of each condition
-        elif kind == "count":
-            if made[-1] and (part[0] in "?*" or part[0].startswith(("{0", "{,"))):
+        elif first in "?*+{":
+            if made[-1] and (part in "?*" or part.startswith(("{0", "{,"))):
                 made[-1][-1] = _optional(made[-1][-1], rules)
-        elif part[0] == '""':
-            continue
-        elif kind in ("terminal", "form"):
-            terminals.add(part[0])
-            made[-1].append(f" {part[0]}")
+        elif first != ":" and part != '""':
             symbols += 1
-        elif kind == "name":
-            made[-1].append(f" {part['name']}" if part["name"].isupper() else part["name"])
-            symbols += 1
+            if first in '"/[<%' or part[-1] == ")":
+                terminals.add(part)
+                made[-1].append(f" {part}")
+            else:
+                made[-1].append(f" {part}" if part.isupper() else part)
     return symbols
 
 
@@ -136,11 +136,14 @@ def _longest(rules: Mapping[str, list[list[str]]], borne: int) -> int:
     """The items of the longest row that begins in a rule. An alternative has one in a row for its beginning, and one
     after each symbol that may be empty there."""
     empty = _empty(rules)
-    most = sum(
-        1 + sum(1 for _ in takewhile(empty.__contains__, symbols))
-        for options in rules.values()
-        for symbols in options
-    )
+    most = 0
+    for options in rules.values():
+        for symbols in options:
+            most += 1
+            for symbol in symbols:
+                if symbol not in empty:
+                    break
+                most += 1
     if most <= borne:
         return most
     todo: list[frozenset[_Item]] = [
@@ -162,8 +165,8 @@ def _longest(rules: Mapping[str, list[list[str]]], borne: int) -> int:
         seen.add(begun)
         row = _row(begun, rules, empty)
         # llguidance has no items for what is begun, for the empty text, and for a rule that is another one alone.
-        items = sum(bool(rules[name][number]) and name not in alone for name, number, _ in row)
-        longest = max(longest, items - sum(place > 0 for _, _, place in begun))
+        items = len([1 for name, number, _ in row if name not in alone and rules[name][number]])
+        longest = max(longest, items - len([1 for _, _, place in begun if place]))
         after: dict[str, list[_Item]] = {}
         for name, number, place in row:
             symbols = rules[name][number]

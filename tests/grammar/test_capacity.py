@@ -72,6 +72,16 @@ def test_the_cost_is_what_the_engine_needs() -> None:
     assert cost_of(f'start: "[" one "]"\none: {options}').rows == 900
 
 
+@pytest.mark.parametrize("name", ["hermes-2-pro", "llama-3-x", "pythonic"])
+def test_the_cost_of_free_text_with_calls(name: str) -> None:
+    grammar = (
+        chatparsers.get_format(name)
+        .bind(tools=[tool("f", {"a": {"type": "string"}}, [])])
+        .grammar("structural_tag")
+    )
+    assert grammar is not None and grammar.cost.symbols > grammar.cost.terminals > 10
+
+
 class Spaces:
     """A vocabulary of bytes and runs of blanks, with and without a character after them, as models have them."""
 
