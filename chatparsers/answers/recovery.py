@@ -1,11 +1,12 @@
 """The calls of a list as rules (core/flow.py), and the rules that read over a call that went wrong.
 
-    first    <- call more
-    more     <- separator call more / end
-    call     <- item end                       with a recovery point, which a cut arms
-    broken   <- run (next / what ends it lost / character broken)
-    unclosed <- the same, where the call is not closed: the text after it is content
-    next     <- what comes between call        the next call names a declared tool and begins as the format writes it
+    first  <- call more
+    more   <- separator call more / end
+    call   <- item end                           with a recovery point, which a cut arms
+    broken <- over                               the text is part of the call; of one that is not closed, content
+    over   <- run (next / what ends it lost / character over)
+    next   <- what comes between call            a call that names a declared tool and begins as the format writes it
+    lost   <- the loop of the turn
 
 A turn reads over its calls in the same way (lower.py); its rules go on with the loop of the turn.
 """
@@ -39,7 +40,7 @@ def _recovered(item: Node, following: Next, ends: BrokenEnds) -> Node:
     ahead = f.Markup(f.Shared(following.ahead))
     rules: dict[str, Node] = {"call": Sequence((f.Guarded(item, "broken", "unclosed"), f.Go("end")))}
     for name, region in (("broken", m.CALL), ("unclosed", m.CONTENT)):
-        begin, end = ([f.Mark(item)] if region == m.CALL else [] for item in (m.BROKEN_BEGIN, m.BROKEN_END))
+        begin, end = ([f.Mark(mark)] if region == m.CALL else [] for mark in (m.BROKEN_BEGIN, m.BROKEN_END))
         found = Sequence((Peek(ahead), f.Go(f"next {name}")))
         over = read_over(region, ends, f"over {name}", f"lost {name}", following.texts, found)
         rules[name] = Sequence((*begin, f.Go(f"over {name}")))
