@@ -82,12 +82,14 @@ class Judge:
         cases = self.gathered(schemas)
         listing = all(type(schema) is dict and _LISTING.issuperset(schema) for schema, _ in schemas)
         for case in cases:
-            if case.values is not None:
-                case.values = {
-                    key: one
-                    for key, one in case.values.items()
-                    if (is_of(one, case.types) if listing else self._reported(self._within(one, case)))
-                }
+            if case.values is None:
+                continue
+            listed = case.values.items()
+            if listing:
+                self.output.budget.work -= len(listed)
+                case.values = {key: one for key, one in listed if is_of(one, case.types)}
+            else:
+                case.values = {key: one for key, one in listed if self._reported(self._within(one, case))}
         return cases
 
     def _reported(self, steps: Steps[Verdict]) -> bool:
