@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -404,6 +405,24 @@ def test_a_stop_that_begins_like_a_call() -> None:
         stream.feed(character)
     stream.finish()
     assert stream.message == turn.parse(text)
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_call_with_white_space_written_in_many_ways_is_read(begins: bool) -> None:
+    """In more ways than running text is searched for: only what begins in running text must have fewer."""
+
+    def build(p: Builder) -> Node:
+        gap = p.choice(*(" " * n for n in range(19, 0, -1))) + p.choice(*("\n" * n for n in range(19, 0, -1)))
+        before, after = (gap, "") if begins else ("", gap)
+
+        def one(tool: Tool) -> Node:
+            return before + p.token("<c>") + p.name(tool) + ">" + p.args(tool) + after + "</c>"
+
+        return p.body(start=p.each_tool(one))
+
+    text = ' \n<c>f>{"n": 1}</c>' if begins else '<c>f>{"n": 1} \n</c>'
+    message = Format("invented", "Invented", "https://example.org", build).parse(text, tools=TOOLS)
+    assert [call.arguments for call in message.tool_calls] == ['{"n": 1}'] and message.complete
 
 
 def test_any_definition_is_refused_or_safe(amount: Callable[[int, int, int], int]) -> None:

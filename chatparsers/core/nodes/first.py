@@ -74,7 +74,8 @@ _MOST = 250
 
 class Beginnings(Paths[str]):
     """The texts that the parser sees at the beginning of nodes, each until it is more than white space (``done``). A
-    path is a text that is not yet. ``unknown``: the paths to a node that may begin with any text, and the node."""
+    path is a text that is not yet. ``unknown``: the paths to a node that may begin with any text, or in too many ways,
+    and the node."""
 
     def __init__(self) -> None:
         self.done: set[str] = set()
@@ -84,24 +85,17 @@ class Beginnings(Paths[str]):
         return paths if isinstance(node, Not) else self.after(node.node, paths)
 
     def leaf(self, node: Node, paths: list[str]) -> list[str]:
-        if not isinstance(node, (Literal, Token)):
-            if isinstance(node, (Space, Silent)) and not isinstance(node, End):
-                return paths  # the parser looks for the text after it
-            self.unknown |= dict.fromkeys(paths, node)
+        if isinstance(node, (Space, Silent)) and not isinstance(node, End):
+            return paths  # the parser looks for the text after it
+        texts = node.names if isinstance(node, (Literal, Token)) else ()
+        found = {path + text for text in texts for path in paths}
+        if not found or len(found) > _MOST:
+            for path in paths:
+                self.unknown.setdefault(path, node)
             return []
-        found = {path + text for text in node.names for path in paths}
-        _check_number(found)
         short = {text for text in found if not text.strip()}
         self.done |= found - short
         return list(short)
-
-
-def _check_number(texts: set[str]) -> None:
-    if len(texts) > _MOST:
-        raise DefinitionError(
-            f"a section in running text must not begin in more than {_MOST} ways: write p.space() for any white "
-            "space, or begin with what they share"
-        )
 
 
 def first(node: Node) -> tuple[str, ...]:
@@ -113,11 +107,17 @@ def first(node: Node) -> tuple[str, ...]:
     """
     found = Beginnings()
     short = found.after(node, [""])
-    for kind in map(type, found.unknown.values()):
+    strange = [node for node in found.unknown.values() if not isinstance(node, (Literal, Token))]
+    if strange:
+        kind = type(strange[0]).__name__
         raise DefinitionError(
-            f"a section must begin with a literal or a token to be found in running text, not {kind.__name__}"
+            f"a section must begin with a literal or a token to be found in running text, not {kind}"
         )
-    _check_number(found.done)
+    if found.unknown or len(found.done) > _MOST:
+        raise DefinitionError(
+            f"a section in running text must not begin in more than {_MOST} ways: write p.space() for any white "
+            "space, or begin with what they share"
+        )
     if short:
         raise DefinitionError(
             "a section in running text must begin with a literal or a token, not with white space alone"
