@@ -155,7 +155,7 @@ class Answer(f.Reads):
 
 @dataclass(frozen=True, slots=True)
 class JsonIf(f.Reads):
-    """A JSON value, if it is what ``wanted`` makes of the machine tells; ``expected`` names it."""
+    """A JSON value of which ``wanted(machine)`` is true; ``expected`` names it."""
 
     wanted: Callable[[Any], Callable[[Any], bool]]
     expected: str

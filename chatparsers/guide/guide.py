@@ -251,7 +251,7 @@ class Guide:
         if given is not bitmask or at != row or (asked is not None and asked() != begin):
             self._row = Row.of(bitmask, row, self._plan.size)
             _, _, address, size, *_ = self._row
-        matcher = None if self._deadline < 0 else self._matchers[-1][1]  # as `_asked`
+        matcher = self._asked
         if matcher is not None:
             if size > matcher.bytes:
                 allow_none(address, size)

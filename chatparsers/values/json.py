@@ -195,7 +195,7 @@ class JsonScanner(Transcoder):
         self._set_up(kinds, dialect)
 
     def _set_up(self, kinds: str, dialect: int) -> None:
-        """Sets what every scanner has."""
+        """Sets what every scanner has. Compiled, it is called at less cost than ``__init__``."""
         self._reset()
         self.kinds = kinds
         self.dialect = dialect

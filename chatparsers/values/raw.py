@@ -71,7 +71,7 @@ class _Raw(Transcoder):
     def _set_up(
         self, stops: StopFinder, closers: Closers, names: tuple[str, ...], tools: Toolset | None
     ) -> None:
-        """Sets what every reader of a raw value has."""
+        """Sets what every reader of a raw value has. Compiled, it is called at less cost than ``__init__``."""
         self._reset()
         self.stops = stops
         self.closers = closers
@@ -645,7 +645,7 @@ def raw_maker(
 ) -> Callable[[], _Raw]:
     """What makes the transcoders of a raw value whose schema admits these types.
 
-    ``python``: a value that is not a string may be spelt as Python's ``str`` spells it. ``escapes``: the characters
+    ``python``: a value that is not a string may be written as Python's ``str`` writes it. ``escapes``: the characters
     that a string spells in another way. ``closers``: those of the stops that a string may spell. ``names`` and
     ``tools`` are as in `_Raw`.
     """

@@ -110,8 +110,8 @@ def test_automata(amount: Callable[[int, int, int], int]) -> None:
         parts = tuple(ir.Part(node, positive) for node, _, positive in drawn)
         lang = ir.Lang(parts, least, most, stops=stops, end=(ir.Text(end),) if end else ())
         found = build(lang)
-        told, size = states(lang, 2_000, Budget()), len(found.edges) if found else 0
-        assert told >= size and bool(told) is bool(size), (number, lang)
+        estimate, size = states(lang, 2_000, Budget()), len(found.edges) if found else 0
+        assert estimate >= size and bool(estimate) is bool(size), (number, lang)
         for text in TEXTS:
             inside = text[: len(text) - len(end)]
             expected = (

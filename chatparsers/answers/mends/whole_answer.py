@@ -18,10 +18,9 @@ from ..nodes import Peek, Sequence, Space, as_node
 from ..outline import JsonIf, Turn, section
 
 _FITS = "chatparsers.grammar.schemas.judge:fits"
-_unseen = re.compile(f"[{WHITE}{HIDDEN}]*").match
+_UNSEEN = f.Emit(m.SPAN, (m.MARKUP, re.compile(f"[{WHITE}{HIDDEN}]*").match))
 """What may be around the calls: white space, and special tokens that mean nothing here. Qwen2.5-Coder writes
 ``<|im_start|>`` before a bare call, where its template has ``<tool_call>``."""
-_UNSEEN = f.Emit(m.SPAN, (m.MARKUP, _unseen))
 _WORD = n.Chars(r"\w:|-")
 _GAP = Sequence.of(Space(""), n.Choice.of(",", ""), Space(""))
 """What models write between calls that stand together."""

@@ -272,7 +272,7 @@ class SchemaCompiler:
         return steps if raw is None or not raw.marked else self._apart(steps, raw)
 
     def _apart(self, steps: Steps[Ir], raw: RawText) -> Steps[Ir]:
-        """Objects or arrays, which raw text is told apart from."""
+        """The steps of objects or arrays, which raw text must not begin as."""
         node: Ir = yield steps
         raw.apart += node.options if isinstance(node, Alt) else (node,)
         return node
