@@ -14,9 +14,9 @@ from pathlib import Path
 from _put import put
 
 from chatparsers import get_format
-from chatparsers.answers.compile import program
 from chatparsers.answers.idioms import Options
 from chatparsers.answers.mends import NAMES
+from chatparsers.parser import program
 
 __all__ = ["table"]
 

@@ -31,10 +31,10 @@ from pathlib import Path
 from typing import Any
 
 from chatparsers import ChatParsersError, DefinitionError, Format, get_format
-from chatparsers.answers.compile import _Compiler, program
 from chatparsers.answers.format import Turn
 from chatparsers.answers.idioms import Options
 from chatparsers.core.machine.stops import StopFinder
+from chatparsers.parser.compile import _Compiler, program
 from chatparsers.schema.tools import Argument, Tool
 from chatparsers.testing.cases import bound, check_case, load_cases, update_golden
 from chatparsers.testing.drawn import Drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
-from .so_far import Reader
+from ..values.so_far import Reader
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _PAIRS = [second + first for first in _ALPHABET for second in _ALPHABET]

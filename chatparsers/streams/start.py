@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ..answers.compile import program
 from ..answers.features import Definition
 from ..answers.idioms import Options
 from ..core.machine.alphabet import Alphabet, AlphabetKey
 from ..core.machine.fences import after
 from ..core.machine.instructions import BROKEN_END, CALL_BEGIN, CALL_END, NOTE, Item, Line
 from ..core.machine.machine import Machine
+from ..parser import program
 from ..schema.tools import Toolset
 
 PLAIN = Alphabet().key

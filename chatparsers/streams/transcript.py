@@ -34,11 +34,11 @@ from ..core.machine.instructions import (
 )
 from ..schema.tools import Toolset
 from ..values.base import quoted
+from ..values.so_far import Reader
 from .call import Call, call_id, joined, shorten
 from .events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning, joined_events
 from .known import Run
 from .message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall, made_call, made_region
-from .so_far import Reader
 from .start import StreamTurn
 from .text import Spelling, Text, holding
 

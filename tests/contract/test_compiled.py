@@ -241,7 +241,7 @@ def test_no_module_imports_what_the_types_hide() -> None:
 
 PLAIN = {
     "core/machine/alphabet": "an id is one character, as a value with markers is read",
-    "answers/compile": "the names of a header: once for a call",
+    "parser/compile": "the names of a header: once for a call",
     "answers/format": "what a turn asks of its format: once for a stream",
     "core/machine/fences": "where in a line a text ends: at a call without its opener",
     "streams/start": "what a stream begins from: once for a stream",

@@ -19,12 +19,12 @@ from chatparsers.answers.format import Format
 from chatparsers.core.machine.instructions import MAX_HEADER, Item
 from chatparsers.core.machine.machine import Machine
 from chatparsers.streams import known
-from chatparsers.streams.so_far import Reader
 from chatparsers.testing import TOOLS
 from chatparsers.testing.wild import call_openers, fragments, sample
 from chatparsers.values import Transcoder
 from chatparsers.values.json import ObjectScanner
 from chatparsers.values.python import PythonScanner
+from chatparsers.values.so_far import Reader
 
 PIECE = 4
 

@@ -14,13 +14,13 @@ from making import tool
 
 from chatparsers import Format, Message, RequestError, get_format, list_formats
 from chatparsers.answers import Builder, Node
-from chatparsers.answers.compile import program
 from chatparsers.answers.format import Turn
 from chatparsers.answers.idioms import Options
 from chatparsers.core.machine import instructions as m
 from chatparsers.core.machine.instructions import Program
 from chatparsers.core.machine.machine import Machine
 from chatparsers.core.machine.state import MachineState
+from chatparsers.parser import program
 from chatparsers.schema.tools import Toolset, read_tools
 
 

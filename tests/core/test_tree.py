@@ -15,7 +15,6 @@ from definitions import random_text
 import chatparsers
 from chatparsers import DefinitionError, answers, values
 from chatparsers.answers import ANY_ARGUMENT, ANY_TOOL, Builder, Elements, Gemma, Node, Raw
-from chatparsers.answers import compile as compiler
 from chatparsers.answers import nodes as n
 from chatparsers.answers.idioms import Options
 from chatparsers.core.machine import instructions as m
@@ -27,6 +26,7 @@ from chatparsers.core.tree import first, head, nullable, opens, walk
 from chatparsers.core.wrong import described
 from chatparsers.grammar.reading import read
 from chatparsers.grammar.syntaxes import _WRITERS
+from chatparsers.parser import compile as compiler
 from chatparsers.schema.tools import Toolset
 from chatparsers.values import Json, Syntax
 from chatparsers.writer import turn
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.one_in(1)
 
 KINDS = n.kinds()
 READERS = {
-    "answers/compile.py": compiler._COMPILERS,
+    "parser/compile.py": compiler._COMPILERS,
     "writer/turn.py": turn._WRITTEN,
     "grammar/reading/read.py": read._READ,
 }

@@ -27,6 +27,7 @@ ENGINE: list[tuple[set[str], set[str]]] = [
     ({"schema"}, set()),
     ({"values"}, set()),
     ({"answers"}, set()),
+    ({"parser"}, set()),
     ({"streams"}, set()),
     ({"watch"}, set()),
     ({"writer"}, set()),

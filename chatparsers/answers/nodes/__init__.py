@@ -1,6 +1,6 @@
 """The nodes of a format's tree. They are immutable, and each has two readings.
 
-The *parser* (answers/compile.py) reads a tree once per format and option. It looks tools up while it runs, so
+The *parser* (parser/compile.py) reads a tree once per format and option. It looks tools up while it runs, so
 for it a tool's name is "characters up to the next marker". The *grammar* (chatparsers.grammar) reads the same tree once
 per tool: names become literals, arguments become the rules of their schema. Each docstring gives both readings, as
 ``parses`` and ``generates``. If they differ, the parser accepts more.

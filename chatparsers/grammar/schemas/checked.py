@@ -1,6 +1,6 @@
 """Judges the arguments of a call, or an answer in JSON, while they are written: whether they can still become valid.
 
-Strategy: the reader of the arguments so far (streams/so_far.py) keeps, for each value that is open, the cases that
+Strategy: the reader of the arguments so far (values/so_far.py) keeps, for each value that is open, the cases that
 it may still become, as the grammar's own judge gathers them. A value that begins or goes on strikes out cases of its
 own; a whole value strikes out those of what it is in. Where none is left, no valid value is.
 
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ...errors import SchemaError
 from ...schema.document import Document
 from ...schema.tools import Toolset
-from ...streams.so_far import Reader
+from ...values.so_far import Reader
 from ..budget import Budget
 from ..regular.automaton import State
 from ..steps import run

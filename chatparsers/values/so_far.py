@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from ..values.json import half_escape, inside_string
+from .json import half_escape, inside_string
 
 _scalar = re.compile(r"[^\s,\]}]*").match
 _white = re.compile(r"[ \t\r\n:,]*").match

@@ -5,7 +5,8 @@ characters that it reads (`Place`). A tokenizer may have a marker text as a sing
 one character that stands for the token in the machine's text (core/machine/alphabet.py). So a program belongs to a
 format, its options and a set of such tokens, and is compiled once for them. It does not depend on the tools.
 
-This module has the nodes; lower.py has the loop of the turn, and recovery.py what goes on after a broken call.
+This module has the nodes of a call, and rows.py those of rules (core/flow.py): the turn is rules already
+(answers/lower.py), and so is what goes on after a broken call (answers/recovery.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,15 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
+from ..answers import nodes as n
+from ..answers.features import Definition
+from ..answers.idioms import Builder, Options, escaped
+from ..answers.lower import lower
+from ..answers.mends.closing_tag import closing_tag
+from ..answers.mends.odd_names import odd_names
+from ..answers.mends.whole_object import may_be_whole, whole_object
+from ..answers.nodes import Node
+from ..answers.recovery import calls
 from ..core.machine import instructions as m
 from ..core.machine.alphabet import Alphabet, AlphabetKey
 from ..core.machine.code import WHITE, BrokenEnds, Code, Label, Place, stop_finder
@@ -31,15 +41,6 @@ from ..schema.tools import UNKNOWN
 from ..values import Json, NoObject, StringScanner, Syntax
 from ..values.arguments import ArgumentValue, declared_arguments
 from ..values.bars import other_bars
-from . import nodes as n
-from .features import Definition
-from .idioms import Builder, Options, escaped
-from .lower import lower
-from .mends.closing_tag import closing_tag
-from .mends.odd_names import odd_names
-from .mends.whole_object import may_be_whole, whole_object
-from .nodes import Node
-from .recovery import calls
 from .rows import ROWS, Flow
 
 
@@ -340,7 +341,7 @@ def _in_header(
 
 
 _COMPILERS: Mapping[type[Node], Callable[[Any, Any, Place], None]] = n.of_every_kind(
-    "answers/compile.py",
+    "parser/compile.py",
     {
         **PLAIN,
         n.Inner: Compiler.inner,

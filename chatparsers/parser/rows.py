@@ -1,4 +1,4 @@
-"""How the nodes of flow.py are compiled: rows for the compiler's table."""
+"""How the nodes of rules (core/flow.py) are compiled: rows for the compiler's table."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ..answers import nodes as n
+from ..answers.nodes import Node
+from ..answers.outline import Answer, JsonIf
 from ..core import flow as f
 from ..core.machine import instructions as m
 from ..core.machine.code import WHITE, Label, Place, stop_finder
 from ..schema.tools import UNKNOWN
 from ..values import AnswerScanner, Json
 from ..values.wanted import Wanted
-from . import nodes as n
-from .nodes import Node
-from .outline import Answer, JsonIf
 
 Labels = dict[str, Label]
 
