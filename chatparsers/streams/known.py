@@ -5,8 +5,8 @@ aside, which differ each time. So a spot keeps the items of what was read there,
 to an argument's value or to running text is kept for the least text that leads there: more text changes nothing, as a
 stream is the same in every cut. Any other is kept for its piece. A value goes to its transcoder, running text up to the
 next stop is an item, and the spot after either is known, too. So a piece of any length is read from place to place.
-Where a piece ends within such a text, the way of a machine through it (`Way`) tells what is read so far, and what of
-the rest. So a text that came once is known in every cut.
+Where a piece ends within such a text, the way of a machine through it (`Way`) tells what is read so far. Text that has
+made no items is held and comes again with more, so that spots do not depend on the cuts.
 
 Invariants: a run is kept only if a machine made it, and nothing is kept that depends on more than its key: no
 diagnostic, which has a position, and no place inside a value. A spot belongs to a program and to the names of its
@@ -19,6 +19,7 @@ never come again cost no more than the first credits.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import groupby
@@ -58,9 +59,9 @@ _kind = itemgetter(0)
 
 
 class Run:
-    """What a machine made of a text at a spot: the ``items``, and the spot ``here`` after the first ``end`` characters.
-    ``line``: where in a line the spot has to be, if the machine asked for that. ``passes``: all is markup; nothing
-    begins, and the tool of the open call stays.
+    """What a machine made of a text at a spot: the ``items``, and the spot ``here`` after the first ``end`` characters;
+    the others are held. ``line``: where in a line the spot has to be, if the machine asked for that. ``passes``: all is
+    markup; nothing begins, and the tool of the open call stays.
 
     ``regions``: those of the text, each with its place, ``length`` in all. ``marks``: what the items say of a call,
     each with its place; ``names`` are those of arguments. ``plain``: the items are those of a call as it should be.
@@ -73,8 +74,8 @@ class Run:
     ) -> None:
         self.here, self.end, self.line = here, end, line
         self.length, self.plain = 0, True
-        stays = (here.tool is spot.tool or not here.name) and here.value is None and here.waiting is None
-        self.passes = stays and line is None
+        stays = (here.tool is spot.tool or not here.name) and here.value is None
+        self.passes = stays and line is None and (here.waiting is None or here is spot)
         self.items = self.marks = self.regions = self.names = _NONE
         if items:
             self._split(_joined(items))
@@ -133,17 +134,17 @@ class Spot:
     ``runs``: by the piece, what is read of it. ``leads``: the texts after which a value or running text begins, a
     longer one before its beginnings; those of an origin with their `Way`. ``value``: the instruction of the value that
     begins here; once one began, ``make`` makes its reader and ``after`` is the spot after it. ``running``: the region
-    of the running text that goes on here, and what finds its end; ``moved``: the spot after some of it; ``open``: this
-    spot without the ``text`` that it holds, if the machine knows no place in it. ``far``: the end of the text before
-    it, if that is all there is, else one that no text reaches. ``waiting``: as `Machine.waiting`. ``tool``: what the
-    request declares of the open call's tool, which has the ``name``. ``stands``: what `state_of` says here.
+    of the running text that goes on here, and what finds its end; ``moved``: the spot after some of it. ``text``: what
+    the machine holds; ``far``: the end of the text before it, if that is all there is, else one that no text reaches.
+    ``waiting``: as `Machine.waiting`. ``tool``: what is declared of the open call's tool, ``name``. ``stands``: what
+    `state_of` says.
 
     A spot where nothing begins is one of those ``within`` another, the ``origin``, which is itself elsewhere:
     ``before`` is the text from there. The ``state`` of a machine within is only found once somebody asks.
     """
 
     __slots__ = (
-        "after", "before", "far", "known", "leads", "make", "moved", "name", "open", "origin", "running", "runs",
+        "after", "before", "far", "known", "leads", "make", "moved", "name", "origin", "running", "runs",
         "stands", "state", "text", "tool", "value", "waiting", "within",
     )  # fmt: skip
     after: Spot
@@ -162,7 +163,6 @@ class Spot:
         self.make: Callable[[], Transcoder] | None = None
         self.running: tuple[int, Any] | None = None
         self.moved: Spot | None = None
-        self.open: Spot | None = None
         self.stands: dict[bool, tuple[StateKind, str]] = {}
         self.waiting: tuple[int, Any] | None = None
         self.state: tuple[Any, ...] | None = None
@@ -175,12 +175,6 @@ class Spot:
         self.running = (ins[1], ins[2]) if running and not text else None
         self.waiting = None if self.value is not None or text else machine.waiting()
         self.keep(machine, text)
-        places = _places(machine, _first(machine))
-        if running and text and not any([place is not None and place > 0 for place in places]):
-            later = Machine(machine.program, machine.tools)
-            self.restore(later, machine.base + len(text))
-            later.text = ""
-            self.open = self.known.spot(later)
 
     def keep(self, machine: Machine, text: str) -> None:
         """Notes the state of the machine, which is here and holds ``text``."""
@@ -197,7 +191,7 @@ class Spot:
         """Puts the machine here, or into the ``value`` that began here; ``position``: the end of the text before it."""
         if self.state is None:
             self.origin.restore(machine, position - len(self.before))
-            machine.feed(self.before, -1, True)
+            machine.feed(self.before)
             self.keep(machine, machine.text)
             return
         (
@@ -227,7 +221,7 @@ class Spot:
 
     def run(self, text: str, i: int, machine: Machine) -> Run | None:
         """What is read of ``text`` from ``i`` on, if that is known."""
-        run = self.runs.get(text[i:]) if len(text) - i <= _LONGEST else None
+        run = self.runs.get(text[i:]) if len(text) - i <= _LONGEST_LEAD else None
         if run is not None and (run.here.tool is self.tool or self._goes(run, machine)):
             return run
         for lead, run, _ in self.leads:
@@ -247,16 +241,18 @@ class Spot:
             whole = fed.startswith(lead)
             if not (whole or lead.startswith(fed)) or way is None or not origin._goes(run, machine):
                 continue
-            if whole and begin <= run.end:
-                found = Run(self, way.items[way.counts[begin] :], run.here, run.end - begin)
+            if not whole:
+                count, name, at = way.steps[len(fed)]
+                if name is not None:
+                    at = max(at, begin)
+                    here = self if at == begin else origin.place(fed[:at], name, machine)
+                    found = Run(self, way.items[way.steps[begin][0] : count], here, at - begin)
+                    end = bisect_right(way.steps, at, key=itemgetter(2))
+                    self.runs.update([(lead[begin:i], found) for i in range(max(at, begin + 1), end)])
+                    return found
+            elif begin <= run.end:
+                found = Run(self, way.items[way.steps[begin][0] :], run.here, run.end - begin)
                 self.lead(lead[begin:], found)
-                return found
-            name = None if whole else way.names[len(fed)]
-            if name is not None:
-                items = way.items[way.counts[begin] : way.counts[len(fed)]]
-                found = Run(self, items, origin.place(fed, name, machine), len(text))
-                if len(text) <= _LONGEST:
-                    self.runs[text] = found
                 return found
         return None
 
@@ -278,48 +274,48 @@ class Spot:
 
 
 class Way:
-    """How a machine goes through a text that leads on. ``counts``: how many of the ``items`` there are after each
-    character; ``names``: the tool of the call that is open there, None where no spot is: in a value, in running text.
-    The items are those of the first ``end`` characters: the others only decide."""
+    """How a machine goes through a text from the origin to the spot ``here``, which begins after ``read`` characters.
+    ``lead``: the least text that leads there, or none. ``steps``: after each character, how many ``items`` there are,
+    the tool of the call that is open, None where no spot is, and the character after which both were so first."""
 
-    __slots__ = ("counts", "items", "names")
+    __slots__ = ("items", "lead", "steps")
 
-    def __init__(self, spot: Spot, text: str, end: int, machine: Machine) -> None:
-        self.counts = [0]
-        self.names: list[str | None] = [spot.name]
-        self.items: list[Item] = []
+    def __init__(self, origin: Spot, text: str, read: int, here: Spot, machine: Machine) -> None:
+        name: str | None = origin.name
+        count = since = 0
+        self.lead, self.items = "", []
+        self.steps: list[tuple[int, str | None, int]] = [(0, name, 0)]
         trial = Machine(machine.program, machine.tools)
-        spot.restore(trial, spot.far)
-        end += spot.far - _first(trial)  # what is held is made items, too
-        for char in text:
-            self.items += trial.feed(char, -1, True)
-            self.counts.append(len(self.items))
-            begun = trial.value is not None or (trial.program.code[trial.ip][0] == m.TEXT and not trial.live)
-            none = begun or not _DIFFER.isdisjoint(map(_kind, trial.trail))
-            self.names.append(None if none else trial.tool if _in_call(trial) else "")
-        while sum([len(raw) for _, raw, _ in self.items]) > end:
-            self.items.pop()
+        origin.restore(trial, origin.far)
+        for at, char in enumerate(text, 1):
+            if not trial.hold(char):
+                self.items += trial.feed(char, -1, True)
+                begins = _begins(trial, True)
+                if begins and at >= read and trial.base == origin.far + read:
+                    self.lead = text[:at] if origin.known.spot(trial, True) is here else ""
+                    return
+                none = begins or trial.value is not None or not _DIFFER.isdisjoint(map(_kind, trial.trail))
+                now = None if none else trial.tool if _in_call(trial) else ""
+                if now != name or len(self.items) != count:
+                    count, name, since = len(self.items), now, at
+            self.steps.append((count, name, since))
 
 
 class Known:
     """The spots of the machines of one program, for tools of the same names."""
 
-    __slots__ = ("credits", "first", "passed", "spots")
+    __slots__ = ("credits", "first", "spots")
 
     def __init__(self) -> None:
         self.spots: dict[Any, Spot] = {}
         self.first: dict[Machine, Spot | None] = {}
         """Where the machines are with which streams begin."""
         self.credits = _CREDITS
-        self.passed = 0
-        """How many runs were not looked at, for want of credits."""
 
     def looks(self) -> bool:
         """Whether it pays to ask where a machine is."""
         if self.credits <= 0:
-            self.passed += 1
-            if self.passed % _REST == 0:
-                self.credits = 1
+            self.credits += 1
         return self.credits > 0
 
     def begin(self, machine: Machine) -> Spot | None:
@@ -364,15 +360,18 @@ class Known:
             self.spots[key] = found
         return found
 
-    def later(self, spot: Spot, machine: Machine, text: str) -> Spot | None:
-        """Where the machine is that has read ``text`` at the spot, as `spot`, if no value begins there."""
-        before = spot.before + text
+    def later(self, spot: Spot, machine: Machine, text: str, made: list[Item]) -> Spot | None:
+        """Where the machine is that made the items of ``text`` at the spot, as `spot`, if no value begins there. It is
+        still at the spot if it holds all of a short text."""
+        if machine.value is not None or machine.final or not _DIFFER.isdisjoint(map(_kind, machine.trail)):
+            return None
+        name, before = machine.tool if _in_call(machine) else "", spot.before + text
+        if name == spot.name and len(text) <= _LONGEST and not (made or machine.asked):
+            return spot
         running = machine.program.code[machine.ip][0] == m.TEXT and not machine.live
         if running or machine.asked or len(before) > _LONGEST_LEAD:  # within, a place is found without asking
             return self.spot(machine)
-        if machine.value is not None or machine.final or not _DIFFER.isdisjoint(map(_kind, machine.trail)):
-            return None
-        found = spot.origin.place(before, machine.tool if _in_call(machine) else "", machine)
+        found = spot.origin.place(before, name, machine)
         if found.state is None:
             found.keep(machine, machine.text)
         return found
@@ -400,13 +399,13 @@ class Known:
     ) -> Run | None:
         """Has the machine read ``text``, which begins at ``position``, at ``spot``: ``items`` gets what it makes of it.
         Keeps that, if it is short, and returns it; None if the machine comes to no spot."""
-        self.credits = min(self.credits, _MOST_CREDITS) - 1
+        self.credits = min(self.credits, _MOST_CREDITS) - 1 or -_REST
         spot.restore(machine, position)
-        machine.asked = False
+        machine.asked, ip = False, machine.ip
         made = machine.feed(text, -1, True, line)
         read = len(text) - len(machine.text)
-        begins = _begins(machine, read)
-        here = None if begins else self.later(spot, machine, text)
+        begins = _begins(machine, read > 0 or machine.ip != ip)
+        here = None if begins else self.later(spot, machine, text, made)
         if begins and not machine.live and read >= 0:  # else it begins in a piece before, which was held
             here = self.spot(machine, True)
         again = begins and here is None
@@ -418,7 +417,8 @@ class Known:
             made, begins, here = made + more, False, self.spot(machine)
         if here is None:
             return None
-        run = Run(spot, made, here, read if begins else len(text), begun if machine.asked else None)
+        end = read if begins else len(text) if made or here is not spot else 0
+        run = Run(spot, made, here, end, begun if machine.asked else None)
         if not _DIFFER.isdisjoint(map(_kind, made)):
             return run
         if not begins or machine.asked:
@@ -427,29 +427,22 @@ class Known:
             return run
         origin, begin = spot.origin, len(spot.before)
         if begin + read <= _LONGEST_LEAD and len(origin.leads) < _MOST_LEADS:
-            for end in range(read, min(read + _LOOKS, len(text)) + 1):
-                lead = spot.before + text[:end]
-                trial = Machine(machine.program, machine.tools)
-                origin.restore(trial, position - begin)
-                out = trial.feed(lead, -1, True)
-                if (
-                    end - len(trial.text) == read
-                    and _begins(trial, begin + read)
-                    and (out == made if not begin else _DIFFER.isdisjoint(map(_kind, out)))
-                    and self.spot(trial, True) is here
-                ):
-                    found, way = Run(origin, out, here, begin + read), Way(origin, lead, begin + read, trial)
-                    spot.lead(text[:end], run)
-                    origin.lead(lead, found, way if _joined(way.items) == found.items else None)
-                    break
+            way = Way(origin, spot.before + text[: read + _LOOKS], begin + read, here, machine)
+            if (
+                way.lead
+                and (begin or _joined(way.items) == run.items)
+                and _DIFFER.isdisjoint(map(_kind, way.items))
+            ):
+                spot.lead(way.lead[begin:], run)
+                origin.lead(way.lead, Run(origin, way.items, here, begin + read), way)
         return run
 
 
-def _begins(machine: Machine, read: int) -> bool:
-    """Whether the machine is where the value of an argument begins, or running text after the ``read`` characters."""
+def _begins(machine: Machine, moved: bool) -> bool:
+    """Whether the machine is where the value of an argument begins, or running text, if it has ``moved`` there."""
     ins = machine.program.code[machine.ip]
     if ins[0] == m.TEXT:
-        return read > 0 and not machine.live
+        return moved and not machine.live
     return ins[0] == m.VALUE and ins[1] == m.ARGUMENT and machine.value is None
 
 

@@ -10,9 +10,9 @@ way, which can be switched off, all is the same, and slower.
 
 Invariants: ``fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
 character), without the pieces that were just passed on unchanged (``passed``; of ids, the ids). While a shortcut is
-set, the machine has read everything but does not know how much that was; ``held`` is the end of the text, which an open
-value has left. `_catch_up` gives the machine both before it runs again. While ``spot`` is set, the machine stands
-anywhere: `at_place` puts it there.
+set, the machine has read everything but does not know how much that was; ``held`` is the end of the text, of which an
+open value or a known place has made nothing. `_catch_up` gives the machine both before it runs again. While ``spot`` is
+set, the machine stands anywhere: `at_place` puts it there.
 """
 
 from __future__ import annotations
@@ -191,14 +191,15 @@ class Reading:
                 spot = spot.known.moved(spot, self.machine)
         self.pieces.append(text)
         self.fed += len(text)
+        text = self.held + text
         run = spot.runs.get(text)
         if run is None or not run.passes:
+            self.held = ""
             self._follow(spot, text, 0, events)
             return
-        spot.known.credits += 1
         if run.items:
             self.transcript.take(run, events)
-        self.spot, self.at = run.here, self.fed
+        self.spot, self.held = run.here, text[run.end :]
 
     def read_value(self, value: Transcoder, piece: str, events: list[Event]) -> None:
         """Reads a piece inside arguments: it goes straight to the value's transcoder, after what the transcoder left of
@@ -254,9 +255,8 @@ class Reading:
         items = machine.feed(text, scanned, False, self.line)
         if items or self.transcript.untold:
             self.transcript.apply(items, events)
-        self.spot = None
-        if known is not None and known.looks():
-            self.spot, self.at = known.spot(machine), self.fed
+        self.spot = known.spot(machine) if known is not None and known.looks() else None
+        self.at = self.fed
         if not (machine.text or machine.live):
             self._settle()
 
@@ -284,8 +284,6 @@ class Reading:
         """Reads ``text``, the last that was fed, from ``i`` on, from a known place to the next: as a machine did
         before, else with the machine, which leaves what it did to be found the next time."""
         known, machine, transcript = spot.known, self.machine, self.transcript
-        if spot.open is not None:
-            text, spot = spot.text + text, spot.open
         n = len(text)
         while True:
             if spot.running is not None:
@@ -315,9 +313,9 @@ class Reading:
                 if run is None:
                     self._go(text[i + MOST_AT_ONCE :], events)
                     return
-            spot, i = run.here, i + run.end
+            before, spot, i = spot, run.here, i + run.end
             if spot.value is None:
-                if i == n:
+                if i == n or spot.before or (spot is before and not run.end):  # the rest is held
                     break
                 continue
             value = spot.begin(machine)
@@ -336,8 +334,8 @@ class Reading:
             self._wait(m.ARGUMENT, None if self.held else value.plain, value)
             return
         transcript.tell(events)
-        self.spot, self.at = spot, self.fed
-        if spot.waiting is not None:
+        self.spot, self.at, self.held = spot, self.fed, text[i:]
+        if spot.waiting is not None and i == n:
             self._wait(spot.waiting[0], spot.waiting[1])
 
     # the shortcut
@@ -347,7 +345,7 @@ class Reading:
         spot, machine = self.spot, self.machine
         self.plain, self.value = NO_SHORTCUT, None
         if not (self.ended or self.early):
-            waiting = machine.waiting() if spot is None or spot.value is not None else spot.waiting
+            waiting = machine.waiting() if spot is None or spot.value or self.held else spot.waiting
             if waiting is not None:
                 region, plain = waiting
                 self._wait(region, plain, machine.value)
@@ -364,9 +362,19 @@ class Reading:
 
     def at_place(self) -> Machine:
         """The machine, at its place but for the text that took the shortcut."""
-        if self.spot is not None:
-            self.spot.restore(self.machine, self.at, self.value)
+        spot = self._place()
+        if spot is not None:
+            if self.value is None and self.plain is NO_SHORTCUT:
+                self.at = self.fed
+            spot.restore(self.machine, self.at, self.value)
         return self.machine
+
+    def _place(self) -> Spot | None:
+        """The spot with what is held there."""
+        spot = self.spot
+        if spot is None or not self.held or self.value is not None:
+            return spot
+        return spot.origin.place(spot.before + self.held, spot.name, self.machine)
 
     def _catch_up(self) -> None:
         """Moves the machine to the end of what was fed."""
@@ -376,7 +384,7 @@ class Reading:
             machine.skip_to(self.note(), self.held)
             self.plain = NO_SHORTCUT
             self.value = None
-            self.held = ""
+        self.held = ""
 
     def gather(self) -> None:
         """Gives the message the pieces that were passed on unchanged."""
@@ -413,7 +421,7 @@ class Reading:
             return "call", ""
         if self.plain is not NO_SHORTCUT:
             return ("reasoning" if self.kind == m.REASONING else "content"), ""
-        spot, content = self.spot, self.transcript.kind == m.CONTENT
+        spot, content = self._place(), self.transcript.kind == m.CONTENT
         if spot is None or spot.value is not None:
             return state_of(self.at_place(), content)
         if content not in spot.stands:
@@ -438,13 +446,13 @@ class Reading:
     def __getstate__(self) -> dict[str, Any]:
         """All but the shortcut, which `__setstate__` finds again, and where it may be known."""
         self.record().settled_seed()  # in place of the turn
-        self.at_place()
+        self._catch_up()
         return {name: getattr(self, name) for name in _PICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self.pieces, self.passed = self.transcript.pieces, []
+        self.pieces, self.passed, self.held = self.transcript.pieces, [], ""
         self.known, self.spot, self.at = known(self.machine.program, self.transcript.tools), None, 0
         self._settle()
 
@@ -455,4 +463,4 @@ class Reading:
         self.fed = begin
 
 
-_PICKLED = ("back", "early", "ended", "fed", "held", "ids", "machine", "transcript")
+_PICKLED = ("back", "early", "ended", "fed", "ids", "machine", "transcript")

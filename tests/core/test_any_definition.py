@@ -407,6 +407,24 @@ def test_a_stop_that_begins_like_a_call() -> None:
     assert stream.message == turn.parse(text)
 
 
+def test_text_that_is_held_after_reasoning_without_text() -> None:
+    """Found here: what was held was read again at once, up to where the reasoning began, and its note came twice."""
+
+    def build(p: Builder) -> Node:
+        def one(tool: Tool) -> Any:
+            return "<c>" + p.name(tool) + "<c>" + p.args(tool) + "<c>"
+
+        return p.think("\n<t>\n", "</c>") + p.body("<c>" + p.each_tool(one) + "<c>")
+
+    turn = Format("invented", "Invented", "https://example.org", build).bind(tools=TOOLS)
+    text = "<t></c><c><c><c>"
+    stream = turn.stream()
+    for character in text:
+        stream.feed(character)
+    stream.finish()
+    assert stream.message == turn.parse(text)
+
+
 @pytest.mark.parametrize("begins", [False, True])
 def test_a_call_with_white_space_written_in_many_ways_is_read(begins: bool) -> None:
     """In more ways than running text is searched for: only what begins in running text must have fewer."""

@@ -131,8 +131,8 @@ class Machine(MachineState):
         """Adds ``piece`` to the window and runs until the machine needs more text. Returns the items that are final.
 
         ``scanned``: how many characters of ``piece`` the transcoder of the open value has already scanned; -1 if it has
-        seen no part of the piece. ``pause``: waits where the value of an argument begins, too, and within the piece
-        where running text does, if the machine cannot go back. ``line`` tells of the items that were handed out before.
+        seen no part of the piece. ``pause``: waits where the value of an argument begins, too, and where running
+        text does, if it was not so before and cannot be taken back. ``line`` tells of the items that were handed out.
         """
         i, ip, final = 0, self.ip, self.final
         self.seen: tuple[int, Line | None] = 0, None
@@ -476,7 +476,7 @@ class Machine(MachineState):
                     self.floor = len(stack)
             else:
                 if op == TEXT:
-                    if pause and i > n - len(piece) and not self._undecided():
+                    if pause and (i > n - len(piece) or ip != self.ip) and not self._undecided():
                         break
                     match = ins[2].whole(text, i) if final else ins[2].find(text, i)
                     if match is None:
