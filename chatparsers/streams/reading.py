@@ -28,13 +28,15 @@ from ..core.machine.value import Search, Transcoder
 from ..schema.tools import Toolset
 from .back import Back
 from .events import Content, Event, joined_events
-from .known import MOST_AT_ONCE, Spot, known
+from .known import MOST_AT_ONCE, Run, Spot, known
 from .start import Start, StreamTurn
 from .state import StateKind, state_of
 from .transcript import Checks, Transcript
 
 NO_SHORTCUT: Callable[[str], object] = len
 """In place of a search: it finds something in every piece."""
+_END = "\0" * 512
+"""Among the runs of a place, which are those of shorter pieces: that the end of the text brings nothing there."""
 
 
 class Reading:
@@ -67,7 +69,7 @@ class Reading:
         if before:
             earlier = Transcript(tools, machine.program, "", 0, 0, spelling)
             earlier.apply(before, [])
-            self.transcript.earlier = earlier.whole_calls()
+            self.transcript.said = {(call.name, call.text()): None for call in earlier.calls if call.complete}
         if checks is not None:
             self.transcript.judge_by(checks)
         self.pieces = self.transcript.pieces
@@ -266,12 +268,20 @@ class Reading:
 
     def end(self, events: list[Event], cut_off: bool = False) -> None:
         """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
-        self._catch_up()
         events += map(copy, self.early)
         self.early = []
         machine, transcript = self.machine, self.transcript
         transcript.over()
-        transcript.apply(machine.finish(cut_off, self.line), events)
+        spot = None if self.value is not None or cut_off else self._place()
+        if spot is not None and self.plain is not NO_SHORTCUT and self.note() != self.at:
+            spot = spot.known.moved(spot, machine)
+        if spot is None or _END not in spot.runs:
+            self._catch_up()
+            machine.asked = False
+            items = machine.finish(cut_off, self.line)
+            transcript.apply(items, events)
+            if spot is not None and not (items or machine.asked):
+                spot.runs[_END] = Run(spot, items, spot, 0)
         transcript.close(events, transcript.length)
         if transcript.answer is not None and not cut_off:
             transcript.judge_whole()

@@ -16,7 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from operator import attrgetter, is_, itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Protocol
 
 from ..core.machine import instructions as m
@@ -36,7 +36,7 @@ from ..schema.tools import Toolset
 from ..values.base import quoted
 from ..values.so_far import Reader
 from .call import Call, call_id, joined, shorten
-from .events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning, joined_events
+from .events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from .known import Run
 from .message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall, made_call, made_region
 from .start import StreamTurn
@@ -77,8 +77,8 @@ class Transcript:
     """
 
     __slots__ = (
-        "answer", "call", "calls", "checks", "content", "diagnostics", "earlier", "ending", "kind", "late_ids",
-        "length", "line", "looked", "mended", "notes", "origin", "pieces", "reasoning", "records", "regions", "runs",
+        "answer", "call", "calls", "checks", "content", "diagnostics", "ending", "kind", "late_ids", "length",
+         "line", "looked", "mended", "notes", "origin", "pieces", "reasoning", "records", "regions", "runs",
         "said", "seed", "serious", "spelling", "text", "tools", "untold", "unwanted", "whole", "wrong",
     )  # fmt: skip
 
@@ -110,10 +110,6 @@ class Transcript:
         """The call that is open."""
         self.untold: list[str] = []
         """Texts of its arguments of which there is no event yet, as the piece is still read."""
-        self.said: set[tuple[str | None, str]] | None = None
-        """The names and arguments of the whole calls, once there are two."""
-        self.earlier: frozenset[tuple[str | None, str]] = frozenset()
-        """Those of the calls that the prompt already wrote."""
         self.kind = -1
         """The region of the last run."""
         self.runs: list[tuple[int, int]] = []
@@ -133,6 +129,8 @@ class Transcript:
         self.records: list[ToolCall] = []
         self.whole = True
         """Whether all calls of ``records`` are complete."""
+        self.said: dict[tuple[str | None, str], None] = {}
+        """The names and arguments of those that are, and of the whole calls that the prompt already wrote."""
         self.diagnostics: list[Diagnostic] = []
         """In the order of the text: those of as many notes, the first ones."""
         self.text: Text | None = None
@@ -151,9 +149,9 @@ class Transcript:
         other.kind, other.ending, other.checks = self.kind, self.ending, self.checks
         other.wrong, other.serious, other.mended = self.wrong, self.serious, self.mended.copy()
         other.answer = None if self.answer is None else self.answer.copy()
-        other.said, other.untold, other.regions, other.text = None, [], [], None
+        other.untold, other.regions, other.text = [], [], None
         other.records, other.whole, other.diagnostics = self.records[:], self.whole, self.diagnostics[:]
-        other.earlier = self.earlier
+        other.said = self.said.copy()
         return other
 
     def sink(self, region: int) -> Sink | None:
@@ -284,8 +282,6 @@ class Transcript:
                 self.length += len(raw)
         if self.untold:
             self.tell(events)
-        if len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
-            events[:] = joined_events(events)
 
     def _after_prefix(self, items: Sequence[m.Item]) -> list[m.Item]:
         """The items without what the prefix has of their text; a call that is broken is given whole."""
@@ -299,10 +295,14 @@ class Transcript:
 
     def _say(self, op: int, text: str, events: list[Event]) -> None:
         """Adds text, which may be empty, to the content or the reasoning."""
-        sink: Sink = (Reasoning, self.reasoning) if op == REASONING else (Content, self.content)
         if text:
-            sink[1].append(text)
-            events.append(sink[0](text))
+            thought = op == REASONING
+            (self.reasoning if thought else self.content).append(text)
+            kind, last = Reasoning if thought else Content, events[-1] if events else None
+            if isinstance(last, kind):
+                last.text += text
+            else:
+                events.append(kind(text))
             if self.answer is not None and op == CONTENT:
                 wrong = self.answer.wrong
                 self.answer.read(text)
@@ -346,8 +346,6 @@ class Transcript:
             self._start(call, events)
         elif op == CALL_END:
             call.complete = not call.other
-            if call.complete and (call.index or self.earlier):
-                self._compare(call)
             self.close(events, at)
         elif op == m.BROKEN_BEGIN:
             call.broken = call.broken or (call.other and not self.ending)
@@ -357,19 +355,6 @@ class Transcript:
             call.broken = not call.other and call.members <= 0 and not self.ending
         elif op == m.BROKEN_END:
             self.close(events, at)
-
-    def _compare(self, call: Call) -> None:
-        """Notes that a whole call has the name and the arguments of an earlier one."""
-        if self.said is None:
-            self.said = {*self.earlier, *self.whole_calls()}
-        said = call.name, call.text()
-        if said in self.said:
-            self.note("repeated-call", call.start, "another call than those before", call.index)
-        self.said.add(said)
-
-    def whole_calls(self) -> frozenset[tuple[str | None, str]]:
-        """The name and the arguments of each call that is over and whole."""
-        return frozenset([(call.name, call.text()) for call in self.calls if call.complete])
 
     def _start(self, call: Call, events: list[Event]) -> None:
         """Sends the call's start, once its name is known, with the arguments that came before the name."""
@@ -487,6 +472,11 @@ class Transcript:
         for call in self.calls[len(self.records) :]:
             self.records.append(self._record(call))
             self.whole = self.whole and call.complete
+            said = call.name, call.text()
+            if call.complete and said in self.said:
+                self.note("repeated-call", call.start, "another call than those before", call.index)
+            elif call.complete:
+                self.said[said] = None
         calls = self.records[:]
         if self.call is not None and self.call.sink is not None:
             calls.append(self._record(self.call))

@@ -61,6 +61,21 @@ def test_a_prefix_that_is_undecided_is_read_on(format: Format, monkeypatch: pyte
                 assert seen(turn, pieces) == without, (prefix, pieces)
 
 
+def test_the_end_is_known_where_it_brings_nothing(format: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text may end after each piece, also where one did before, and may be cut off there."""
+    turn = format.bind(tools=TOOLS, id_seed="x")
+    pieces = cut(sample(format), 3)
+    for count in range(len(pieces) + 1):
+        for reason in ("stop", "stop", "length"):
+            found = []
+            for enabled in (False, True):
+                monkeypatch.setattr(known, "enabled", enabled)
+                stream = turn.stream()
+                events = [stream.feed(piece) for piece in pieces[:count]]
+                found.append((events, stream.finish(reason), stream.message))
+            assert found[0] == found[1], (pieces[:count], reason)
+
+
 def cut(text: str, size: int) -> list[str]:
     """The text in pieces of so many characters."""
     return [text[at : at + size] for at in range(0, len(text), size)]

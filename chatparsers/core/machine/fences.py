@@ -21,7 +21,7 @@ def after(line: Line | None, items: Sequence[Item]) -> Line:
         return line
     open, rest = line or ("", "")
     whole, _, rest = (rest + "".join([_content(kind, raw) for kind, raw, _ in items])).rpartition("\n")
-    for found in _marks(whole):
+    for found in _marks(whole) if "```" in whole or "~~~" in whole else ():
         marks, name = found.groups()
         if not open:
             open = marks

@@ -31,7 +31,7 @@ cdef class Reading:
     cpdef tuple line(self)
     @cython.locals(machine=Machine, known=Known)
     cdef _go(self, str text, list events, Py_ssize_t scanned=*)
-    @cython.locals(machine=Machine, transcript=Transcript)
+    @cython.locals(machine=Machine, spot=Spot, transcript=Transcript)
     cpdef end(self, list events, bint cut_off=*)
     @cython.locals(known=Known, machine=Machine, transcript=Transcript, run=Run, before=Spot, n=Py_ssize_t, end=Py_ssize_t, begin=Py_ssize_t, value=Transcoder, items=list)
     cdef _follow(self, Spot spot, str text, Py_ssize_t i, list events)

@@ -12,9 +12,8 @@ cdef class Transcript:
     cdef public Py_ssize_t length, looked, origin
     cdef public object seed
     cdef public tuple line
-    cdef public object answer, checks, earlier, spelling, tools
-    cdef public dict mended
-    cdef public set said
+    cdef public object answer, checks, spelling, tools
+    cdef public dict mended, said
     cdef public Text text
     cpdef list named_calls(self, ids)
     cpdef sink(self, int region)
@@ -32,8 +31,6 @@ cdef class Transcript:
     cdef _say(self, int op, text, list events)
     @cython.locals(call=Call)
     cdef _mark(self, int op, value, Py_ssize_t at, list events)
-    cdef _compare(self, Call call)
-    cpdef whole_calls(self)
     cdef _start(self, Call call, list events)
     cdef _judge(self, Call call)
     cpdef judge_by(self, checks)
