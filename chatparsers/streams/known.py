@@ -42,7 +42,7 @@ _MOST_CREDITS = 4096
 """How many runs are learnt before one is found again, and how many of those found again count."""
 _REST = 16
 """After how many runs that are not looked at there is a credit again."""
-_MOST_LEADS, _MOST_WITHIN, _MOST_FIRST, _MOST_SPOTS, _MOST_TOOLS = 32, 512, 64, 2048, 256
+_MOST_LEADS, _MOST_WITHIN, _MOST_FIRST, _MOST_SPOTS, _MOST_TOOLS, _MOST_LEARNT = 32, 512, 64, 2048, 256, 4096
 _LONGEST = 64
 """The longest piece that is kept, and the longest held text."""
 _LONGEST_LEAD = 256
@@ -144,7 +144,7 @@ class Spot:
     """
 
     __slots__ = (
-        "after", "before", "far", "known", "leads", "make", "moved", "name", "origin", "running", "runs",
+        "after", "before", "far", "known", "leads", "make", "moved", "name", "once", "origin", "running", "runs",
         "stands", "state", "text", "tool", "value", "waiting", "within",
     )  # fmt: skip
     after: Spot
@@ -159,6 +159,7 @@ class Spot:
         self.within: dict[tuple[str, int], Spot] = {} if origin is None else origin.within
         self.runs: dict[str, Run] = {}
         self.leads: list[tuple[str, Run, Way | None]] = _NONE
+        self.once: set[str] = set()
         self.value: Instruction | None = None
         self.make: Callable[[], Transcoder] | None = None
         self.running: tuple[int, Any] | None = None
@@ -302,15 +303,14 @@ class Way:
 
 
 class Known:
-    """The spots of the machines of one program, for tools of the same names."""
+    """The spots of the machines of one program, for tools of the same names; the ``first`` are where streams begin."""
 
-    __slots__ = ("credits", "first", "spots")
+    __slots__ = ("credits", "first", "learnt", "spots")
 
     def __init__(self) -> None:
         self.spots: dict[Any, Spot] = {}
         self.first: dict[Machine, Spot | None] = {}
-        """Where the machines are with which streams begin."""
-        self.credits = _CREDITS
+        self.credits, self.learnt = _CREDITS, 0
 
     def looks(self) -> bool:
         """Whether it pays to ask where a machine is."""
@@ -322,9 +322,15 @@ class Known:
         """Where a stream is that begins with a copy of the machine."""
         if machine not in self.first:
             if len(self.first) >= _MOST_FIRST:
-                self.first.clear()
+                self._forget()
             self.first[machine] = self.spot(machine.copy())
         return self.first.get(machine)  # another thread may have cleared it
+
+    def _forget(self) -> None:
+        """Lets go of all: spots know one another, so none would go alone."""
+        self.learnt = 0
+        self.spots.clear()
+        self.first.clear()
 
     def spot(self, machine: Machine, begins: bool = False) -> Spot | None:
         """Where the machine is; None inside a value, and where too much is held. ``begins``: a value or running text
@@ -354,7 +360,7 @@ class Known:
         found = self.spots.get(key)
         if found is None:
             if len(self.spots) >= _MOST_SPOTS:
-                self.spots.clear()
+                self._forget()
             found = Spot(self, tool, machine.tool if open else "", None, "")
             found.stand(machine, text, begins)
             self.spots[key] = found
@@ -400,6 +406,9 @@ class Known:
         """Has the machine read ``text``, which begins at ``position``, at ``spot``: ``items`` gets what it makes of it.
         Keeps that, if it is short, and returns it; None if the machine comes to no spot."""
         self.credits = min(self.credits, _MOST_CREDITS) - 1 or -_REST
+        self.learnt += 1
+        if self.learnt > _MOST_LEARNT:
+            self._forget()
         spot.restore(machine, position)
         machine.asked, ip = False, machine.ip
         made = machine.feed(text, -1, True, line)
@@ -426,13 +435,12 @@ class Known:
                 spot.runs[text] = run
             return run
         origin, begin = spot.origin, len(spot.before)
-        if begin + read <= _LONGEST_LEAD and len(origin.leads) < _MOST_LEADS:
+        if len(text) > _LONGEST and text[:read] not in spot.once:
+            spot.once.add(text[:read])
+        elif begin + read <= _LONGEST_LEAD and len(origin.leads) < _MOST_LEADS:
             way = Way(origin, spot.before + text[: read + _LOOKS], begin + read, here, machine)
-            if (
-                way.lead
-                and (begin or _joined(way.items) == run.items)
-                and _DIFFER.isdisjoint(map(_kind, way.items))
-            ):
+            same = begin or _joined(way.items) == run.items
+            if way.lead and same and _DIFFER.isdisjoint(map(_kind, way.items)):
                 spot.lead(way.lead[begin:], run)
                 origin.lead(way.lead, Run(origin, way.items, here, begin + read), way)
         return run

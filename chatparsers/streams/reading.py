@@ -357,8 +357,7 @@ class Reading:
         if not (self.ended or self.early):
             waiting = machine.waiting() if spot is None or spot.value or self.held else spot.waiting
             if waiting is not None:
-                region, plain = waiting
-                self._wait(region, plain, machine.value)
+                self._wait(waiting[0], waiting[1], machine.value)
 
     def _wait(self, region: int, plain: Search | None, value: Transcoder | None = None) -> None:
         """Sets the shortcut of a machine that waits so (`Machine.waiting`), in an argument's ``value`` or not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import re
 from pathlib import Path
@@ -133,6 +134,34 @@ def test_what_never_comes_again_is_not_learnt_for_long() -> None:
         kept = stream._begun().known
         assert kept is not None
     assert sum(len(spot.runs) for spot in kept.spots.values()) < 700
+
+
+def test_a_whole_text_is_looked_at_closely_when_it_comes_again() -> None:
+    """What leads to a value in a long piece is one more thing to learn only if it comes twice."""
+    turn = get_format("qwen3").bind(tools=ONE_TOOL)
+    known._known.cache_clear()
+    leads = []
+    for _ in range(3):
+        stream = turn.stream()
+        stream.feed(sample(turn.format))
+        kept = stream._begun().known
+        assert kept is not None
+        leads.append(sum(bool(spot.leads) for spot in kept.spots.values()))
+    assert leads[0] < leads[1] == leads[2]
+
+
+def test_what_is_known_is_let_go_of_when_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that does not come again is learnt as long as the text around it pays, but it does not stay."""
+    turn = get_format("qwen3").bind(tools=ONE_TOOL)
+    monkeypatch.setattr(known, "_MOST_LEARNT", 50)
+    known._known.cache_clear()
+    for number in range(400):
+        stream = turn.stream()
+        for piece in cut(f'<tool_call>\n{{"name": "f{number}", "arguments": {{}}}}\n</tool_call>', 5):
+            stream.feed(piece)
+    del stream
+    gc.collect()
+    assert sum(isinstance(one, known.Spot) for one in gc.get_objects()) < 100
 
 
 def test_a_value_that_begins_in_held_text_is_whole() -> None:

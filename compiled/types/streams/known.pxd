@@ -17,6 +17,7 @@ cdef class Spot:
     cdef public Known known
     cdef public list leads
     cdef public dict runs, stands, within
+    cdef public set once
     cdef public str before, name, text
     cdef public object make, running, tool, value, waiting
     cdef public tuple state
@@ -39,9 +40,10 @@ cdef class Way:
 @cython.final
 cdef class Known:
     cdef public dict first, spots
-    cdef public Py_ssize_t credits
+    cdef public Py_ssize_t credits, learnt
     cpdef bint looks(self) except -1
     cpdef Spot begin(self, Machine machine)
+    cdef _forget(self)
     @cython.locals(at=Py_ssize_t, floor=Py_ssize_t, kind=int)
     cpdef Spot spot(self, Machine machine, bint begins=*)
     @cython.locals(found=Spot, before=str, name=str)
