@@ -10,6 +10,9 @@ the declared order: a state is one position. Each member comes at most once, and
 Where not every order is generated, the members may also come sorted by their names, as some templates write them: one
 more position a member.
 
+An engine whose rules have a parameter has no such states: up to as many members as the parameter has bits, every order
+is generated (`AnyOrder`).
+
 All of these are chains of members: those of a chain come one after the other, and the chains are freely merged. The
 automaton depends only on the chains and on which members are required. So it is made of numbers (`State`), once for
 all tools of one shape, and a writer puts the members' rules in their places.
@@ -25,7 +28,7 @@ from math import prod
 from operator import ge
 from typing import Any
 
-from .ir import EMPTY, NOTHING, Alt, Blank, Ir, Order, Rep, Seq, Shared, State, Text, Way, alt, seq
+from .ir import EMPTY, NOTHING, Alt, AnyOrder, Blank, Ir, Order, Rep, Seq, Shared, State, Text, alt, seq
 
 FREE = 6
 """Up to this many members, any order is generated."""
@@ -60,12 +63,14 @@ def arrange(
     extra: Ir | None = None,
     enough: Enough | None = None,
     most: int | None = None,
+    bits: int = 0,
 ) -> tuple[Ir, bool]:
     """The members in as many orders as there is room for, with ``separator`` between them; and whether the grammar
     enforces ``enough`` and ``most``.
 
     ``extra``: a member that may come any number of times, anywhere. ``enough``: tests the names that were written, to
-    tell whether the members may end. ``most``: the most members. Both are enforced only if every order is generated.
+    tell whether the members may end. ``most``: the most members. Both are enforced only of up to `FREE` members.
+    ``bits``: those of the parameter that the engine's rules may have.
     """
     counted = enough is not None or most is not None
     if not members:
@@ -77,38 +82,43 @@ def arrange(
         for member in members
     }
 
-    def ordered(members: list[Member], way: Way, chains: Chains, *limits: Any) -> Ir:
+    def ordered(members: list[Member], chains: Chains, *limits: Any) -> Ir:
         must = tuple([member.required for member in members])
         made = _made if limits or len(members) > LONGEST else _states
         states = made(chains, must, extra is not None, *limits)
         if not states:
             return NOTHING if states is None else EMPTY
         written = tuple([nodes[member.name] for member in members])
-        return Order(written, separator, extra, states, None if limits else way, must)
+        return Order(written, separator, extra, states, not limits and len(chains) == 1, must)
 
     def holds(numbers: Iterable[int]) -> bool:
         return enough is None or enough(frozenset(members[number].name for number in numbers))
 
     every = tuple(range(len(members)))
-    if len(members) <= FREE:
-        return ordered(members, "free", _each(every), *((holds, most) if counted else ())), True
     required = [member for member in members if member.required]
+    in_parts = [*required, *(member for member in members if not member.required)]
     count, others = len(required), len(members) - len(required)
-    way: Way = "declared"
+    few = len(members) <= FREE
+    if len(members) <= bits and not (few and counted) and (extra is not None or len(members) > 1):
+        written = tuple([nodes[member.name] for member in in_parts])
+        must = (True,) * count + (False,) * others
+        return AnyOrder(written, separator, extra, must), not counted
+    if few:
+        return ordered(members, _each(every), *((holds, most) if counted else ())), True
     chains: Chains = (every,)
     if 0 < count <= FREE_REQUIRED:
-        way, chains = "required free", (*_each(every[:count]), every[count:])
+        chains = (*_each(every[:count]), every[count:])
     elif 0 < count * others <= MOST_PAIRS:
-        way, chains = "merged", (every[:count], every[count:])
+        chains = (every[:count], every[count:])
     # by code points, as Jinja's tojson, Go and Python's sort_keys; and without case, as Jinja's dictsort
     by_name = sorted(members, key=lambda member: member.name)
     without_case = sorted(members, key=lambda member: member.name.lower())
-    if way != "declared":
-        members = [*required, *(member for member in members if not member.required)]
-    found = [ordered(members, way, chains)]
+    if len(chains) > 1:
+        members = in_parts
+    found = [ordered(members, chains)]
     for again in (by_name, *([without_case] if without_case != by_name else [])):
         if again != members:
-            found.append(ordered(again, "declared", (every,)))
+            found.append(ordered(again, (every,)))
     return alt(*found), not counted
 
 
@@ -137,6 +147,8 @@ def apart(members: Ir) -> tuple[Ir, bool]:
         return NOTHING, True
     if isinstance(members, Order) and members.states[-1].may_end:
         return replace(members, states=_some(members.states)), True
+    if isinstance(members, AnyOrder) and not any(members.required):
+        return replace(members, some=True), True
     if isinstance(members, Rep) and (members.least, members.most) == (0, 1):
         return members.node, True
     if isinstance(members, Alt):

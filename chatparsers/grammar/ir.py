@@ -169,25 +169,20 @@ class State(NamedTuple):
     may_end: bool
 
 
-Way = Literal["free", "required free", "merged", "declared"]
-"""Orders of members, each at most once: all; required ones in any order, and the others, which come after them in
-number, as declared; both as declared, freely merged; all as declared."""
-
-
 @dataclass(eq=False, slots=True)
 class Order(Ir):
     """Members with ``separator`` between them, in the orders that an automaton without cycles allows.
 
     ``states``: each comes after the states that it leads to, so the last one is the start. ``extra``: a member that may
-    come any number of times, before each of the others and at the end. ``way``: which orders these are, if that and
-    ``required`` (which members are) say it all.
+    come any number of times, before each of the others and at the end. ``declared``: the only order is that of
+    ``members``, and ``required`` says which of them must come.
     """
 
     members: tuple[Shared, ...]
     separator: Ir
     extra: Ir | None
     states: tuple[State, ...]
-    way: Way | None
+    declared: bool
     required: tuple[bool, ...]
 
     def unfold(self) -> Ir:
@@ -209,6 +204,30 @@ class Order(Ir):
                 node = Seq((*more, node))
             nodes.append(Shared("s", node))
         return nodes[-1]
+
+
+@dataclass(eq=False, slots=True)
+class AnyOrder(Ir):
+    """Members with ``separator`` between them in any order, each at most once, for an engine whose rules have a
+    parameter: states of all orders would be too many.
+
+    ``required``: which members must come. ``extra``: a member that may come any number of times, anywhere. ``begun``:
+    a member was written before, so the separator comes first. ``some``: at least one member comes.
+    """
+
+    members: tuple[Shared, ...]
+    separator: Ir
+    extra: Ir | None
+    required: tuple[bool, ...]
+    begun: bool = False
+    some: bool = False
+
+    def after(self, number: int) -> AnyOrder:
+        """What follows that member; a number past the last one is ``extra``."""
+        members, required = (
+            (*parts[:number], *parts[number + 1 :]) for parts in (self.members, self.required)
+        )
+        return replace(self, members=members, required=required, begun=True, some=False)
 
 
 class Word(NamedTuple):
@@ -528,7 +547,7 @@ def seq(*items: Ir) -> Ir:
     return out[0] if len(out) == 1 else Seq(tuple(out))
 
 
-_PLAIN = frozenset({Shared, Ref, Blank, Order, Rep, Chars})
+_PLAIN = frozenset({Shared, Ref, Blank, Order, AnyOrder, Rep, Chars})
 """Nodes that neither join with the node before them nor are changed by it."""
 
 
@@ -569,7 +588,7 @@ def children(node: Ir) -> tuple[Ir, ...]:
         return node.options
     if isinstance(node, (Rep, Shared)):
         return (node.node,)
-    if isinstance(node, Order):
+    if isinstance(node, (Order, AnyOrder)):
         return node.members if node.extra is None else (*node.members, node.extra)
     return ()
 

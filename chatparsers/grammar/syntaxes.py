@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from .. import values
@@ -13,6 +14,7 @@ from ..values.gemma import gemma_key
 from . import ir
 from .arrange import Member, arrange
 from .ir import EMPTY, NOTHING, Ir, alt, charset, never, seq
+from .target import PLAIN, Target
 
 quoted = json.JSONEncoder(ensure_ascii=False).encode
 """A text in JSON. `json.dumps` would make an encoder for each."""
@@ -25,7 +27,7 @@ def _json_key(name: str) -> ir.Seq:
 
 class JsonSyntax:
     """JSON, with the white space that models write. ``blank_in_names``: that before a member belongs to its name,
-    not to the brace or comma before it (`Target`)."""
+    not to the brace or comma before it. ``bits``: of the parameter that rules may have (both: `Target`)."""
 
     name = "json"
     stops: tuple[str, ...] = ()
@@ -39,7 +41,8 @@ class JsonSyntax:
     as_text = False
     """Whether values in an object or array are raw text, as far as their types allow (`RawText`)."""
 
-    def __init__(self, blank_in_names: bool = False) -> None:
+    def __init__(self, blank_in_names: bool = False, bits: int = 0) -> None:
+        self.bits = bits
         blank = ir.Blank()
         self.before_name: Ir = blank if blank_in_names else EMPTY
         after: Ir = EMPTY if blank_in_names else blank
@@ -94,7 +97,7 @@ class JsonSyntax:
             return seq(
                 self.open_object,
                 *(
-                    (arrange(members, self.between_members)[0], self.close_object)
+                    (arrange(members, self.between_members, bits=self.bits)[0], self.close_object)
                     if members
                     else (self.no_members,)
                 ),
@@ -120,8 +123,8 @@ class GemmaSyntax(JsonSyntax):
     name = "gemma"
     bare = (ir.Part(ir.Rep(ir.Chars(charset([(48, 57), (65, 90), "_", "-", (97, 122)])), 1, None)),)
 
-    def __init__(self, quote: str) -> None:
-        super().__init__()
+    def __init__(self, quote: str, bits: int) -> None:
+        super().__init__(bits=bits)
         self.quote = quote
         self.stops = (quote,)
         self.name = "gemma" + quote
@@ -190,24 +193,31 @@ class ElementsSyntax(JsonSyntax):
 
 Syntax = JsonSyntax
 
-_JSON, _PYTHON = (tuple(map(kind, (False, True))) for kind in (JsonSyntax, PythonSyntax))
-_Write = Callable[[Any, tuple[str, ...], bool], Syntax]
+
+@lru_cache(maxsize=8)
+def _plain(kind: type[JsonSyntax], blank_in_names: bool, bits: int) -> Syntax:
+    return kind(blank_in_names, bits)
+
+
+_Write = Callable[[Any, tuple[str, ...], Target], Syntax]
 _WRITERS: Mapping[type[values.Syntax], _Write] = values.of_every_syntax(
     "grammar/syntaxes.py",
     {
-        values.Json: lambda syntax, markers, blank: _JSON[blank],
-        values.Python: lambda syntax, markers, blank: _PYTHON[blank],
-        values.Gemma: lambda syntax, markers, blank: GemmaSyntax(syntax.quote),
-        values.Elements: lambda syntax, markers, blank: ElementsSyntax(syntax.prefix, syntax.item, markers),
+        values.Json: lambda syntax, markers, target: _plain(JsonSyntax, target.blank_in_names, target.bits),
+        values.Python: lambda syntax, markers, target: _plain(
+            PythonSyntax, target.blank_in_names, target.bits
+        ),
+        values.Gemma: lambda syntax, markers, target: GemmaSyntax(syntax.quote, target.bits),
+        values.Elements: lambda syntax, markers, target: ElementsSyntax(syntax.prefix, syntax.item, markers),
     },
     values.Raw,  # its strings are text (`RawText`), its other values JSON
 )
 
 
-def syntax_of(syntax: values.Syntax, markers: tuple[str, ...] = (), blank_in_names: bool = False) -> Syntax:
-    """How the grammar writes a value syntax. ``markers``: those that the stream takes by id. Raises `DefinitionError`
-    for a syntax that it cannot write."""
+def syntax_of(syntax: values.Syntax, markers: tuple[str, ...] = (), target: Target = PLAIN) -> Syntax:
+    """How the grammar for a target writes a value syntax. ``markers``: those that the stream takes by id. Raises
+    `DefinitionError` for a syntax that it cannot write."""
     write = _WRITERS.get(type(syntax))
     if write is None:
         raise DefinitionError(f"the grammar cannot write the value syntax {syntax!r}")
-    return write(syntax, markers, blank_in_names)
+    return write(syntax, markers, target)

@@ -20,9 +20,10 @@ class Target:
     counts the tokens of free text. ``most_members``: so many members of one object the engine bears in their orders; of
     more, each may come any number of times (None: it bears any number). ``blank_in_names``: the white space before the
     name of a member is in one terminal with its opening quote, not with the brace or comma before it. Else an engine
-    that lexes would begin all the names anew at each character that may end the white space. ``coarse``: the engine
-    takes long to tell free text from calls. So the text has no word that opens a call with any name after it, none of
-    the keys of calls where an answer begins as JSON, and after what might have become a marker no rest of one.
+    that lexes would begin all the names anew at each character that may end the white space. ``bits``: those of the
+    parameter that its rules may have; so many members come in any order. ``coarse``: the engine takes long to tell free
+    text from calls. So the text has no word that opens a call with any name after it, none of the keys of calls where
+    an answer begins as JSON, and after what might have become a marker no rest of one.
     ``open_objects``: members that a schema does not mention are generated, as JSON Schema says; the caller decides.
     ``whitespace``: the most characters of white space between two tokens of JSON (None: as many as the engine bears);
     the caller decides.
@@ -38,6 +39,7 @@ class Target:
     open_objects: bool = False
     most_members: int | None = None
     blank_in_names: bool = False
+    bits: int = 0
     coarse: bool = False
     whitespace: int | None = None
 
@@ -100,6 +102,7 @@ TARGETS: Mapping[str, Mapping[str, Target]] = {
             tokens=True,
             most_members=_LARK_MEMBERS,
             blank_in_names=True,
+            bits=64,
         )
     },
     "structural_tag": {"xgrammar": TAGS},

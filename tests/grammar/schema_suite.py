@@ -46,7 +46,7 @@ def compiled(schema: Any, dialect: str = "gbnf") -> tuple[Ir, dict[str, Ir], tup
     schema = modern(schema)
     target = TARGET_OF[dialect]
     output = Output(target=target)
-    syntax = syntax_of(Json(), blank_in_names=target.blank_in_names)
+    syntax = syntax_of(Json(), target=target)
     root = SchemaCompiler(Document(schema), syntax, output).value([(schema, "$")])
     return root, output.rules, tuple(output.weakened)
 

@@ -168,6 +168,38 @@ def test_written_white_space_counts(dialect: str) -> None:
                 assert shifted(rest.status(text), len(head)) == expected, (space, more)
 
 
+@pytest.mark.parametrize("open_", [False, True], ids=["closed", "open"])
+@pytest.mark.parametrize("name", ["hermes-2-pro", "qwen3-coder"])
+def test_the_members_that_are_left_of_many_come_in_any_order(name: str, open_: bool) -> None:
+    """In Lark, where a rule has a bit for each member that was written: also of those that stand in a prefix."""
+    names = [f"m{number}" for number in range(9)]
+    options: Any = {"tools": [tool("f", {each: {"type": "integer"} for each in names}, names[::3])]}
+    options |= {"tool_choice": "required", "parallel_tool_calls": False, "thinking": False}
+    format = get_format(name)
+
+    def grammar(prefix: str = "") -> Any:
+        turn = format.bind(**options, prefix=prefix)
+        return compile_for("llguidance", str(turn.grammar("lark", additional_properties=open_)), "lark")
+
+    def spelt(written: list[str]) -> str:
+        call = {
+            "type": "function",
+            "function": {"name": "f", "arguments": json.dumps(dict.fromkeys(written, 1))},
+        }
+        return format.render({"role": "assistant", "content": "", "tool_calls": [call]}).strip()
+
+    whole, chance, ends = grammar(), random.Random(1), set()
+    for members in (names[::-1], [*names[5:], *names[:5]], names[6::-3], names[7::-1]):
+        text = printed(spelt(members), whole)
+        for end in chance.sample(range(text.index("m") - 1, len(text)), 12):
+            rest, others = grammar(text[:end]), chance.sample(members, len(members))
+            for after in (text[end:], text[end:-9], spelt(others)[end:]):
+                expected = whole.status(text[:end] + after)
+                assert shifted(rest.status(after), end) == expected, (text[:end], after)
+                ends.add(expected.kind)
+    assert {"full", "rejected"} < ends
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_gbnf_finishes_a_call_that_began_after_text(name: str) -> None:
     """With auto, it has the rest of that call, and no other text in its place."""

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, count, takewhile
+from itertools import chain, count, repeat, takewhile
 
 from ...errors import RequestError
 from ...kept import kept
 from .. import ir
-from ..ir import ANYTHING, Ir, closed, literals, seq
+from ..ir import ANYTHING, Ir, children, closed, literals, seq
 from ..reading.residual import BEYOND_ASCII, CHARACTER, residual
 from ..syntaxes import quoted
 from ..target import PLAIN, Target
@@ -40,7 +41,7 @@ from .lark_lexer import (
     one_character,
     told_apart,
 )
-from .lark_orders import MOST_BITS, by_bits, declared
+from .lark_orders import any_order, declared
 from .lark_regex import ANY_CHARACTER, EXACT, char_class, escape, regex
 from .lark_text import before_token, begun, excluded, one_of, open_text, until
 from .rules import RuleWriter, suffix
@@ -66,10 +67,10 @@ class _Writer(RuleWriter):
         self.target = target
         self.white = f"/{target.blank(_INDENT)}/"
         self.sources: dict[str, Ir] = dict(rules)  # `closed` adds to them
-        self.orders: dict[tuple[object, ...], str] = {}
-        """The rules of members in their orders, by what they are made of."""
-        self.members: dict[int, str] = {}
-        """The members of orders, by their identity."""
+        self.orders: dict[tuple[object, ...], tuple[str, str]] = {}
+        """The two rules of members in their orders, by what they are made of."""
+        self.members: dict[int, tuple[str, ...]] = {}
+        """The elements of members, by their identity."""
         self.spaces: dict[tuple[str | bool, bool, bool], str] = {}
         """The literals that take in white space, before and after them."""
         self.tails: dict[str, str] = {}
@@ -95,7 +96,7 @@ class _Writer(RuleWriter):
             node = ir.Alt(self.closed_numbers(told_apart(node.options)))
             if len(node.options) > _MANY:
                 return self.many(node.options)
-        return super().body(node)
+        return self.order(node) if isinstance(node, ir.AnyOrder) else super().body(node)
 
     def many(self, options: tuple[Ir, ...]) -> str:
         """Many options. If they part after white space, what is before it is written once, and it is at most one
@@ -210,7 +211,7 @@ class _Writer(RuleWriter):
             return self.rule("user", f"%lark {{\n{node.text}\n}}")
         if isinstance(node, ir.Free):
             return self.free(node)
-        if isinstance(node, ir.Order):
+        if isinstance(node, (ir.Order, ir.AnyOrder)):
             order = self.order(node)
             return f"({order})" if " " in order else order
         if isinstance(node, ir.Alt) and len(node.options) != 1:
@@ -242,42 +243,65 @@ class _Writer(RuleWriter):
 
     # orders
 
-    def order(self, node: ir.Order) -> str:
+    def order(self, node: ir.Order | ir.AnyOrder) -> str:
         """The right side that begins an order. Its states are two rules, one before a member and one after it. Their
         parameter says which members were written: a line a member, where a rule for each state would be one for each
-        set of members or pair of places."""
-        count = len(node.members)
-        in_order = node.way == "declared"
-        if node.way is None or count + (node.extra is not None) < 2 or (count > MOST_BITS and not in_order):
+        set of members. What all members begin with stands before the first rule, and what follows several names is a
+        rule."""
+        if isinstance(node, ir.AnyOrder):
+            steps, none = any_order(len(node.required), sum(node.required)), not node.some
+        elif node.declared and len(children(node)) > 1:
+            steps, none = declared(node.required), node.states[-1].may_end
+        else:
             return self.in_states(node)
-        members = [self.names.get(id(member)) or self.once(member.node) for member in node.members]
-        lead = self.choice(node.separator)
-        lead = "" if lead == '""' else f"{lead} "
-        extra = "" if node.extra is None else self.atom(node.extra)
-        key = (lead, extra, node.way, node.required, tuple(members))
-        steps = declared(node.required) if in_order else by_bits(node.way, node.required)
-        name = self.orders.get(key)
-        if name is None:
-            name = self.orders[key] = self.parametric()
-            rest = self.parametric()
-            options = [
-                f"{member} {rest}::{step}" for member, step in zip(members, steps.members, strict=True)
-            ]
-            options += [f"{extra} {rest}::_"] if extra else []
-            self.out[f"{name}::_"] = " | ".join(options)
-            more = "" if extra else f" %if {steps.more}"
-            self.out[f"{rest}::_"] = f'""{steps.end and f" %if {steps.end}"} | {lead}{name}::_{more}'
+        options = [*map(self.elements, node.members), *self.extras(node.extra)]
+        leads = {option[0] for option in options}
+        lead = leads.pop() if len(leads) == 1 and all(len(option) > 1 for option in options) else ""
+        between = self.choice(node.separator)
+        key = (type(node), node.required, between, *options)
+        names = self.orders.get(key)
+        if names is None:
+            name, rest = names = self.orders[key] = self.parametric(), self.parametric()
+            texts = self.texts([option[bool(lead) :] for option in options])
+            ways = zip(texts, chain(steps.members, repeat("_")), strict=False)
+            self.out[f"{name}::_"] = " | ".join([f"{text} {rest}::{step}" for text, step in ways])
+            again = " ".join([one for one in (between, lead, f"{name}::_") if one not in ("", '""')])
+            more = f" %if {steps.more}" if node.extra is None else ""
+            self.out[f"{rest}::_"] = f'""{steps.end and f" %if {steps.end}"} | {again}{more}'
+        name, rest = names
         # One rule names the first state: llguidance panics if a rule gives itself a parameter that is a number.
-        none = not steps.end and node.states[-1].may_end
-        return self.rule("o", f'{name}::0 | ""' if none else f"{name}::0")
+        if isinstance(node, ir.AnyOrder) and node.begun:
+            return self.rule("o", f"{rest}::0")
+        begin = f"{lead} {name}::0".lstrip()
+        return self.rule("o", f'{begin} | ""' if none and not steps.end else begin)
 
-    def once(self, node: Ir) -> str:
-        """One side of a choice, which several orders of the same members have."""
+    def texts(self, options: list[tuple[str, ...]]) -> list[str]:
+        """Members as text. What follows the names of several is a rule."""
+        ends = Counter([option[1:] for option in options])
+        found: list[str] = []
+        for option in options:
+            after = option[1:]
+            if len(after) > 1 and ends[after] > 1:
+                option = option[0], self.rule("t", " ".join(after))
+            found.append(" ".join(option))
+        return found
+
+    def elements(self, node: Ir) -> tuple[str, ...]:
+        """The elements of a member, which several orders may have."""
         found = self.members.get(id(node))
         if found is None:
             self.alive.append(node)
-            found = self.members[id(node)] = self.choice(node)
+            inner = node.node if isinstance(node, ir.Shared) else node
+            atoms = self.atoms(inner.items) if isinstance(inner, ir.Seq) else [self.atom(inner)]
+            found = self.members[id(node)] = tuple(filter(None, atoms)) or ('""',)
         return found
+
+    def extras(self, node: Ir | None) -> list[tuple[str, ...]]:
+        """The elements of extra members, one for each choice."""
+        if node is None:
+            return []
+        inner = node.node if isinstance(node, ir.Shared) else node
+        return [*map(self.elements, inner.options)] if isinstance(inner, ir.Alt) else [self.elements(inner)]
 
     def in_states(self, node: ir.Order) -> str:
         """The right side that begins an order, with a rule for each state.

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import NamedTuple
-
-from .. import ir
-
-MOST_BITS = 64
-"""The bits of a rule's parameter."""
 
 
 class Steps(NamedTuple):
@@ -35,24 +29,7 @@ def declared(required: tuple[bool, ...]) -> Steps:
     return Steps(found, f"ge(_,{needed})" if needed else "", f"lt(_,{len(required)})")
 
 
-def by_bits(way: ir.Way, required: tuple[bool, ...]) -> Steps:
-    """The other orders. The number has a bit for each member that was written."""
-    count = len(required)
-    found: list[str] = []
-    before: list[str] = []
-    """The required members that an end needs: of those in the declared order, the last one."""
-    for bit, must in enumerate(required):
-        free = must or way == "free"
-        condition = f"bit_clear({bit})" if free else f"lt(_,{1 << bit})"  # no bit from this one on is set
-        in_order = way == "merged" and must
-        found.append(f"set_bit({bit}) %if {_all([*before, condition]) if in_order else condition}")
-        if must:
-            before = [*([] if in_order else before), f"bit_set({bit})"]
-    any_last = count if way == "free" else sum(required)  # each of so many may come last, and the last of all
-    done = [f"is_ones([0:{any_last}])", *([f"bit_set({count - 1})"] if any_last < count else [])]
-    return Steps(found, _all(before) if before else "", f"not({_all(done)})")
-
-
-def _all(conditions: list[str]) -> str:
-    """All of the conditions, as one."""
-    return reduce(lambda one, other: f"and({one}, {other})", conditions)
+def any_order(count: int, required: int) -> Steps:
+    """Any order. The number has a bit for each member that was written. The first ones are ``required``."""
+    members = [f"set_bit({bit}) %if bit_clear({bit})" for bit in range(count)]
+    return Steps(members, f"is_ones([0:{required}])" if required else "", f"not(is_ones([0:{count}]))")

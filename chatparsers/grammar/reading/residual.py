@@ -84,6 +84,13 @@ def _joined(rest: Ir, by_id: Collection[str] | None) -> Ir:
     return Seq((Text(ir.literal_text(first)), *items[len(first) :])) if len(first) > 1 else rest
 
 
+def _left(order: ir.AnyOrder) -> Ir:
+    """The members that are left of an order."""
+    if order.members:
+        return order
+    return EMPTY if order.extra is None else ir.Rep(seq(order.separator, order.extra), 0, None)
+
+
 class _Walk:
     """Walks nodes along ``text``."""
 
@@ -117,6 +124,8 @@ class _Walk:
             yield from self.advance(self.rules[node.name], at)
         elif isinstance(node, ir.Order):
             yield from self.advance(node.unfold(), at)
+        elif isinstance(node, ir.AnyOrder):
+            yield from self.any_order(node, at)
         elif isinstance(node, ir.Lang):
             yield from self.language(node, at) if node.encoding == "raw" else self.string(node, at)
         elif isinstance(node, ir.Free):
@@ -164,6 +173,25 @@ class _Walk:
                 elif end > place and (end, least, most) not in seen:
                     seen.add((end, least, most))
                     left.append((end, least, most))
+
+    def any_order(self, node: ir.AnyOrder, at: int) -> _Ways:
+        left = [(at, node)]
+        seen: set[tuple[int, tuple[Ir, ...]]] = set()
+        for place, order in left:  # grows
+            if place == len(self.text):
+                yield _left(order), place
+                continue
+            if not order.some and not any(order.required):
+                yield None, place
+            lead = (order.separator,) if order.begun else ()
+            for number, member in enumerate(ir.children(order)):
+                then = order.after(number)
+                for rest, end in self.sequence((*lead, member), place):
+                    if rest is not None:
+                        yield seq(rest, _left(then)), end
+                    elif (end, then.members) not in seen:
+                        seen.add((end, then.members))
+                        left.append((end, then))
 
     def blank(self, node: ir.Blank, at: int) -> _Ways:
         """White space inside JSON. That of a prompt may be more than is generated; then it is over."""

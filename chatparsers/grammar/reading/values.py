@@ -49,7 +49,7 @@ class ValueReader(ABC):
         found = self._compilers.get(key)
         if found is None:
             equal = self._members.setdefault(syntax, Equal(self.output))
-            written = syntax_of(syntax, self._markers, self.output.target.blank_in_names)
+            written = syntax_of(syntax, self._markers, self.output.target)
             found = self._compilers[key] = SchemaCompiler(document, written, self.output, equal)
         return found
 

@@ -390,7 +390,7 @@ def _arranged(case: Case, members: list[Member], extra: Ir | None, form: Form, o
             output.tell(case.path, keyword, why)
         return form.whole(loosely(members, form.separator, extra))
     enough = _enough(case, members, least if least > required else 0)
-    body, exact = arrange(members, form.separator, extra, enough, most)
+    body, exact = arrange(members, form.separator, extra, enough, most, output.target.bits)
     if not exact:
         keywords = {keyword: None for _, needed, keyword in case.dependent if needed}
         keywords |= {"minProperties": None} if least > required else {}

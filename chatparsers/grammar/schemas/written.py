@@ -18,7 +18,7 @@ from typing import Any
 
 from ...schema.keywords import KEYWORDS, NOTES
 from ..budget import Budget
-from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, children
+from ..ir import EMPTY, NOTHING, Alt, AnyOrder, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, children
 from ..regular.automaton import TooLarge, states
 from ..steps import Steps, run
 from ..target import Target
@@ -226,6 +226,13 @@ def _ends(node: Ir, empty: Collection[str], known: dict[int, bool], finite: dict
         return found
     if isinstance(node, Order):
         found = yield _order_ends(node, empty, known, finite)
+    elif isinstance(node, AnyOrder):
+        found = not node.some
+        for part, must in zip(children(node), (*node.required, False), strict=False):
+            ends = bool((yield _ends(part, empty, known, finite)))
+            found = ends if must else found or ends
+            if must and not ends:
+                break
     elif isinstance(node, Rep):
         found = not node.least or bool((yield _ends(node.node, empty, known, finite)))
     else:
