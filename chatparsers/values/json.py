@@ -143,8 +143,9 @@ def _whole(text: str, start: int) -> int:
 
 class _Place:
     """A place within brackets. ``goes``: what a scanner did here with a text: its next place, `odd`, `plain`, whether
-    the value is over, what it put out, and how much it took. ``stays``: it may learn more. A place that a scanner alone
-    still holds learns nothing, or it would hold all that came after it."""
+    the value is over, what it put out, and how much it took. Of a text that ends within a string, that is kept up to
+    the quote. ``stays``: it may learn more. A place that a scanner alone still holds learns nothing, or it would hold
+    all that came after it."""
 
     __slots__ = ("comma", "goes", "number", "stack", "state", "stays")
 
@@ -152,6 +153,15 @@ class _Place:
         self.state, self.stack, self.comma, self.number = state, stack, comma, number
         self.goes: dict[str, tuple[_Place | None, Search | None, Search | None, bool, str, int]] = {}
         self.stays = True
+
+    def into(self, text: str) -> tuple[_Place | None, Search | None, Search | None, bool, str, int] | None:
+        """What a scanner does here with a text that ends within a string, if it is known up to the last quote."""
+        end = text.rfind('"') + 1
+        gone, more = self.goes.get(text[:end]), text[end:]
+        if gone is None or gone[1] is None or _odd(more):
+            return None
+        place, odd, plain, done, out, _ = gone
+        return place, odd, plain, done, out + more, len(text)
 
     def __reduce__(self) -> Any:
         return _place, (self.state, self.stack, self.comma, self.number)
@@ -235,7 +245,7 @@ class JsonScanner(Transcoder):
                 i = end
         place = self.place
         if place is not None:
-            gone = None if final else place.goes.get(text[i:])
+            gone = None if final else place.goes.get(text[i:]) or place.into(text[i:])
             if gone is not None:
                 self.place, self.odd, self.plain, self.done, self.out, end = gone
                 if i > start:
@@ -472,7 +482,11 @@ class JsonScanner(Transcoder):
                 return
             self.place = _place(self.state, stack, comma, number)
         if before is not None and len(before.goes) < _MOST_TEXTS and before.stays:
-            before.goes[text] = self.place, self.odd, self.plain, self.done, self.out[begin:], end
+            out = self.out[begin:]
+            if self.plain is not None and (quote := text.rfind('"')) >= 0:
+                out, end = out[: len(out) + quote + 1 - end], quote + 1
+                text = text[:end]
+            before.goes[text] = self.place, self.odd, self.plain, self.done, out, end
 
     def put(self, text: str, i: int, end: int, out: str) -> None:
         """Passes on ``out`` in place of text[i:end]."""

@@ -162,6 +162,27 @@ def test_what_a_place_remembers_changes_nothing(read: Read, amount: Callable[...
 
 
 @pytest.mark.pure
+def test_a_string_is_remembered_up_to_its_quote() -> None:
+    """Its text differs each time. It goes on unchanged after the quote, up to what is odd, also where it is new."""
+    found = []
+    for text in ("ab", "longer than what is remembered", 'a\\"b', "odd\\", "odd\n"):
+        scanner = JsonScanner("{")
+        scanner.scan("{", 0, False)
+        place = scanner.place
+        assert place is not None
+        end = scanner.scan('"k":"' + text, 0, False)
+        found.append((end - 5, scanner.out, scanner.plain is not None, len(scanner.notes)))
+        assert '"k":"ab' not in place.goes and '"k":"' in place.goes
+    assert found == [
+        (2, '"k":"ab', True, 0),
+        (30, '"k":"longer than what is remembered', True, 0),
+        (4, '"k":"a\\"b', True, 0),
+        (3, '"k":"odd', False, 0),
+        (4, '"k":"odd\\n', True, 1),
+    ]
+
+
+@pytest.mark.pure
 def test_what_is_remembered_stays_small() -> None:
     """Places hold one another, and scanners hold places: what a stranger writes must not make them more and more."""
 

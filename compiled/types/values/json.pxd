@@ -11,6 +11,8 @@ cdef class _Place:
     cdef public bint stays
     cdef public int state
     cdef public str comma, number, stack
+    @cython.locals(end=Py_ssize_t, gone=tuple, more=str)
+    cdef tuple into(self, str text)
 cdef class JsonScanner(Transcoder):
     cdef public list comma, number, parts, stack
     cdef public str kinds
@@ -24,7 +26,7 @@ cdef class JsonScanner(Transcoder):
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
     cdef _set_up(self, str kinds, int dialect)
     cdef leave(self, _Place place)
-    @cython.locals(stack=str, comma=str)
+    @cython.locals(stack=str, comma=str, out=str, quote=Py_ssize_t)
     cdef remember(self, _Place before, str text, Py_ssize_t begin, Py_ssize_t end)
     cdef put(self, str text, Py_ssize_t i, Py_ssize_t end, str out)
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
