@@ -39,7 +39,7 @@ class Stream:
     _finished: str
     _reading: Reading | None
     _text: Reading | None
-    """The same, while it takes text and is not finished."""
+    """The same, while it takes text, is not finished, and nothing is asked after each piece."""
     _loops: Any
     """Who looks for loops (`chatparsers.watch.loops.Loops`), once somebody asked."""
 
@@ -78,7 +78,7 @@ class Stream:
         self._reading = reading = Reading(
             begin, turn.tools, ids, back, turn if seed is None else seed, checks
         )
-        self._text = None if with_ids else reading
+        self._text = None if with_ids or self._strict else reading
         if with_ids or turn.tokenizer is None:
             self._asked = None
         return reading
@@ -103,13 +103,12 @@ class Stream:
                 if reading.plain(piece) is None:  # as in `Reading.read`, without its call
                     reading.passed.append(piece)
                     return [reading.make(piece)]
-                if not self._strict:
-                    events: list[Event] = []
-                    if reading.value is None:
-                        reading.read_on(piece, events)
-                    else:
-                        reading.read_value(reading.value, piece, events)
-                    return events
+                events: list[Event] = []
+                if reading.value is None:
+                    reading.read_on(piece, events)
+                else:
+                    reading.read_value(reading.value, piece, events)
+                return events
         elif (
             type(piece) is int and (reading := self._reading) and reading.ids and (text := reading.ran(piece))
         ):

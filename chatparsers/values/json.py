@@ -226,14 +226,13 @@ class JsonScanner(Transcoder):
         """What matches text that only goes on with the open string, and what spells that in JSON; None: it is JSON."""
 
     def scan(self, text: str, start: int, final: bool) -> int:
-        n = len(text)
         if self.notes:
             self.notes = []
         i = start
         if self.odd is not None and not final and text[start : start + 1] != '"':
             goes_on, spelt = self.goes_on
             match = goes_on(text, start)
-            end = match.end() if match else start
+            end, n = match.end() if match else start, len(text)
             if end == n or (end == n - 1 and text[end] == "\\"):
                 self.out = text[start:end]
                 if spelt is not None:
@@ -251,6 +250,13 @@ class JsonScanner(Transcoder):
                 if i > start:
                     self.out = text[start:i] + self.out
                 return i + end
+        return self.read(text, start, i, final)
+
+    def read(self, text: str, start: int, i: int, final: bool) -> int:
+        """As `scan`, which began at ``start`` and has nothing left to do before ``i``, by no shortcut."""
+        n = len(text)
+        place = self.place
+        if place is not None:
             self.leave(place)
         self.kept = start
         first = i
@@ -561,9 +567,9 @@ class ObjectScanner(JsonScanner):
         self.decoded: list[str] = []
         self.raw: list[str] = []
 
-    def scan(self, text: str, start: int, final: bool) -> int:
+    def read(self, text: str, start: int, i: int, final: bool) -> int:
         if self.stack and self.kinds:
-            return JsonScanner.scan(self, text, start, final)
+            return JsonScanner.read(self, text, start, i, final)
         if not self.kinds:
             return self._other(text, start, final)
         if self.string is None:
@@ -576,7 +582,7 @@ class ObjectScanner(JsonScanner):
                 self.out = ""
                 return start
             if at == len(text) or text[at] == "{":
-                return JsonScanner.scan(self, text, start, final)
+                return JsonScanner.read(self, text, start, i, final)
             self.length = start - at
             if text[at] != '"':
                 self.kinds = ""
@@ -587,16 +593,14 @@ class ObjectScanner(JsonScanner):
             start = at
         else:
             self.out = ""
-            if self.notes:
-                self.notes = []
         end = self.string.scan(text, start, final)
         self.length += end - start
         self.decoded.append(self.string.out)
         self.raw.append(text[start:end])
         if self.string.done:
-            before = self.out
-            decoded, notes = "".join(self.decoded).strip(" \t\r\n") or "{}", self.notes
-            whole = JsonScanner.scan(self, decoded, 0, True)
+            before, notes, self.notes = self.out, self.notes, []
+            decoded = "".join(self.decoded).strip(" \t\r\n") or "{}"
+            whole = JsonScanner.read(self, decoded, 0, 0, True)
             self.notes, self.plain = notes, None
             if not self.error and decoded[whole:].strip(" \t\r\n"):
                 self.done, self.error = False, "the end of the object's JSON text"
@@ -615,8 +619,10 @@ class ObjectScanner(JsonScanner):
             self.out, self.notes = "", []
             self._string_ends(text, start, final)
             return start
-        end = JsonScanner.scan(self, text, start, final)
-        self.plain = None  # text that takes the shortcut would not count
+        end = JsonScanner.read(self, text, start, start, final)
+        self.plain = self.odd = None  # text that takes a shortcut would not count
+        if self.place is not None:
+            self.leave(self.place)
         self.length += end - start
         if self.done or (self.error and not self.length):  # a word whose end has not come is no error
             self.error = _OBJECT[JSON]
@@ -652,8 +658,8 @@ class AnswerScanner(JsonScanner):
 
     __slots__ = ()
 
-    def scan(self, text: str, start: int, final: bool) -> int:
-        end = JsonScanner.scan(self, text, start, final)
+    def read(self, text: str, start: int, i: int, final: bool) -> int:
+        end = JsonScanner.read(self, text, start, i, final)
         if self.error:
             self.error, self.done = "", True
         if self.notes:

@@ -20,6 +20,8 @@ class Reading:
     done: bool
     error: str
     position: int
+    unwanted: int
+    """Where the value begins, if it is whole, but not what is wanted; else -1."""
     notes: list[tuple[int, str, str]]
     outs: list[str] = field(compare=False)
     """The output for each piece."""
@@ -98,7 +100,8 @@ def _read(
             break
         most_held = max(most_held, len(rest))
     assert not (scanner.done and scanner.error) or scanner.length > 0  # whole, but not what is wanted
-    return Reading("".join(outs), scanner.done, scanner.error, position, notes, outs, most_held)
+    unwanted = position - scanner.length if scanner.done and scanner.error else -1
+    return Reading("".join(outs), scanner.done, scanner.error, position, unwanted, notes, outs, most_held)
 
 
 @pytest.fixture(scope="session")

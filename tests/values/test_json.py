@@ -161,6 +161,13 @@ def test_what_a_place_remembers_changes_nothing(read: Read, amount: Callable[...
             assert read(make, text, cuts, carry=carry, shortcut=True) == read(make, text), (text, cuts)
 
 
+def test_what_is_mended_in_the_text_of_a_string_is_told_in_no_cut(read: Read) -> None:
+    """An object's JSON text in a string is one mend, wherever the text is cut."""
+    text = json.dumps('{"a": "b\nc"}')
+    for cut in range(len(text) + 1):
+        assert read(ObjectScanner, text, [cut]).notes == [(0, "an object", "a string")], cut
+
+
 @pytest.mark.pure
 def test_a_string_is_remembered_up_to_its_quote() -> None:
     """Its text differs each time. It goes on unchanged after the quote, up to what is odd, also where it is new."""

@@ -22,8 +22,10 @@ cdef class JsonScanner(Transcoder):
     cdef public object odd
     cdef public _Place place
     cdef public tuple goes_on
-    @cython.locals(n=Py_ssize_t, i=Py_ssize_t, kept=Py_ssize_t, comma=Py_ssize_t, parts=list, state=int, own=int, stack=list, end=Py_ssize_t, key=bint, char=Py_UCS4, kind=str, word=str, first=Py_ssize_t, place=_Place, gone=tuple)
+    @cython.locals(n=Py_ssize_t, i=Py_ssize_t, end=Py_ssize_t, place=_Place, gone=tuple)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+    @cython.locals(n=Py_ssize_t, kept=Py_ssize_t, comma=Py_ssize_t, parts=list, state=int, own=int, stack=list, end=Py_ssize_t, key=bint, char=Py_UCS4, kind=str, word=str, first=Py_ssize_t, place=_Place)
+    cdef Py_ssize_t read(self, str text, Py_ssize_t start, Py_ssize_t i, bint final) except? -1
     cdef _set_up(self, str kinds, int dialect)
     cdef leave(self, _Place place)
     @cython.locals(stack=str, comma=str, out=str, quote=Py_ssize_t)
@@ -40,14 +42,14 @@ cdef class ObjectScanner(JsonScanner):
     cdef public StringScanner string
     cdef public list decoded, raw
     @cython.locals(at=Py_ssize_t, end=Py_ssize_t, whole=Py_ssize_t)
-    cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+    cdef Py_ssize_t read(self, str text, Py_ssize_t start, Py_ssize_t i, bint final) except? -1
     @cython.locals(end=Py_ssize_t)
     cdef Py_ssize_t _other(self, str text, Py_ssize_t start, bint final) except? -1
     cdef _string_ends(self, str text, Py_ssize_t end, bint final)
 cdef class NoObject(Transcoder):
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
 cdef class AnswerScanner(JsonScanner):
-    cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+    cdef Py_ssize_t read(self, str text, Py_ssize_t start, Py_ssize_t i, bint final) except? -1
 cdef class StringScanner(Transcoder):
     cdef public bint begun
     @cython.locals(i=Py_ssize_t, end=Py_ssize_t, inside=str)
