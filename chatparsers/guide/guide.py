@@ -291,7 +291,8 @@ class Guide:
         >>> guide.message.content
         'H'
         """
-        ids, passed, matcher = self._ids, self._reading.passed, self._matchers[-1][1]
+        ids, passed, matchers = self._ids, self._reading.passed, self._matchers
+        matcher = matchers[-1][1]
         now = len(ids) - count
         if 0 < count <= len(passed):  # they only added to running text: nothing else was done for them
             if matcher is not None:
@@ -303,9 +304,9 @@ class Guide:
         known, stream = self._known, self._stream
         taken = known.begun - (not self._stopped) if known.kind == "ended" else len(ids)
         """How many ids the matcher took: not the one that ended the turn."""
-        while self._matchers[-1][0] > now:
-            taken = self._matchers.pop()[0]
-        matcher = self._matchers[-1][1]
+        while matchers[-1][0] > now:
+            taken = matchers.pop()[0]
+            matcher = matchers[-1][1]
         if matcher is not None and taken > now:
             matcher.rollback(taken - now)
         while known.before is not None and known.since > now:
@@ -454,14 +455,14 @@ class Guide:
 
     def _bind(self) -> None:
         """Sets what follows from the rest: the methods that each id passes, and the deadline."""
-        matcher, known, plan = self._matcher, self._known, self._plan
+        matcher, known, plan = self._matchers[-1][1], self._known, self._plan
         self._reading = reading = self._stream._begun()
         self._take = None if matcher is None else matcher.take
         self._plain = reading.plain
         call = reading.transcript.call
         self._call = call if known.kind == "call" and call is not None and call.name is not None else None
         self._deadline = _NEVER
-        if known.kind == "ended" or self._forced_id >= 0:
+        if known.kind == "ended" or (known.run and self._forced_id >= 0):
             self._deadline = -1
         elif known.kind == "reasoning" and self._most is not None:
             self._deadline = known.begun + self._most - known.thought

@@ -71,23 +71,31 @@ class Back:
             self._drop(copies[0][0])
         self.last = fed
 
-    def to(self, count: int, reading: Any) -> Any:
-        """Keeps the first ``count`` ids, and returns what was read of them; ``reading``: what was read of all."""
+    def without(self, last: int, reading: Any) -> Any:
+        """Takes the ``last`` ids back, and returns what was read of those before; ``reading``: what was read of all.
+        None if so many cannot be taken back."""
+        ids, since = self.ids, self.since
+        fed = since + len(ids)
+        count = fed - last
+        if not self.first <= count <= fed or last > self.most:
+            return None
         copies, found, at = self.copies, None, count
         if copies and self.last >= count:
             while len(copies) > 1 and copies[-1][0] > count:
                 copies.pop()
             at, found = copies.pop()
             self.every, self.due, self.last = 1, at, at if copies else self.first - 1
-        again = self.ids[max(at - self.since, 0) : max(count - self.since, 0)]
-        del self.ids[max(min(at, count) - self.since, 0) :]
-        self.since = min(self.since, count)
-        if not copies:
-            self.due = min(self.due, count)  # the next id that does more than add to running text needs one
+        again = ids[at - since : count - since] if at < count else ()
+        if count < since:
+            self.since = since = count
+        del ids[(at if at < count else count) - since :]
+        if not copies and self.due > count:
+            self.due = count  # the next id that does more than add to running text needs one
         if found is not None:
             reading = found.copy() if at <= self.shared else found
             reading.back = self
-            reading.read_ids(again, [])
+            if again:
+                reading.read_ids(again, [])
         if reading.ids.fed > count:
             reading.shorten(count)
         return reading

@@ -467,7 +467,7 @@ class Reading:
     def shorten(self, count: int) -> None:
         """Keeps the first ``count`` ids. What comes after them only added to running text."""
         begin = self.ids.keep(count)
-        self.transcript.shorten(begin, self.fed - begin, self.kind)
+        self.record().shorten(begin, self.fed - begin, self.kind)
         self.fed = begin
 
 

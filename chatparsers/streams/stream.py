@@ -347,15 +347,18 @@ class Stream:
         if back is not None and type(n) is int and 0 <= n <= min(back.most, len(passed)):
             del passed[len(passed) - n :]
             return
-        reading.record()
-        kept = 0 if back is None else back.possible
-        if type(n) is not int or not 0 <= n <= kept:
+        if passed:
+            reading.gather()
+        found = None
+        if type(n) is int and (back is not None or n == 0):
+            found = reading if back is None else back.without(n, reading)
+        if found is None:
+            kept = 0 if back is None else back.possible
             more = "" if self._rollback else ": make the stream with turn.stream(rollback=…)"
             raise RequestError(f"rollback: expected a number of ids from 0 to {kept}, found {n!r}{more}")
-        if n and back is not None:
-            self._reading = reading = back.to(back.fed - n, reading)
-            if self._loops is not None and self._loops.seen > reading.fed:
-                self._loops = None
+        self._reading = found
+        if self._loops is not None and self._loops.seen > found.fed:
+            self._loops = None
 
     def __repr__(self) -> str:
         reading = self._begun()
