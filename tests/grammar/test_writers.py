@@ -430,6 +430,25 @@ def test_lark_has_the_orders_that_the_page_names(size: int, other: bool) -> None
         assert taken > 10
 
 
+def test_the_rules_of_any_value_that_are_kept_are_those_of_the_request() -> None:
+    """Lark writes them once for all grammars of one target, and nothing of another grammar stands beside them."""
+    form = {
+        "type": "json_schema",
+        "json_schema": {"schema": {"properties": {"a": {}, "b": {"type": "object"}}}},
+    }
+    turn = chatparsers.get_format("qwen3").bind(response_format=form, thinking=False)
+    first, *others = [str(turn.grammar("lark", whitespace=white)) for white in (64, 0, 2, 65)]
+    assert len({first, *others}) == 4 and "WS" not in others[0]
+    for said, white in (("\n" + " " * 63, 64), ("", 0), (" ", 1), ("\n ", 2)):
+        whether = [
+            compile_for("llguidance", text, "lark").status(f'{{"b":{{"c":{said}1}}}}') == FULL
+            for text in (first, *others)
+        ]
+        assert whether == [True, white == 0, white <= 2, True], white
+    chatparsers.grammar._CACHE.clear()
+    assert str(turn.grammar("lark", whitespace=64)) == first
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_an_object_without_members_has_white_space_once(dialect: str) -> None:
     """As between any two tokens; where members may come too."""

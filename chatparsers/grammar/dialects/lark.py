@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain, count, repeat, takewhile
 
 from ...errors import RequestError
@@ -75,6 +76,12 @@ class _Writer(RuleWriter):
         """The literals that take in white space, before and after them."""
         self.tails: dict[str, str] = {}
         """Those that take it in after them, without it."""
+
+    def go_on_from(self, other: _Writer) -> None:
+        """Has all rules that the other one wrote."""
+        self.out, self.bodies, self.names = other.out.copy(), other.bodies.copy(), other.names.copy()
+        self.refs, self.spaces, self.tails = other.refs.copy(), other.spaces.copy(), other.tails.copy()
+        self.alive = [other]
 
     def names_of(self, hint: str) -> Iterator[str]:
         base = _rule_name(hint)
@@ -509,8 +516,22 @@ def _before_names(node: ir.Free) -> ir.Word | None:
     return word if alike and not any(text.startswith(word.text) for text in node.excludes) else None
 
 
+@lru_cache(maxsize=16)
+def _begun(rules: tuple[tuple[str, Ir], ...], target: Target) -> _Writer:
+    """A writer that has written the rules of any value, which most grammars have: they are the same nodes in each."""
+    writer = _Writer(dict(rules), {}, target)
+    writer.out[writer.first] = ""
+    for name, _ in rules:
+        writer.ref(name)
+    return writer
+
+
 def write_lark(
     root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, target: Target = PLAIN
 ) -> str:
     """The Lark grammar, its rule ``start`` first. ``token_ids``: the markers that the tokenizer has as one token."""
-    return _Writer(rules, token_ids or {}, target).write(root)
+    writer = _Writer(rules, token_ids or {}, target)
+    any_value = tuple([rule for rule in rules.items() if rule[0].startswith("json-")])
+    if any_value:
+        writer.go_on_from(_begun(any_value, target))
+    return writer.write(root)

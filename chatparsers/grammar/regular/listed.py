@@ -69,7 +69,12 @@ def most_states(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None) -
     if not dfa.endless:
         found = without_texts(dfa, texts, limit, budget)
         return 0 if found is None else len(found.edges)
-    return len(dfa.edges) + len(_tree(dfa, texts, limit, budget).after)
+    size = 1 + sum(map(len, texts))
+    if size <= limit:  # a tree has no more
+        spend(budget, size - 1)
+    else:
+        size = len(_tree(dfa, texts, limit, budget).after)
+    return len(dfa.edges) + size
 
 
 def without_texts(dfa: Dfa, texts: list[str], limit: int, budget: Budget | None) -> Dfa | None:
