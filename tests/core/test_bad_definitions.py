@@ -192,13 +192,13 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "a name without an end",
             call(lambda p, tool: p.name(tool) + p.args(tool)),
-            "p.name(tool) + p.args(tool): nothing ends p.name, so a half of it would pass for the "
+            "p.name(tool) + p.args(tool): nothing ends p.name(tool), so a half of it would pass for the "
             'whole; put a marker after it; where none is written, what must follow: p.reads("", p.peek("{"))',
         ),
         (
             "no name",
             call(lambda p, tool: "{" + p.args(tool) + "}"),
-            "p.args(tool): the call has no name yet, and the arguments need it; put p.name(tool) before them",
+            "p.args(tool): the call has no name yet, and needs it here; put p.name(tool) before it",
         ),
         (
             "no arguments",
@@ -272,7 +272,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "the closer of a value is forgotten",
             tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, VALUE)),
             "p.each_arg(…): the text that ends the value, '</>', is not read after it; write it after "
-            "p.value(…)",
+            "p.value(arg, …)",
         ),
         (
             "characters that cannot be",
@@ -437,17 +437,17 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "a name after the arguments",
             call(lambda p, tool: p.args(tool) + p.name(tool) + "|"),
-            "p.args(tool): the call has no name yet, and the arguments need it; put p.name(tool) before them",
+            "p.args(tool): the call has no name yet, and needs it here; put p.name(tool) before it",
         ),
         (
             "a name on one path only",
             call(lambda p, tool: (p.name(tool) + ":" | p.literal("x")) + p.args(tool)),
-            "p.args(tool): the call has no name yet, and the arguments need it; put p.name(tool) before them",
+            "p.args(tool): the call has no name yet, and needs it here; put p.name(tool) before it",
         ),
         (
             "a name twice",
             call(lambda p, tool: p.name(tool) + ":" + p.name(tool) + ":" + p.args(tool)),
-            "p.name(tool): the call has a name already; write the name once on each path through the call",
+            "p.name(tool): the call has a name already; write p.name(tool) once on each path through it",
         ),
         (
             "arguments twice",
@@ -458,7 +458,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "a name that is repeated",
             call(lambda p, tool: p.many(p.name(tool) + ":") + p.args(tool)),
-            "p.name(tool): the call has a name already; write the name once on each path through the call",
+            "p.name(tool): the call has a name already; write p.name(tool) once on each path through it",
         ),
         (
             "the name of any tool is generated",
@@ -488,7 +488,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "a call in a call",
             call(lambda p, tool: p.name(tool) + ":" + p.json_call(name="name", args="arguments")),
-            "p.each_tool(…): it stands inside a call; write the calls one after the other, not in each other",
+            "p.each_tool(…): it stands inside the call; write the calls one after the other, not in each other",
         ),
         (
             "an id at the end that may be left out",
@@ -513,7 +513,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             call(
                 lambda p, tool: p.rule("a", "(" + p.optional(p.ref("a")) + p.name(tool) + ")") + p.args(tool)
             ),
-            "p.ref('a'): a call is part of a rule that calls itself; write the name and the arguments "
+            "p.ref('a'): the call is part of a rule that calls itself; write the name and the arguments "
             "outside it",
         ),
         (
@@ -554,12 +554,12 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
                     "<" + p.arg_name(arg) + ">" + p.arg_name(arg) + "." + p.value(arg, VALUE) + "</>"
                 )
             ),
-            "p.arg_name(arg): the argument has a name already; write p.arg_name(arg) once",
+            "p.arg_name(arg): the argument has a name already; write p.arg_name(arg) once on each path through it",
         ),
         (
             "no name",
             tagged(lambda p, arg: "<" + p.value(arg, VALUE) + "</>"),
-            "p.value(arg, Raw(…)): the argument has no name yet; put p.arg_name(arg) before p.value(…)",
+            "p.value(arg, Raw(…)): the argument has no name yet, and needs it here; put p.arg_name(arg) before it",
         ),
         (
             "no value",
@@ -574,12 +574,12 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
                     "<" + p.arg_name(arg) + ">" + p.value(arg, VALUE) + "</>" + p.value(arg, VALUE) + "</>"
                 )
             ),
-            "p.value(arg, Raw(…)): the argument has a value already; write p.value(arg, …) once",
+            "p.value(arg, Raw(…)): the argument has its value already; write p.value(arg, …) once on each path through it",
         ),
         (
             "a name without an end",
             tagged(lambda p, arg: "<" + p.arg_name(arg) + p.value(arg, VALUE) + "</>"),
-            "p.each_arg(…): nothing ends p.arg_name, so a half of it would pass for the whole; put a "
+            "p.each_arg(…): nothing ends p.arg_name(arg), so a half of it would pass for the whole; put a "
             'marker after it; where none is written, what must follow: p.reads("", p.peek("{"))',
         ),
         (
@@ -597,7 +597,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "a tool's name in it",
             tagged(lambda p, arg: "<" + p.name(ANY_TOOL) + ">" + p.value(arg, VALUE) + "</>"),
-            "p.name(tool): it stands inside an argument; keep to p.arg_name(arg), p.value(arg, …) and "
+            "p.name(tool): it stands inside the argument; keep to p.arg_name(arg), p.value(arg, …) and "
             "markers there",
         ),
         (
@@ -627,7 +627,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             tagged(
                 lambda p, arg: "<" + p.same_name(arg) + p.arg_name(arg) + ">" + p.value(arg, VALUE) + "</>"
             ),
-            "p.same_name(arg): the argument has no name yet; put p.arg_name(arg) before p.same_name(arg)",
+            "p.same_name(arg): the argument has no name yet; put p.arg_name(arg) before it",
         ),
         (
             "a closing tag of another argument",

@@ -175,7 +175,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
         called("<c>", {"rule": "a", "is": ["(", {"ref": "a"}]}, *_CALL[1:]),
         "it has no end, as each way through it calls itself",
     ),
-    "calls in each other": (called("<c>", {"call": _CALL}, *_CALL[1:]), "it stands inside a call"),
+    "calls in each other": (called("<c>", {"call": _CALL}, *_CALL[1:]), "it stands inside the call"),
 }
 
 
