@@ -235,10 +235,6 @@ class Format(Shown):
             raise RequestError(
                 f"parallel_tool_calls: expected True or False, found {type(parallel_tool_calls).__name__}"
             )
-        if max_calls is not None:
-            check_limit("max_calls", max_calls)
-        if call_within is not None:
-            check_limit("call_within", call_within)
         if not isinstance(lenient_calls, bool):
             raise RequestError(f"lenient_calls: expected True or False, found {type(lenient_calls).__name__}")
         known = read_tools(tools)
@@ -265,8 +261,10 @@ class Format(Shown):
         if reasoning is not None:
             found["reasoning"] = reasoning
         if max_calls is not None:
+            check_limit("max_calls", max_calls)
             found["max_calls"] = max_calls
         if call_within is not None:
+            check_limit("call_within", call_within)
             found["call_within"] = call_within
         if tokenizer is not None:
             found["tokenizer"] = _loaded(_BOUND)(tokenizer)
