@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 from ..errors import OutputError, RequestError, lacks_tokenizers, read_reason
 from ..lazy import load_reference
@@ -136,8 +136,8 @@ class Stream:
             if reading is None or reading.ids is None:
                 reading = self._begin_with_ids()
             reading.read_ids(ids, events)
-        if self._strict:
-            self._check()
+        if self._strict and reading.transcript.wrong:
+            self._refuse()
         return events
 
     def finish(self, reason: FinishReason | str | None = None) -> list[Event]:
@@ -167,8 +167,8 @@ class Stream:
             record = reading.transcript
             if reason == "length" and not any(note[0] == "truncated" for note in record.notes):
                 record.note("truncated", reading.fed, "the rest of the turn")
-            if self._strict:
-                self._check()
+            if self._strict and record.wrong:
+                self._refuse()
         return events
 
     @property
@@ -370,13 +370,12 @@ class Stream:
         self._begun()
         return None, {name: getattr(self, name) for name in Stream.__slots__}
 
-    def _check(self) -> None:
+    def _refuse(self) -> NoReturn:
         """Raises `OutputError` for the first serious diagnostic, once."""
-        if self._begun().transcript.wrong:
-            self._strict = False
-            message = self.message
-            wrong = next(d for d in message.diagnostics if d.code in STRICT)
-            raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
+        self._strict = False
+        message = self.message
+        wrong = next(d for d in message.diagnostics if d.code in STRICT)
+        raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
 
 
 _loaded = lru_cache(load_reference)  # for what each stream needs

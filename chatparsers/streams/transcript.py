@@ -36,7 +36,7 @@ from ..schema.tools import Toolset
 from ..values.base import quoted
 from ..values.so_far import Reader
 from .call import Call, call_id, joined, shorten
-from .events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from .events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning, joined_events
 from .known import Run
 from .message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall, made_call, made_region
 from .start import StreamTurn
@@ -252,7 +252,7 @@ class Transcript:
         """Takes the items into the message, and adds their events to ``events``."""
         if self.length < self.origin:
             items = self._after_prefix(items)
-        spelling = self.spelling
+        spelling, alike = self.spelling, False
         for op, raw, value in items:
             region = op
             if op == ARGUMENT:
@@ -270,7 +270,7 @@ class Transcript:
                     self.untold.append(text if spelling is None else spelling.full(text))
             elif op != MARKUP:
                 text = raw if value is None else value
-                self._say(op, text if spelling is None else spelling.text(text), events)
+                alike = self._say(op, text if spelling is None else spelling.text(text), events) or alike
                 if spelling is not None and not raw.isascii():
                     for dropped, part in spelling.runs(raw):
                         self.advance(MARKUP if dropped else op, len(part))
@@ -282,6 +282,8 @@ class Transcript:
                 self.length += len(raw)
         if self.untold:
             self.tell(events)
+        if alike:
+            events[:] = joined_events(events)
 
     def _after_prefix(self, items: Sequence[m.Item]) -> list[m.Item]:
         """The items without what the prefix has of their text; a call that is broken is given whole."""
@@ -293,20 +295,20 @@ class Transcript:
             found.append((op, raw[size:], raw if op == CALL else value))
         return found
 
-    def _say(self, op: int, text: str, events: list[Event]) -> None:
-        """Adds text, which may be empty, to the content or the reasoning."""
+    def _say(self, op: int, text: str, events: list[Event]) -> bool:
+        """Adds text, which may be empty, to the content or the reasoning. Returns whether the last event was such."""
+        alike = False
         if text:
             thought = op == REASONING
             (self.reasoning if thought else self.content).append(text)
-            kind, last = Reasoning if thought else Content, events[-1] if events else None
-            if isinstance(last, kind):
-                last.text += text
-            else:
-                events.append(kind(text))
+            kind = Reasoning if thought else Content
+            alike = bool(events) and type(events[-1]) is kind
+            events.append(kind(text))
             if self.answer is not None and op == CONTENT:
                 wrong = self.answer.wrong
                 self.answer.read(text)
                 self._judge_answer(wrong, self.length)
+        return alike
 
     def _mark(self, op: int, value: Any, at: int, events: list[Event]) -> None:
         """Takes what an item at the position ``at`` says of the call that is open, or that it opens."""

@@ -24,11 +24,11 @@ cdef class Transcript:
     cpdef argue(self, Py_ssize_t length, out)
     @cython.locals(call=Call)
     cpdef tell(self, list events)
-    @cython.locals(op=int, raw=str, region=int)
+    @cython.locals(op=int, raw=str, region=int, alike=bint)
     cpdef apply(self, items, list events)
     @cython.locals(op=int, raw=str, size=Py_ssize_t)
     cdef list _after_prefix(self, items)
-    cdef _say(self, int op, text, list events)
+    cdef bint _say(self, int op, text, list events) except -1
     @cython.locals(call=Call)
     cdef _mark(self, int op, value, Py_ssize_t at, list events)
     cdef _start(self, Call call, list events)
