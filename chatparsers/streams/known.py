@@ -13,8 +13,8 @@ diagnostic, which has a position, and no place inside a value. A spot belongs to
 tools, and to the schema of the tool whose call is open (``tool``). Threads share what is known: it is whole before
 another one can find it.
 
-What is learnt must pay: each run that is kept costs a credit, and each run that is found again earns one. So texts that
-never come again cost no more than the first credits.
+What is learnt must pay: each run that is kept costs a credit, and one that is found again earns it, if it is more than
+markup. So texts that never come again cost no more than the first credits. Nor do they stay: too much is let go of.
 """
 
 from __future__ import annotations
