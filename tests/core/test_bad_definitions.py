@@ -574,7 +574,8 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
                     "<" + p.arg_name(arg) + ">" + p.value(arg, VALUE) + "</>" + p.value(arg, VALUE) + "</>"
                 )
             ),
-            "p.value(arg, Raw(…)): the argument has its value already; write p.value(arg, …) once on each path through it",
+            "p.value(arg, Raw(…)): the argument has its value already; "
+            "write p.value(arg, …) once on each path through it",
         ),
         (
             "a name without an end",
