@@ -137,15 +137,16 @@ class Spot:
     of the running text that goes on here, and what finds its end; ``moved``: the spot after some of it. ``text``: what
     the machine holds; ``far``: the end of the text before it, if that is all there is, else one that no text reaches.
     ``waiting``: as `Machine.waiting`. ``tool``: what is declared of the open call's tool, ``name``. ``stands``: what
-    `state_of` says.
+    `state_of` says. ``once``: the beginnings of long texts that came once. ``over``: the end of the answer brings
+    nothing here.
 
     A spot where nothing begins is one of those ``within`` another, the ``origin``, which is itself elsewhere:
     ``before`` is the text from there. The ``state`` of a machine within is only found once somebody asks.
     """
 
     __slots__ = (
-        "after", "before", "far", "known", "leads", "make", "moved", "name", "once", "origin", "running", "runs",
-        "stands", "state", "text", "tool", "value", "waiting", "within",
+        "after", "before", "far", "known", "leads", "make", "moved", "name", "once", "origin", "over", "running",
+        "runs", "stands", "state", "text", "tool", "value", "waiting", "within",
     )  # fmt: skip
     after: Spot
     far: int
@@ -160,6 +161,7 @@ class Spot:
         self.runs: dict[str, Run] = {}
         self.leads: list[tuple[str, Run, Way | None]] = _NONE
         self.once: set[str] = set()
+        self.over = False
         self.value: Instruction | None = None
         self.make: Callable[[], Transcoder] | None = None
         self.running: tuple[int, Any] | None = None

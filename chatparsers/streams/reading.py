@@ -28,15 +28,13 @@ from ..core.machine.value import Search, Transcoder
 from ..schema.tools import Toolset
 from .back import Back
 from .events import Content, Event, joined_events
-from .known import MOST_AT_ONCE, Run, Spot, known
+from .known import MOST_AT_ONCE, Spot, known
 from .start import Start, StreamTurn
 from .state import StateKind, state_of
 from .transcript import Checks, Transcript
 
 NO_SHORTCUT: Callable[[str], object] = len
 """In place of a search: it finds something in every piece."""
-_END = "\0" * 512
-"""Among the runs of a place, which are those of shorter pieces: that the end of the text brings nothing there."""
 
 
 class Reading:
@@ -274,13 +272,13 @@ class Reading:
         spot = None if self.value is not None or cut_off else self._place()
         if spot is not None and self.plain is not NO_SHORTCUT and self.note() != self.at:
             spot = spot.known.moved(spot, machine)
-        if spot is None or _END not in spot.runs:
+        if spot is None or not spot.over:
             self._catch_up()
             machine.asked = False
             items = machine.finish(cut_off, self.line)
             transcript.apply(items, events)
-            if spot is not None and not (items or machine.asked):
-                spot.runs[_END] = Run(spot, items, spot, 0)
+            if spot is not None:
+                spot.over = not (items or machine.asked)
         transcript.close(events, transcript.length)
         if transcript.answer is not None and not cut_off:
             transcript.judge_whole()

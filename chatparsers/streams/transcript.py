@@ -78,7 +78,7 @@ class Transcript:
 
     __slots__ = (
         "answer", "call", "calls", "checks", "content", "diagnostics", "ending", "kind", "late_ids", "length",
-         "line", "looked", "mended", "notes", "origin", "pieces", "reasoning", "records", "regions", "runs",
+        "line", "looked", "mended", "notes", "origin", "pieces", "reasoning", "records", "regions", "runs",
         "said", "seed", "serious", "spelling", "text", "tools", "untold", "unwanted", "whole", "wrong",
     )  # fmt: skip
 

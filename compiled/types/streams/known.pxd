@@ -12,6 +12,7 @@ cdef class Run:
     cdef _split(self, list items)
 @cython.final
 cdef class Spot:
+    cdef public bint over
     cdef public Py_ssize_t far
     cdef public Spot after, moved, origin
     cdef public Known known
