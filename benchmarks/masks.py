@@ -28,7 +28,10 @@ import _schemas
 from _report import as_markdown, write_between
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "grammar")]
+sys.path[:0] = [str(ROOT), *(str(ROOT / "tests" / folder) for folder in ("common", "grammar"))]
+
+from samples import many_tools  # noqa: E402
+from test_matrix import TOOL_FORMATS  # noqa: E402
 
 import chatparsers  # noqa: E402
 from chatparsers import grammar as grammars  # noqa: E402
@@ -218,8 +221,6 @@ class Engines:
 
 def rows_of(name: str, count: int, engines: Engines) -> Iterator[Row]:
     """Measures a format with ``tools`` tools: in each dialect, and with the engine's own tags."""
-    from samples import many_tools
-
     tools = many_tools(count)
     turn, text = example(name, tools)
     ids = engines.encoder.encode(text).ids
@@ -254,8 +255,6 @@ def own_tags(name: str, tools: list[dict[str, Any]], engines: Engines) -> Iterat
 def pairs(name: str, count: int, engines: Engines, rounds: int) -> str:
     """Measures our tag and xgrammar's own, each compiled anew in each round. Returns a line of text: the mean mask of
     both, and the median of the ratios within a round with the least and the largest."""
-    from samples import many_tools
-
     tools = many_tools(count)
     turn, text = example(name, tools)
     ids = engines.encoder.encode(text).ids
@@ -305,8 +304,6 @@ def cell(row: Row | None) -> str:
 
 def writing() -> Iterator[str]:
     """Measures writing the grammar of 100 tools. Returns lines of text."""
-    from samples import many_tools
-
     turn = chatparsers.get_format("hermes-2-pro").bind(tools=many_tools(100, 10))
     for dialect in grammars.DIALECTS:
         best = float("inf")
@@ -344,8 +341,6 @@ def main() -> None:
     path = Path(options.shared) / "tokenizers" / "qwen3.json.gz"
     if not path.is_file():
         raise SystemExit(f"no vocabulary: {path} is missing (give --shared DIR)")
-    from test_matrix import TOOL_FORMATS
-
     engines = Engines(path)
     if options.schemas:
         lines = _schemas.table(

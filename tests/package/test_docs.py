@@ -38,6 +38,14 @@ def test_examples_run_and_print_what_the_page_says(page: Path) -> None:
     assert f"{page.name}: {wanted} examples run" in done.stdout, "a mark without a code block behind it"
 
 
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("[!_]*.py")), ids=lambda path: path.name)
+def test_a_benchmark_starts(path: Path) -> None:
+    """It finds what it imports; what it measures is for whoever runs it."""
+    done = run(str(path), "--help")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_python_block_says_whether_it_runs(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- run -->\n```python\n1\n```\n\n```python\n2\n```\n", encoding="utf-8")
