@@ -1,7 +1,7 @@
 """A format, the syntax that one family of models writes, and a turn, one request bound to it.
 
-The two stand together because each names the other: `Format.bind` makes a turn, and a turn has its format. `compile`
-makes a format's tree into a program; the room `streams` reads a model's output by it.
+The two stand together because each names the other: `Format.bind` makes a turn, and a turn has its format. The room
+`parser` makes a program of a format's tree; the room `streams` reads a model's output by it.
 """
 
 from __future__ import annotations
