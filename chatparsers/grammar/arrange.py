@@ -28,7 +28,23 @@ from math import prod
 from operator import ge
 from typing import Any
 
-from .ir import EMPTY, NOTHING, Alt, AnyOrder, Blank, Ir, Order, Rep, Seq, Shared, State, Text, alt, seq
+from .ir import (
+    EMPTY,
+    NOTHING,
+    Alt,
+    AnyOrder,
+    Blank,
+    Ir,
+    Order,
+    Rep,
+    Seq,
+    Shared,
+    State,
+    Text,
+    alt,
+    seq,
+    unshared,
+)
 
 FREE = 6
 """Up to this many members, any order is generated."""
@@ -127,7 +143,7 @@ def loosely(members: list[Member], separator: Ir, extra: Ir | None = None) -> Ir
     equal values are one piece, so that the size of a row is that of the schemas."""
     alike: dict[tuple[object, ...], tuple[list[Ir], tuple[Ir, ...], tuple[Ir, ...]]] = {}
     for member in members:
-        node = member.node.node if isinstance(member.node, Shared) else member.node
+        node = unshared(member.node)
         items = node.items if isinstance(node, Seq) and node.items else (node,)
         at = int(isinstance(items[0], Blank))
         before, name, rest = items[:at], items[at], items[at + 1 :]

@@ -580,6 +580,11 @@ def texts(options: Iterable[str]) -> Ir:
 # what a node is made of
 
 
+def unshared(node: Ir) -> Ir:
+    """The node that a shared one stands for; any other, itself."""
+    return node.node if isinstance(node, Shared) else node
+
+
 def children(node: Ir) -> tuple[Ir, ...]:
     """The nodes that a node is made of."""
     if isinstance(node, Seq):

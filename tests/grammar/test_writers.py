@@ -20,6 +20,7 @@ from toy import toy_tokenizer
 
 import chatparsers
 from chatparsers import grammar as grammars
+from chatparsers.answers import Builder, Format, Node
 from chatparsers.errors import RequestError, SchemaError
 from chatparsers.grammar.user import read_gbnf
 
@@ -447,6 +448,21 @@ def test_the_rules_of_any_value_that_are_kept_are_those_of_the_request() -> None
         assert whether == [True, white == 0, white <= 2, True], white
     chatparsers.grammar._CACHE.clear()
     assert str(turn.grammar("lark", whitespace=64)) == first
+
+
+def test_a_rule_of_a_format_may_have_any_name() -> None:
+    """Also one that begins as those of any value in JSON do."""
+
+    def build(p: Builder) -> Node:
+        sign = p.rule("json-sign", p.rule("other", p.choice("-", "+")) + "!")
+        return p.body(p.each_tool(lambda tool: p.token("<c>") + sign + p.name(tool) + " " + p.args(tool)))
+
+    turn = Format("invented", "Invented", "", build).bind(
+        tools=[tool("f", {"a": {}}, [])], tool_choice="required"
+    )
+    for text, whole in (('<c>+!f {"a": [1]}', True), ('<c>!f {"a": [1]}', False)):
+        found = compile_for("llguidance", str(turn.grammar("lark")), "lark").status(text)
+        assert (found == FULL) is whole
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

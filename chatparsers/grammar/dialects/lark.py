@@ -22,10 +22,12 @@ from itertools import chain, count, repeat, takewhile
 
 from ...errors import RequestError
 from ...kept import kept
+from ...values import Json
 from .. import ir
-from ..ir import ANYTHING, Ir, children, closed, literals, seq
+from ..ir import ANYTHING, Ir, children, closed, literals, seq, unshared
 from ..reading.residual import BEYOND_ASCII, CHARACTER, residual
-from ..syntaxes import quoted
+from ..schemas.compiler import any_value
+from ..syntaxes import quoted, syntax_of
 from ..target import PLAIN, Target
 from .lark_lexer import (
     MARK,
@@ -298,7 +300,7 @@ class _Writer(RuleWriter):
         found = self.members.get(id(node))
         if found is None:
             self.alive.append(node)
-            inner = node.node if isinstance(node, ir.Shared) else node
+            inner = unshared(node)
             atoms = self.atoms(inner.items) if isinstance(inner, ir.Seq) else [self.atom(inner)]
             found = self.members[id(node)] = tuple(filter(None, atoms)) or ('""',)
         return found
@@ -307,7 +309,7 @@ class _Writer(RuleWriter):
         """The elements of extra members, one for each choice."""
         if node is None:
             return []
-        inner = node.node if isinstance(node, ir.Shared) else node
+        inner = unshared(node)
         return [*map(self.elements, inner.options)] if isinstance(inner, ir.Alt) else [self.elements(inner)]
 
     def in_states(self, node: ir.Order) -> str:
@@ -517,13 +519,14 @@ def _before_names(node: ir.Free) -> ir.Word | None:
 
 
 @lru_cache(maxsize=16)
-def _begun(rules: tuple[tuple[str, Ir], ...], target: Target) -> _Writer:
-    """A writer that has written the rules of any value, which most grammars have: they are the same nodes in each."""
-    writer = _Writer(dict(rules), {}, target)
+def _with_any_value(target: Target) -> tuple[Mapping[str, Ir], _Writer]:
+    """The rules of any value of JSON, which most grammars have, and a writer that has written them."""
+    rules = any_value(syntax_of(Json(), (), target))
+    writer = _Writer(rules, {}, target)
     writer.out[writer.first] = ""
-    for name, _ in rules:
+    for name in rules:
         writer.ref(name)
-    return writer
+    return rules, writer
 
 
 def write_lark(
@@ -531,7 +534,7 @@ def write_lark(
 ) -> str:
     """The Lark grammar, its rule ``start`` first. ``token_ids``: the markers that the tokenizer has as one token."""
     writer = _Writer(rules, token_ids or {}, target)
-    any_value = tuple([rule for rule in rules.items() if rule[0].startswith("json-")])
-    if any_value:
-        writer.go_on_from(_begun(any_value, target))
+    known, other = _with_any_value(target)
+    if all(rules.get(name) is node for name, node in known.items()):
+        writer.go_on_from(other)
     return writer.write(root)

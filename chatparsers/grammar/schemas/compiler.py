@@ -83,8 +83,8 @@ def _scalars(syntax: Syntax) -> tuple[dict[str, Ir], dict[str, Ir]]:
 
 
 @lru_cache(maxsize=8)
-def _anything(syntax: Syntax) -> Mapping[str, Ir]:
-    """The rules of any value."""
+def any_value(syntax: Syntax) -> Mapping[str, Ir]:
+    """The rules of any value: the same nodes for the same syntax."""
     value, object_, array = (f"{syntax.name}-{kind}" for kind in ("value", "object", "array"))
     ref = Ref(value)
     if syntax.as_text:  # members of any name cannot be written
@@ -231,7 +231,7 @@ class SchemaCompiler:
         """Any value."""
         name, rules = f"{self.syntax.name}-value", self.output.rules
         if name not in rules:
-            rules.update(_anything(self.syntax))
+            rules.update(any_value(self.syntax))
         return Ref(name)
 
     def alternatives(self, schemas: list[Located], depth: int, raw: RawText | None) -> Steps[Ir]:
