@@ -11,6 +11,7 @@ ends open.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import NamedTuple, NoReturn
 
 from ..core.nodes.control import Look
@@ -60,9 +61,9 @@ class _Named(Paths[_State]):
         self.ruled_states: dict[tuple[str, tuple[_State, ...]], list[_State]] = {}
         """What each rule was followed to."""
 
+    @abstractmethod
     def read(self, node: Node, state: _State) -> _State:
         """The state after ``node``, which is a part of a call or a cut."""
-        raise NotImplementedError
 
     def named(self, node: Node, state: _State, late: bool = False) -> _State:
         """The state after the name. ``late``: the value may come before it."""

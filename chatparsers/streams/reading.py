@@ -212,7 +212,8 @@ class Reading:
                 self.held = text
                 return
         end = value.scan(text, 0, False)
-        if not (value.done or value.error or value.notes or value.marked >= 0):
+        odd = value.error or value.notes or value.marked >= 0
+        if not (odd or value.done):
             out, held = value.out, text[end:]
             self.plain = value.plain or NO_SHORTCUT
             if out == piece and not held and self.ids is None:
@@ -225,7 +226,7 @@ class Reading:
         if self.passed:
             self.note()
         spot, at = self.spot, self.fed - len(self.held) + end
-        if spot is None or at == self.at or value.error or value.notes or value.marked >= 0:
+        if spot is None or odd or at == self.at:
             self.run(piece, events, end)  # also an empty value
             return
         self.pieces.append(piece)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..compiled import ACCELERATOR
 from ..core.machine.value import Search, Transcoder
@@ -151,10 +151,10 @@ class _Place:
 
     def __init__(self, state: int, stack: str, comma: str, number: str) -> None:
         self.state, self.stack, self.comma, self.number = state, stack, comma, number
-        self.goes: dict[str, tuple[_Place | None, Search | None, Search | None, bool, str, int]] = {}
+        self.goes: dict[str, _Gone] = {}
         self.stays = True
 
-    def into(self, text: str) -> tuple[_Place | None, Search | None, Search | None, bool, str, int] | None:
+    def into(self, text: str) -> _Gone | None:
         """What a scanner does here with a text that ends within a string, if it is known up to the last quote."""
         end = text.rfind('"') + 1
         gone, more = self.goes.get(text[:end]), text[end:]
@@ -167,6 +167,7 @@ class _Place:
         return _place, (self.state, self.stack, self.comma, self.number)
 
 
+_Gone: TypeAlias = "tuple[_Place | None, Search | None, Search | None, bool, str, int]"
 _places: dict[tuple[int, str, str, str], _Place] = {}
 
 
