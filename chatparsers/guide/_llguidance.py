@@ -93,7 +93,7 @@ class LlguidanceFiller:
 class LlguidanceMatcher:
     """The state of an answer in llguidance. ``fresh``: the state before the first id."""
 
-    __slots__ = ("_engine", "_fresh", "_mask", "bytes", "inner", "size", "take")
+    __slots__ = ("_engine", "_fresh", "_mask", "bytes", "inner", "rollback", "size", "take")
 
     filler = LlguidanceFiller
 
@@ -109,6 +109,7 @@ class LlguidanceMatcher:
     def _set(self, inner: Any) -> None:
         self.inner = inner
         self.take = inner.consume_token
+        self.rollback = inner.rollback
 
     def restart(self, ids: Sequence[int]) -> None:
         self._set(self._fresh.deep_copy())
@@ -119,9 +120,6 @@ class LlguidanceMatcher:
 
     def accepts(self, ids: Sequence[int]) -> int:
         return int(self.inner.validate_tokens(list(ids)))
-
-    def rollback(self, count: int) -> None:
-        self.inner.rollback(count)
 
     def copy(self) -> LlguidanceMatcher:
         return LlguidanceMatcher(self._fresh, self.inner.deep_copy(), self._engine)

@@ -98,7 +98,10 @@ class XgrammarFiller:
 class XgrammarMatcher:
     """The state of an answer in xgrammar. ``tokens``: the ids that its grammar names."""
 
-    __slots__ = ("_address", "_engine", "_given", "_own", "_tokens", "bytes", "inner", "last", "size", "take")
+    __slots__ = (
+        "_address", "_engine", "_given", "_own", "_tokens", "bytes", "inner", "last", "rollback", "size",
+        "take",
+    )  # fmt: skip
 
     filler = XgrammarFiller
 
@@ -115,6 +118,7 @@ class XgrammarMatcher:
         self._own: _Mask | None = None
         """To look at a mask here."""
         self.take = inner.accept_token
+        self.rollback = inner.rollback
 
     def restart(self, ids: Sequence[int]) -> None:
         self.inner.reset()
@@ -132,10 +136,6 @@ class XgrammarMatcher:
             count += 1
         self.rollback(count)
         return count
-
-    def rollback(self, count: int) -> None:
-        if count:
-            self.inner.rollback(count)
 
     def copy(self) -> XgrammarMatcher:
         return XgrammarMatcher(self.inner.fork(), self._engine, self._tokens)

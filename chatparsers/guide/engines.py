@@ -31,6 +31,8 @@ class Matcher(Protocol):
     """The class of what fills the masks of a batch (`Filler`)."""
     take: Callable[[int], bool]
     """Takes the next id, if it is allowed. If not, the matcher may be spoilt: `restart` it."""
+    rollback: Callable[[int], Any]
+    """Takes back the last ids, as many as it is given."""
 
     def restart(self, ids: Sequence[int]) -> None:
         """Makes it anew. ``ids``: all that it took."""
@@ -42,10 +44,6 @@ class Matcher(Protocol):
 
     def accepts(self, ids: Sequence[int]) -> int:
         """How many of ``ids`` may come, one after the other. Takes none of them."""
-        ...
-
-    def rollback(self, count: int) -> None:
-        """Takes back the last ``count`` ids."""
         ...
 
     def copy(self) -> Matcher:

@@ -317,8 +317,9 @@ class Guide:
         except RequestError:  # more than it keeps
             self._stream = stream = self._plan.stream()
             stream.feed(ids)
-        self._reading = reading = stream._begun()
-        if known is not self._known or reading.plain is not self._plain or self._plan.on_loop is not None:
+        if known is self._known and self._plan.on_loop is None:  # so it has this deadline
+            self._follow()
+        else:
             self._known = known
             self._bind()
 
@@ -456,11 +457,8 @@ class Guide:
     def _bind(self) -> None:
         """Sets what follows from the rest: the methods that each id passes, and the deadline."""
         matcher, known, plan = self._matchers[-1][1], self._known, self._plan
-        self._reading = reading = self._stream._begun()
         self._take = None if matcher is None else matcher.take
-        self._plain = reading.plain
-        call = reading.transcript.call
-        self._call = call if known.kind == "call" and call is not None and call.name is not None else None
+        self._follow()
         self._deadline = _NEVER
         if known.kind == "ended" or (known.run and self._forced_id >= 0):
             self._deadline = -1
@@ -470,6 +468,15 @@ class Guide:
             self._deadline = known.begun + plan.call_within - known.said
         if plan.on_loop is not None and not known.looped:
             self._deadline = min(self._deadline, (self._count // _LOOKS + 1) * _LOOKS)
+
+    def _follow(self) -> None:
+        """Sets what follows from what the stream has read."""
+        self._reading = reading = self._stream._begun()
+        self._plain = reading.plain
+        call = reading.transcript.call
+        self._call = (
+            call if self._known.kind == "call" and call is not None and call.name is not None else None
+        )
 
     @property
     def _count(self) -> int:
