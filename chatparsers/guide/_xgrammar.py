@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from ctypes import c_uint32, memmove
+from ctypes import c_int32, memmove
 from importlib.metadata import version
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import xgrammar
@@ -27,15 +27,15 @@ class Xgrammar:
         self.size = tokenizer.get_vocab_size(with_added_tokens=True)
         pieces = [self.vocabulary.pieces[id] for id in range(self.size)]
         self.pieces = [piece.encode() if isinstance(piece, str) else piece for piece in pieces]
+        rest = -self.size % 32
+        """So many bits of a mask stand for no id. xgrammar may set them, but never those of ids without text."""
         info = xgrammar.TokenizerInfo(
-            self.pieces,
+            [*self.pieces, *[b""] * rest],
             vocab_type=xgrammar.VocabType.RAW,
-            vocab_size=self.size,
+            vocab_size=self.size + rest,
             stop_token_ids=list(ends),
         )
         self.ends = ends
-        self.last = 2 ** ((self.size - 1) % 32 + 1) - 1
-        """The bits of ids in the last word of a mask. xgrammar sets those after them, which are taken out."""
         installed = version("xgrammar")
         # The cache of xgrammar 0.2.8 takes `"a" Token(1)` for `"a" Token(2)`, if it has compiled that before.
         cached = tuple(int(digits) for digits in re.findall(r"\d+", installed)[:3]) >= _CACHED
@@ -89,8 +89,7 @@ class XgrammarFiller:
         if self._words.shape != shape:
             self._words = np.zeros(shape, dtype=np.int32)
         self._batch.batch_fill_next_token_bitmask([matcher.inner for matcher, _ in rows], self._words)
-        for words, (matcher, row) in zip(self._words, rows, strict=True):
-            _bits(words)[-1] &= matcher.last
+        for words, (_, row) in zip(self._words, rows, strict=True):
             allow_none(address + row * size, size)
             memmove(address + row * size, words.ctypes.data, words.nbytes)
 
@@ -99,8 +98,7 @@ class XgrammarMatcher:
     """The state of an answer in xgrammar. ``tokens``: the ids that its grammar names."""
 
     __slots__ = (
-        "_address", "_engine", "_given", "_own", "_tokens", "bytes", "inner", "last", "rollback", "size",
-        "take",
+        "_address", "_engine", "_given", "_own", "_tokens", "bytes", "inner", "rollback", "size", "take",
     )  # fmt: skip
 
     filler = XgrammarFiller
@@ -111,12 +109,11 @@ class XgrammarMatcher:
         self._tokens = tokens
         self.size = engine.size
         self.bytes = (engine.size + 31) // 32 * 4
-        self.last = engine.last
         self._address = -1
-        self._given: _Mask
+        self._given: Any
         """The mask at ``_address``, which was filled last: those of one answer nearly always come to one place."""
-        self._own: _Mask | None = None
-        """To look at a mask here."""
+        self._own: Any = None
+        """A mask to look at here."""
         self.take = inner.accept_token
         self.rollback = inner.rollback
 
@@ -142,11 +139,10 @@ class XgrammarMatcher:
 
     def fill(self, address: int) -> None:
         if address != self._address:
-            self._given = _mask((c_uint32 * (self.bytes >> 2)).from_address(address))
+            words = (c_int32 * (self.bytes >> 2)).from_address(address)
+            self._given = np.frombuffer(words, dtype=np.int32).reshape(1, -1)
             self._address = address
-        words, bits = self._given
-        self.inner.fill_next_token_bitmask(words)
-        bits[-1] &= self.last
+        self.inner.fill_next_token_bitmask(self._given)
 
     def forced(self) -> list[int]:
         found: list[int] = []
@@ -166,40 +162,21 @@ class XgrammarMatcher:
         """Whether a token that the grammar names may come in place of ``id``: xgrammar's forced text ignores these."""
         if not self._tokens:
             return False
-        _, words = self._looked()
+        words = self._looked()
         return any(words[token >> 5] >> (token & 31) & 1 for token in self._tokens if token != id)
 
     def _text_follows(self) -> bool:
         """Whether more may come next than tokens that the grammar names and the end of the turn, before which the
         tokenizer cuts text as it cuts it alone."""
-        words, bits = self._looked()
+        words = self._looked()
         for id in (*self._tokens, *self._engine.ends):
-            _clear(bits, id)
-        return bool(words.any())
+            words[id >> 5] &= ~(1 << (id & 31))
+        return bool(self._own.any())
 
-    def _looked(self) -> _Mask:
-        """What may come next, in the matcher's own words."""
+    def _looked(self) -> memoryview:
+        """What may come next, in the matcher's own mask: its words as unsigned integers, which Python counts with
+        faster than with numpy's."""
         if self._own is None:
-            self._own = _mask((c_uint32 * (self.bytes >> 2))())
-        self.inner.fill_next_token_bitmask(self._own[0])
-        self._own[1][-1] &= self.last
-        return self._own
-
-
-_Mask: TypeAlias = "tuple[Any, memoryview]"
-"""The words of a mask as xgrammar takes them, and as `_bits`."""
-
-
-def _mask(words: Any) -> _Mask:
-    """A mask of ctypes' unsigned integers."""
-    return np.frombuffer(words, dtype=np.int32).reshape(1, -1), _bits(words)
-
-
-def _bits(words: Any) -> memoryview:
-    """A mask as unsigned integers, which Python counts with faster than with numpy's."""
-    return memoryview(words).cast("B").cast("I")
-
-
-def _clear(words: memoryview, id: int) -> None:
-    """Takes an id out of a mask."""
-    words[id >> 5] &= ~(1 << (id & 31))
+            self._own = np.zeros((1, self.bytes >> 2), dtype=np.int32)
+        self.inner.fill_next_token_bitmask(self._own)
+        return memoryview(self._own).cast("B").cast("I")
