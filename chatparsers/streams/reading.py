@@ -208,7 +208,8 @@ class Reading:
         if self.held:
             text = self.held + piece
             if value.holds(text):
-                self.give(piece, "", events)
+                self.pieces.append(piece)
+                self.fed += len(piece)
                 self.held = text
                 return
         end = value.scan(text, 0, False)

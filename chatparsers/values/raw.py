@@ -320,7 +320,7 @@ class RawString(_Raw):
         if self.done:
             end, self.done = self.checked(text, end, final)
         over = self.done or final or bool(self.error)
-        out = escape(self.meant(text[start:end], over))
+        out = escape(self.meant(text[start:end], over)) if over or end > start else ""
         if not self.begun:
             self.begun = True
             out = '"' + out
