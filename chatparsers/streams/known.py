@@ -321,12 +321,16 @@ class Known:
         return self.credits > 0
 
     def begin(self, machine: Machine) -> Spot | None:
-        """Where a stream is that begins with a copy of the machine."""
-        if machine not in self.first:
-            if len(self.first) >= _MOST_FIRST:
-                self._forget()
-            self.first[machine] = self.spot(machine.copy())
-        return self.first.get(machine)  # another thread may have cleared it
+        """Where a stream is that begins with a copy of the machine; None for the first, maybe the only one."""
+        if machine in self.first:
+            found = self.first.get(machine)  # another thread may have cleared it
+            if found is None:
+                found = self.first[machine] = self.spot(machine.copy())
+            return found
+        if len(self.first) >= _MOST_FIRST:
+            self._forget()
+        self.first[machine] = None
+        return None
 
     def _forget(self) -> None:
         """Lets go of all: spots know one another, so none would go alone."""

@@ -256,10 +256,11 @@ class Reading:
         items = machine.feed(text, scanned, False, self.line)
         if items or self.transcript.untold:
             self.transcript.apply(items, events)
-        self.spot = known.spot(machine) if known is not None and known.looks() else None
-        self.at = self.fed
+        self.spot, self.at = None, self.fed
         if not (machine.text or machine.live):
             self._settle()
+        if self.plain is NO_SHORTCUT and known is not None and known.looks():
+            self.spot = known.spot(machine)
 
     def line(self) -> m.Line:
         """Where in a line of content the transcript ends."""

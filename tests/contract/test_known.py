@@ -137,17 +137,19 @@ def test_what_never_comes_again_is_not_learnt_for_long() -> None:
 
 
 def test_a_whole_text_is_looked_at_closely_when_it_comes_again() -> None:
-    """What leads to a value in a long piece is one more thing to learn only if it comes twice."""
+    """A first stream has the machine alone; then what leads to a value in a long piece is learnt if it comes twice."""
     turn = get_format("qwen3").bind(tools=ONE_TOOL)
     known._known.cache_clear()
-    leads = []
-    for _ in range(3):
+    runs, leads = [], []
+    for _ in range(4):
         stream = turn.stream()
         stream.feed(sample(turn.format))
         kept = stream._begun().known
         assert kept is not None
+        runs.append(sum(len(spot.runs) for spot in kept.spots.values()))
         leads.append(sum(bool(spot.leads) for spot in kept.spots.values()))
-    assert leads[0] < leads[1] == leads[2]
+    assert runs[0] == 0 < runs[1]
+    assert leads[0] == leads[1] < leads[2] == leads[3]
 
 
 def test_what_is_known_is_let_go_of_when_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
