@@ -465,6 +465,23 @@ def test_a_rule_of_a_format_may_have_any_name() -> None:
         assert (found == FULL) is whole
 
 
+@pytest.mark.parametrize("engine, dialect", [("llguidance", "lark"), ("llama.cpp", "gbnf")])
+def test_a_rule_of_a_format_is_no_rule_of_a_schema(engine: str, dialect: str) -> None:
+    """Also if it is named as the one of any value in JSON."""
+
+    def build(p: Builder) -> Node:
+        sign = p.rule("json-value", p.choice("-", "+"))
+        call = p.each_tool(lambda tool: "<t>" + p.name(tool) + " " + p.args(tool))
+        return p.body("<c>" + sign + p.calls(call))
+
+    turn = Format("invented", "Invented", "", build).bind(
+        tools=[tool("f", {"a": {}}, ["a"])], tool_choice="required"
+    )
+    for text, whole in (('<c>+<t>f {"a": [1]}', True), ('<c>+<t>f {"a": +}', False)):
+        found = compile_for(engine, str(turn.grammar(dialect)), dialect).status(text)
+        assert (found == FULL) is whole
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_an_object_without_members_has_white_space_once(dialect: str) -> None:
     """As between any two tokens; where members may come too."""

@@ -87,8 +87,9 @@ class Reader(CallReader, TurnReader):
         return seq(item, more, end)
 
     def rule(self, node: n.Rule | n.Ref, at: At) -> Ir:
-        """A rule of the format, which is another one in the call of each tool."""
-        name = f"{node.name}-{at.tool.name}" if at.tool else node.name
+        """A rule of the format, which is another one in the call of each tool. No rule of a schema begins with a blank,
+        which no dialect writes."""
+        name = f" {node.name}-{at.tool.name}" if at.tool else f" {node.name}"
         if name not in self.rules:
             self.rules[name] = EMPTY
             self.rules[name] = self.read(node.node if isinstance(node, n.Rule) else self._named(node, at), at)
