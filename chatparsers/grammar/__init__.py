@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import marshal
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
 from sys import getsizeof
 from typing import Any
@@ -130,7 +130,7 @@ def write(
     check_limit("whitespace", whitespace, least=0)
     target = target_of(dialect, engine, additional_properties, whitespace)
     ids: Mapping[str, int] = getattr(turn, "marker_ids", None) or {}
-    by_text: Iterable[str] = ()
+    by_text: Collection[str] = ()
     if token_references is False:
         by_text, ids = ids, {}
     elif token_references and not ids:
@@ -245,9 +245,9 @@ def _fitted(
     return found
 
 
-def _warned(grammar: Grammar | None, by_text: Iterable[str]) -> Grammar | None:
+def _warned(grammar: Grammar | None, by_text: Collection[str]) -> Grammar | None:
     """The grammar; warns if it is Lark and has one of the markers ``by_text``."""
-    if grammar is not None and grammar.dialect == "lark":
+    if by_text and grammar is not None and grammar.dialect == "lark":
         text = grammar.text.replace("\\", "")  # in a regular expression it is escaped
         found = [marker for marker in by_text if marker in text]
         if found:
@@ -270,7 +270,7 @@ _COUNTS = {
     "answer_tokens": "limit the answer in the engine's own settings",
 }
 """What counts in a grammar's place."""
-_LIGHT, _LITTLE = 16_000, Cost(0, 0, 0, 0, 0)
+_LIGHT, _LITTLE = 12_000, Cost(0, 0, 0, 0, 0)
 """A grammar of so many characters has no long row: what it costs need not be known."""
 _FEWER_MEMBERS = (100, 20)
 """The members of one object that keep their orders, where those before make a row too long."""

@@ -164,7 +164,8 @@ def apart(members: Ir) -> tuple[Ir, bool]:
     if isinstance(members, Order) and members.states[-1].may_end:
         return replace(members, states=_some(members.states)), True
     if isinstance(members, AnyOrder) and not any(members.required):
-        return replace(members, some=True), True
+        parts = members.members, members.separator, members.extra, members.required, members.begun
+        return AnyOrder(*parts, some=True), True
     if isinstance(members, Rep) and (members.least, members.most) == (0, 1):
         return members.node, True
     if isinstance(members, Alt):

@@ -58,7 +58,7 @@ _PARTS = r"""
     | %if\ [a-z_]+(?:\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\))?
     | [?*+]|\{[0-9]*,?[0-9]*\} | [()|]"""
 """The parts of a rule: terminals and an engine's forms, names and their parameters, conditions, counts and marks."""
-_RULE = r"([A-Za-z_][\w-]*)(?:::_)?(?:\[[^\]]*\])?(?: ::= |: )(.*)"
+_RULE = r"([A-Za-z_][\w-]*)(?:::_)?(?:\[[^\]]*\])?(?: ::= |:)(.*)"
 _HIGHEST = r"\{([0-9]*),?([0-9]*)\}"
 
 
@@ -78,7 +78,7 @@ def cost_of(text: str, borne: int = 0) -> Cost:
             terminals.add(body)
             named += 1
             options += body.count("|")
-            if " & " in body:
+            if "&~" in body or "&/" in body:
                 joined += len(re.findall(_FREE, body)) ** 3
             continue
         symbols += _read(name, parts(body), rules, terminals)

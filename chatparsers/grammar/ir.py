@@ -153,7 +153,7 @@ class Lang(Ir):
 
     @property
     def end_text(self) -> str:
-        return "".join(item.text for item in self.end)
+        return "".join([item.text for item in self.end])
 
 
 class State(NamedTuple):
@@ -522,6 +522,9 @@ def seq(*items: Ir) -> Ir:
             out.append(item)
             continue
         last = out[-1]
+        if type(last) in _ENDED:
+            out.append(item)
+            continue
         if isinstance(item, (Text, TokenRef)) and (stops := _stops(last)):
             literals: list[Text | TokenRef] = [item]
             end = _first_stop(item.text, stops)
@@ -549,6 +552,8 @@ def seq(*items: Ir) -> Ir:
 
 _PLAIN = frozenset({Shared, Ref, Blank, Order, AnyOrder, Rep, Chars})
 """Nodes that neither join with the node before them nor are changed by it."""
+_ENDED = _PLAIN - {Shared} | {Text, TokenRef}
+"""Nodes that do not end in text up to a stop."""
 
 
 def alt(*options: Ir) -> Ir:
@@ -574,7 +579,7 @@ def opt(node: Ir) -> Ir:
 
 def texts(options: Iterable[str]) -> Ir:
     """One of the texts."""
-    return alt(*(Text(option) if option else EMPTY for option in dict.fromkeys(options)))
+    return alt(*[Text(option) if option else EMPTY for option in dict.fromkeys(options)])
 
 
 # what a node is made of

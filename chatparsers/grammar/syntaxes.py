@@ -16,13 +16,20 @@ from .arrange import Member, arrange
 from .ir import EMPTY, NOTHING, Ir, alt, charset, never, seq
 from .target import PLAIN, Target
 
+COLON = ir.Text(":")
+"""What follows the name of a member of JSON."""
 quoted = json.JSONEncoder(ensure_ascii=False).encode
 """A text in JSON. `json.dumps` would make an encoder for each."""
 
 
 @kept(4096, 256)
 def _json_key(name: str) -> ir.Seq:
-    return ir.Seq((ir.Text(quoted(name)), ir.Blank(), ir.Text(":"), ir.Blank()))
+    return ir.Seq((ir.Text(quoted(name)), ir.Blank(), COLON, ir.Blank()))
+
+
+@kept(4096, 256)
+def _spaced_key(name: str) -> ir.Seq:
+    return ir.Seq((ir.Blank(), *_json_key(name).items))
 
 
 class JsonSyntax:
@@ -61,8 +68,7 @@ class JsonSyntax:
 
     def key(self, name: str) -> Ir:
         """A member's name and colon."""
-        key = _json_key(name)
-        return key if self.before_name is EMPTY else ir.Seq((self.before_name, *key.items))
+        return _json_key(name) if self.before_name is EMPTY else _spaced_key(name)
 
     def member(self, name: str, node: Ir) -> Ir:
         """A member of that name, whose value is ``node``."""
@@ -74,7 +80,8 @@ class JsonSyntax:
     def other(self, parts: tuple[ir.Part, ...], least: int, most: int | None, node: Ir) -> Ir:
         """A member whose name has these constraints; nothing if the syntax cannot write any such name."""
         name = ir.Lang(parts, least, most, "json")
-        return seq(self.before_name, name, ir.Blank(), ir.Text(":"), ir.Blank(), node)
+        items = (name, ir.Blank(), COLON, ir.Blank(), *(node.items if type(node) is ir.Seq else (node,)))
+        return ir.Seq(items if self.before_name is EMPTY else (self.before_name, *items))
 
     def item(self, node: Ir) -> Ir:
         """An item of an array, whose value is ``node``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ..errors import RequestError, did_you_mean
 
@@ -139,10 +140,12 @@ def target_of(dialect: str, engine: str, open_objects: bool = False, whitespace:
             )
         late = version >= _REGEXES
         found = replace(found, ids=version >= _TAGS, regexes=late, tokens=found.tokens and late)
-    asked = (open_objects, whitespace)
-    if (found.open_objects, found.whitespace) == asked:
-        return found
-    return replace(found, open_objects=open_objects, whitespace=whitespace)
+    return _asked(found, open_objects, whitespace)
+
+
+@lru_cache(maxsize=64)
+def _asked(target: Target, open_objects: bool, whitespace: int | None) -> Target:
+    return replace(target, open_objects=open_objects, whitespace=whitespace)
 
 
 def _spelt(version: tuple[int, ...]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .document import inside
+from .document import parts_of
 from .keywords import KEYWORDS, NOTES
 
 _VALUES = frozenset({"const", *NOTES})
@@ -29,13 +29,13 @@ def _old(root: Any) -> bool:
     todo, seen = [root], set[int]()
     while todo:
         schema = todo.pop()
-        if not isinstance(schema, Mapping) or id(schema) in seen:
+        if not isinstance(schema, (dict, Mapping)) or id(schema) in seen:
             continue
         seen.add(id(schema))
         for keyword, value in schema.items():
             if (value is None or keyword in _MAYBE) and _is_old(keyword, value):
                 return True
-        todo += [part for _, _, part in inside(schema)]
+        todo += parts_of(schema)
     return False
 
 

@@ -362,8 +362,8 @@ def test_a_constrained_string_is_one_lexeme_in_lark() -> None:
         response_format={"type": "json_schema", "json_schema": {"schema": schema}}, thinking=False
     )
     lines = str(turn.grammar("lark", additional_properties=True)).splitlines()
-    strings = [line.partition(": ")[2] for line in lines if line.startswith("STRING")]
-    terms = [term for body in strings for term in re.split(r" & (?=~?/|STRING)", body)]
+    strings = [line.partition(":")[2] for line in lines if line.startswith("STRING")]
+    terms = [term for body in strings for term in re.split(r"&(?=~?/|STRING)", body)]
     assert any(term.startswith("~") for term in terms) and len(terms) > len(strings) > 3
     assert all(re.fullmatch(r'~?/"?.*"/|STRING_?\d*', term) for term in terms)
     assert sum(line.startswith("LIT") and line.endswith(r'WS? "\""') for line in lines) == 1

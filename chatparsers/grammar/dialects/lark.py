@@ -27,7 +27,7 @@ from .. import ir
 from ..ir import ANYTHING, Ir, children, closed, literals, seq, unshared
 from ..reading.residual import BEYOND_ASCII, CHARACTER, residual
 from ..schemas.compiler import any_value
-from ..syntaxes import quoted, syntax_of
+from ..syntaxes import COLON, quoted, syntax_of
 from ..target import PLAIN, Target
 from .lark_lexer import (
     MARK,
@@ -63,7 +63,7 @@ def _rule_name(hint: str) -> str:
 
 
 class _Writer(RuleWriter):
-    first, defines = "start", ": "
+    first, defines, either = "start", ":", "|"
 
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int], target: Target) -> None:
         super().__init__(rules, token_ids)
@@ -78,6 +78,8 @@ class _Writer(RuleWriter):
         """The literals that take in white space, before and after them."""
         self.tails: dict[str, str] = {}
         """Those that take it in after them, without it."""
+        self.quote = self.colon = ""
+        """The literals of a member of JSON, once they are known."""
 
     def go_on_from(self, other: _Writer) -> None:
         """Has all rules that the other one wrote."""
@@ -98,6 +100,7 @@ class _Writer(RuleWriter):
         if (
             isinstance(node, ir.Alt)
             and len(node.options) > 1
+            and type(node.options[0]) is ir.Text
             and all(isinstance(option, ir.Text) and option.text for option in node.options)
         ):
             return self.terminal("ONE", f"/{regex(node, 'raw')}/")
@@ -115,9 +118,9 @@ class _Writer(RuleWriter):
         alike = [atoms[0] for atoms in takewhile(lambda atoms: len({*atoms}) == 1, zip(*ways, strict=False))]
         last = self.tails.get(alike[-1]) if alike else None
         if last is None:
-            return " | ".join([" ".join(way) or '""' for way in ways])
+            return "|".join([" ".join(way) or '""' for way in ways])
         alike[-1] = self.terminal("LIT", f'{last} " "?')
-        return f"{' '.join(alike)} ({' | '.join([' '.join(way[len(alike) :]) for way in ways])})"
+        return f"{' '.join(alike)} ({'|'.join([' '.join(way[len(alike) :]) for way in ways])})"
 
     def atoms(self, items: tuple[Ir, ...]) -> list[str]:
         """The elements of a sequence. White space is in one terminal with the literal beside it, because fewer
@@ -222,7 +225,7 @@ class _Writer(RuleWriter):
             return self.free(node)
         if isinstance(node, (ir.Order, ir.AnyOrder)):
             order = self.order(node)
-            return f"({order})" if " " in order else order
+            return order if order.isidentifier() else f"({order})"
         if isinstance(node, ir.Alt) and len(node.options) != 1:
             inner = self.body(node)
             return inner if inner.isidentifier() else f"({inner})"
@@ -263,37 +266,39 @@ class _Writer(RuleWriter):
             steps, none = declared(node.required), node.states[-1].may_end
         else:
             return self.in_states(node)
-        options = [*map(self.elements, node.members), *self.extras(node.extra)]
+        extras = self.extras(node.extra)
+        options = [*map(self.elements, node.members), *extras]
         leads = {option[0] for option in options}
-        lead = leads.pop() if len(leads) == 1 and all(len(option) > 1 for option in options) else ""
+        lead = leads.pop() if len(leads) == 1 and min(map(len, options)) > 1 else ""
         between = self.choice(node.separator)
         key = (type(node), node.required, between, *options)
         names = self.orders.get(key)
         if names is None:
             name, rest = names = self.orders[key] = self.parametric(), self.parametric()
-            texts = self.texts([option[bool(lead) :] for option in options])
+            texts = self.texts([option[bool(lead) :] for option in options], len(extras))
             ways = zip(texts, chain(steps.members, repeat("_")), strict=False)
-            self.out[f"{name}::_"] = " | ".join([f"{text} {rest}::{step}" for text, step in ways])
+            self.out[f"{name}::_"] = "|".join([f"{text} {rest}::{step}" for text, step in ways])
             again = " ".join([one for one in (between, lead, f"{name}::_") if one not in ("", '""')])
-            more = f" %if {steps.more}" if node.extra is None else ""
-            self.out[f"{rest}::_"] = f'""{steps.end and f" %if {steps.end}"} | {again}{more}'
+            more = f"%if {steps.more}" if node.extra is None else ""
+            self.out[f"{rest}::_"] = f'""{steps.end and f"%if {steps.end}"}|{again}{more}'
         name, rest = names
         # One rule names the first state: llguidance panics if a rule gives itself a parameter that is a number.
         if isinstance(node, ir.AnyOrder) and node.begun:
             return self.rule("o", f"{rest}::0")
         begin = f"{lead} {name}::0".lstrip()
-        return self.rule("o", f'{begin} | ""' if none and not steps.end else begin)
+        return self.rule("o", f"({begin})?" if none and not steps.end else begin)
 
-    def texts(self, options: list[tuple[str, ...]]) -> list[str]:
-        """Members as text. What follows the names of several is a rule."""
-        ends = Counter([option[1:] for option in options])
-        found: list[str] = []
-        for option in options:
-            after = option[1:]
-            if len(after) > 1 and ends[after] > 1:
-                option = option[0], self.rule("t", " ".join(after))
-            found.append(" ".join(option))
-        return found
+    def texts(self, options: list[tuple[str, ...]], extras: int) -> list[str]:
+        """Members as text. What follows the names of several is a rule; that of extra members, which come last, is in
+        most objects."""
+        ends = [" ".join(option[1:]) for option in options]
+        often = {end for end, count in Counter(ends + ends[len(ends) - extras :]).items() if count > 1}
+        return [
+            f"{option[0]} {self.rule('t', end) if end in often or end in self.bodies else end}"
+            if len(option) > 2
+            else " ".join(option)
+            for option, end in zip(options, ends, strict=True)
+        ]
 
     def elements(self, node: Ir) -> tuple[str, ...]:
         """The elements of a member, which several orders may have."""
@@ -301,9 +306,28 @@ class _Writer(RuleWriter):
         if found is None:
             self.alive.append(node)
             inner = unshared(node)
-            atoms = self.atoms(inner.items) if isinstance(inner, ir.Seq) else [self.atom(inner)]
+            if isinstance(inner, ir.Seq) and inner.items:
+                atoms = self.named(inner.items) or self.atoms(inner.items)
+            else:
+                atoms = [self.atom(inner)]
             found = self.members[id(node)] = tuple(filter(None, atoms)) or ('""',)
         return found
+
+    def named(self, items: tuple[Ir, ...]) -> list[str]:
+        """The same as `atoms` of a whole member of JSON, with white space around its name and after its colon; nothing
+        of any other."""
+        first = items[0]
+        if len(items) < 6 or items[3] is not COLON or self.target.whitespace == 0:
+            return []
+        if not isinstance(first, ir.Blank) or first.written >= 0:
+            return []
+        name, quote = items[1], self.quote or self.spaced(QUOTE, True, False)
+        key = _literal(name.text[1:]) if isinstance(name, ir.Text) else self.atom(after_quote(name))
+        colon = self.colon or self.spaced(COLON, True, True)
+        self.quote, self.colon = quote, colon
+        if len(items) > 6:
+            return [quote, key, colon, *self.atoms(items[5:])]
+        return [quote, key, colon, self.names.get(id(items[5])) or self.atom(items[5])]
 
     def extras(self, node: Ir | None) -> list[tuple[str, ...]]:
         """The elements of extra members, one for each choice."""
@@ -324,8 +348,8 @@ class _Writer(RuleWriter):
         if len(states) < _DEEPEST:
             return body
         never = self.parametric()
-        self.out[f"{never}::_"] = " | ".join([f"{state} %if bit_set(0)" for state in states])
-        return f"{never}::0 | {body}"
+        self.out[f"{never}::_"] = "|".join([f"{state}%if bit_set(0)" for state in states])
+        return f"{never}::0|{body}"
 
     def parametric(self) -> str:
         """The name of a rule with a parameter, which is defined by another one."""
@@ -336,12 +360,12 @@ class _Writer(RuleWriter):
     # strings and texts
 
     def lang(self, node: ir.Lang) -> str:
+        if node.encoding != "raw":
+            return self.terminal("STRING", self.string(node))
         if any(part.divisor for part in node.parts):
             return self.divisible(node)
         if node.within is not None:
             return self.counted(node, node.within)
-        if node.encoding != "raw":
-            return self.terminal("STRING", self.string(node))
         if node.end and isinstance(node.end[-1], ir.TokenRef) and node.end[-1].text in self.token_ids:
             lead = "".join(item.text for item in node.end[:-1])
             text = replace(node, end=())
@@ -393,7 +417,7 @@ class _Writer(RuleWriter):
         others = [regex(part.node, "json", every) for part in node.parts if not part.positive]
         if others:
             terms.append(f'~/{quote}{one_of(others)}"/')
-        return " & ".join(terms)
+        return "&".join(terms)
 
     def text_until(self, node: ir.Lang, end: str) -> str:
         """The name of text that ends with the first stop in it. It is a lazy terminal if that says the same: lazy ones
@@ -401,7 +425,7 @@ class _Writer(RuleWriter):
         others = excluded(node, end)
         if others is None or node.parts or node.least or node.most is not None:
             return self.terminal("TEXT", until(node, end))
-        body = " & ".join([f"/{ANY_CHARACTER}*{escape(end)}/", *others])
+        body = "&".join([f"/{ANY_CHARACTER}*{escape(end)}/", *others])
         if body in self.bodies:
             return self.bodies[body]
         terminal = self.terminal("TEXT_END", body)
@@ -455,7 +479,7 @@ class _Writer(RuleWriter):
             marked = self.rule("marked", f"{tail} {opener} {tail} {closer}")
             options = [f"{marked}* {option}" for option in options]
             tail = f"{marked}* {tail} ({opener} {tail})?"
-        return self.calls_and_text(node, self.rule("calls", " | ".join(options)), tail)
+        return self.calls_and_text(node, self.rule("calls", "|".join(options)), tail)
 
     def free_with_names(self, node: ir.Free, word: ir.Word) -> str:
         """Text, and calls that begin with a word and a tool's name. Text up to the word is one terminal for all tools,
@@ -469,13 +493,13 @@ class _Writer(RuleWriter):
             " ".join([*map(self.atom, literals(trigger[len(word.text) :], self.token_ids)), rest])
             for trigger, rest in self.called(node)
         ]
-        calls = self.rule("calls", f"{said} ({' | '.join(named)})")
-        return self.calls_and_text(node, calls, f"({self.lang(plain)} | {said} {self.lang(last)})")
+        calls = self.rule("calls", f"{said} ({'|'.join(named)})")
+        return self.calls_and_text(node, calls, f"({self.lang(plain)}|{said} {self.lang(last)})")
 
     def calls_and_text(self, node: ir.Free, calls: str, text: str) -> str:
         """So many calls, each with its text before it, and the text at the end."""
         if node.most == 1 and not node.left:
-            return f"({calls} | {text})"
+            return f"({calls}|{text})"
         return f"({calls}{suffix(0, node.most)} {text})"
 
     def called(self, node: ir.Free) -> Iterator[tuple[str, str]]:
@@ -499,7 +523,7 @@ class _Writer(RuleWriter):
                     "turn.guide(call_within=…)"
                 )
             calls.append(" ".join([*map(self.atom, marker), after]))
-        return f"({self.lang(node.last)} ({self.rule('calls', ' | '.join(calls))} {self.atom(node.after)})?)"
+        return f"({self.lang(node.last)} ({self.rule('calls', '|'.join(calls))} {self.atom(node.after)})?)"
 
 
 _MANY = 256

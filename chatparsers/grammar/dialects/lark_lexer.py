@@ -8,7 +8,6 @@ terminal with the literal beside it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import pairwise
 
 from .. import ir
@@ -116,7 +115,7 @@ def after_quote(node: Ir) -> Ir:
     if isinstance(node, ir.Alt):
         return ir.Alt(tuple(map(after_quote, node.options)))
     assert isinstance(node, ir.Lang)
-    return replace(node, opened=True)
+    return ir.Lang(node.parts, node.least, node.most, node.encoding, nested=node.nested, opened=True)
 
 
 def one_character(node: Ir) -> bool:

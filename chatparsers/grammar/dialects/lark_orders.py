@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -24,12 +25,13 @@ def declared(required: tuple[bool, ...]) -> Steps:
     """The place after the last required member before this one."""
     for place, must in enumerate(required):
         before = f"le(_,{place})"
-        found.append(f"{place + 1} %if {f'and(ge(_,{needed}), {before})' if needed else before}")
+        found.append(f"{place + 1}%if {f'and(ge(_,{needed}), {before})' if needed else before}")
         needed = place + 1 if must else needed
     return Steps(found, f"ge(_,{needed})" if needed else "", f"lt(_,{len(required)})")
 
 
+@lru_cache(maxsize=256)
 def any_order(count: int, required: int) -> Steps:
     """Any order. The number has a bit for each member that was written. The first ones are ``required``."""
-    members = [f"set_bit({bit}) %if bit_clear({bit})" for bit in range(count)]
+    members = [f"set_bit({bit})%if bit_clear({bit})" for bit in range(count)]
     return Steps(members, f"is_ones([0:{required}])" if required else "", f"not(is_ones([0:{count}]))")

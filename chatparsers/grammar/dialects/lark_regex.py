@@ -91,9 +91,9 @@ def regex(node: Ir, encoding: Encoding, every: bool = False) -> str:
     if isinstance(node, ir.Chars):
         return char_class(node.ranges) if encoding == "raw" else encoded(node.ranges)
     if isinstance(node, ir.Seq):
-        return "".join(regex(item, encoding, every) for item in node.items)
+        return "".join([regex(item, encoding, every) for item in node.items])
     if isinstance(node, ir.Alt):
-        return "(?:" + ("|".join(regex(option, encoding, every) for option in node.options) or _NEVER) + ")"
+        return "(?:" + ("|".join([regex(option, encoding, every) for option in node.options]) or _NEVER) + ")"
     if isinstance(node, ir.Rep):
         inner = regex(node.node, encoding, every)
         count = suffix(node.least, node.most)

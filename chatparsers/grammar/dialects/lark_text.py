@@ -26,16 +26,16 @@ def until(node: ir.Lang, end: str) -> str:
     else:
         if all(term.startswith("~") for term in terms):  # `~` by itself would take all that follows
             terms.insert(0, f"/{ANY_CHARACTER}*/")
-        whole = f"(({' & '.join(terms)}) /{tail}/)"
+        whole = f"(({'&'.join(terms)})/{tail}/)"
     stops = _minimal((*node.stops, end))
-    return f"{whole} & ~/{ANY_CHARACTER}*{_any_of(stops)}{ANY_CHARACTER}+/"
+    return f"{whole}&~/{ANY_CHARACTER}*{_any_of(stops)}{ANY_CHARACTER}+/"
 
 
 def before_token(node: ir.Lang, lead: str) -> str:
     """Text that ends with ``lead`` and holds no stop. A token follows, so the lexer knows where the text ends."""
     terms = _terms(node)
-    whole = f"({' & '.join(terms)}) /{escape(lead)}/" if terms else f"/{ANY_CHARACTER}*{escape(lead)}/"
-    return f"({whole}) & ~/{ANY_CHARACTER}*{_any_of(_minimal(node.stops))}{ANY_CHARACTER}*/"
+    whole = f"({'&'.join(terms)})/{escape(lead)}/" if terms else f"/{ANY_CHARACTER}*{escape(lead)}/"
+    return f"({whole})&~/{ANY_CHARACTER}*{_any_of(_minimal(node.stops))}{ANY_CHARACTER}*/"
 
 
 def open_text(node: ir.Lang) -> tuple[str, bool]:
@@ -50,7 +50,7 @@ def open_text(node: ir.Lang) -> tuple[str, bool]:
     if not any(not term.startswith("~") for term in terms):
         terms.append(f"/{ANY_CHARACTER}*/")
     terms.sort(key=lambda term: term.startswith("~"))
-    return " & ".join(terms), nullable
+    return "&".join(terms), nullable
 
 
 def excluded(node: ir.Lang, end: str) -> list[str] | None:

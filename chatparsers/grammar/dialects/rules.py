@@ -36,6 +36,8 @@ class RuleWriter:
     """The name of the first rule."""
     defines: ClassVar[str]
     """The text between a rule's name and its right side."""
+    either: ClassVar[str] = " | "
+    """The text between the options of a choice."""
 
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None) -> None:
         self.sources = rules
@@ -95,7 +97,7 @@ class RuleWriter:
     def body(self, node: Ir) -> str:
         """The right side of a rule."""
         if isinstance(node, Alt):
-            return " | ".join(map(self.choice, node.options))
+            return self.either.join(map(self.choice, node.options))
         return self.order(node) if isinstance(node, Order) else self.choice(node)
 
     def choice(self, node: Ir) -> str:
@@ -168,25 +170,24 @@ class RuleWriter:
         names.append(extra)
         *others, start = states
         for state in others:
-            body = _text(state, names, lead, more)
+            body = self.state(state, names, lead, more)
             names.append(body if body in self.out else self.rule("s" if state.begun else "o", body))
-        return _text(start, names, lead, more)
+        return self.state(start, names, lead, more)
 
-
-def _text(state: State, names: list[str], lead: str, more: str) -> str:
-    """The text of a state. ``lead``: what comes before a member; ``more``: the extra members before it."""
-    options = [
-        f"{names[option[0]]} {names[option[1]]}" if len(option) > 1 else names[option[0]]
-        for option in state.options
-    ]
-    text, choice = " | ".join(options), len(options) > 1
-    if state.begun and lead and text:
-        text, choice = f"{lead} ({text})" if choice else f"{lead} {text}", False
-    if state.may_end and text:
-        text, choice = f'{text} | ""', True
-    if state.begun and more:
-        text = f"{more} ({text})" if choice else f"{more} {text}".rstrip()
-    return text or '""'
+    def state(self, state: State, names: list[str], lead: str, more: str) -> str:
+        """The text of a state. ``lead``: what comes before a member; ``more``: the extra members before it."""
+        options = [
+            f"{names[option[0]]} {names[option[1]]}" if len(option) > 1 else names[option[0]]
+            for option in state.options
+        ]
+        text, choice = self.either.join(options), len(options) > 1
+        if state.begun and lead and text:
+            text, choice = f"{lead} ({text})" if choice else f"{lead} {text}", False
+        if state.may_end and text:
+            text, choice = f'{text}{self.either}""', True
+        if state.begun and more:
+            text = f"{more} ({text})" if choice else f"{more} {text}".rstrip()
+        return text or '""'
 
 
 def suffix(least: int, most: int | None) -> str:

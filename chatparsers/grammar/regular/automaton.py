@@ -292,6 +292,8 @@ def _but_texts(lang: Lang, limit: int, budget: Budget | None) -> tuple[Dfa | Non
             parts.append(part)
         else:
             texts += [text + lang.end_text for text in excluded]
+    if texts and not parts and not (lang.least or lang.stops or lang.end) and lang.most is None:
+        return _ANY_TEXT, texts
     return _known(replace(lang, parts=tuple(parts)) if texts else lang, limit, budget), texts
 
 

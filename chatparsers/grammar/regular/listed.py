@@ -11,16 +11,19 @@ from itertools import chain
 from typing import NamedTuple
 
 from ..budget import Budget
-from ..ir import EMPTY, LAST, Alt, Part, Ranges, Text, charset, complement, literal_text, overlap
+from ..ir import EMPTY, LAST, Alt, Part, Ranges, Text, charset, complement, overlap
 from .dfa import Dfa, Edges, State, TooLarge, reached, spend
 
 
 def listed_texts(part: Part) -> list[str] | None:
     """The texts, if a constraint names some texts and nothing else; else None."""
     options = part.node.options if isinstance(part.node, Alt) else (part.node,)
-    if part.divisor or not all(isinstance(one, Text) or one is EMPTY for one in options):
-        return None
-    return [literal_text((one,)) for one in options]
+    found: list[str] = []
+    for one in options:
+        if not isinstance(one, Text) and one is not EMPTY:
+            return None
+        found.append(one.text if isinstance(one, Text) else "")
+    return None if part.divisor else found
 
 
 class _Tree(NamedTuple):

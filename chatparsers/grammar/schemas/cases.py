@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
@@ -78,39 +78,41 @@ class Case:
     """The listed values, by what makes them equal (`identity`)."""
     low: Bound | None = None
     high: Bound | None = None
-    divisors: list[tuple[Decimal, str]] = field(default_factory=list)
+    divisors: tuple[tuple[Decimal, str], ...] = ()
     least: int = 0
     most: int | None = None
-    patterns: list[tuple[str, str, str]] = field(default_factory=list)
+    patterns: tuple[tuple[str, str, str], ...] = ()
     """(regular expression, path, keyword)"""
-    shapes: list[Shape] = field(default_factory=list)
+    shapes: tuple[Shape, ...] = ()
     required: dict[str, None] = field(default_factory=dict)
     names: list[Located] = field(default_factory=list)
     least_members: int = 0
     most_members: int | None = None
-    dependent: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
+    dependent: tuple[tuple[str, tuple[str, ...], str], ...] = ()
     """(member, the members that it needs, keyword)"""
-    sealed: list[Located] = field(default_factory=list)
+    sealed: tuple[Located, ...] = ()
     """The schemas that admit only the members that they name."""
-    prefix: list[tuple[list[Any], Any, str]] = field(default_factory=list)
+    prefix: tuple[tuple[list[Any], Any, str], ...] = ()
     """(schemas of the first items, schema of the others, path)"""
     least_items: int = 0
     most_items: int | None = None
-    conditions: list[Located] = field(default_factory=list)
+    conditions: tuple[Located, ...] = ()
     """The schemas with ``if`` that are not decided."""
     maybe: dict[str, list[Located]] = field(default_factory=dict)
     """Members that a condition may bring. They are optional in the grammar."""
-    unsaid: list[Unsaid] = field(default_factory=list)
+    unsaid: tuple[Unsaid, ...] = ()
     """The keywords that the grammar does not enforce. They are reported if their type is written."""
     path: str = ""
     """The path of the schema that was gathered last, "" before the first."""
 
     def weaken(self, path: str, keyword: str, why: str, holds: Holds | None = None) -> None:
         """Leaves a keyword out of the grammar. ``holds``: what it says of a listed value, if that is known."""
-        self.unsaid.append((Weakened(path, keyword, why), holds))
+        self.unsaid += ((Weakened(path, keyword, why), holds),)
 
-    def unsaid_of(self, kind: str) -> list[Unsaid]:
+    def unsaid_of(self, kind: str) -> Collection[Unsaid]:
         """The keywords that the grammar does not enforce and that speak of this type."""
+        if not self.unsaid:
+            return ()
         kind = "number" if kind == "integer" else kind
         rows = [(KEYWORDS.get(one[0].keyword), one) for one in self.unsaid]
         return [one for row, one in rows if row is None or kind in row.types]

@@ -49,9 +49,10 @@ DEEPEST = 100
 _MOST_PATTERNS = 4
 _SHORT = 4
 """Up to so many items at the beginning, each is written in its place."""
+_KINDS = (*TYPES, "integer")
 _ONLY_TYPE = SILENT | {"type"}
 _ALONE = NOTES | {"$ref", "type"}
-_OF_TYPE = {kind: {"type": kind} for kind in (*TYPES, "integer")}
+_OF_TYPE = {kind: {"type": kind} for kind in _KINDS}
 
 TWICE = "a name that the schema does not list cannot be written twice: such members are not generated"
 
@@ -177,17 +178,17 @@ class SchemaCompiler:
             if self.syntax.as_text:
                 until = values.Raw(until=self.syntax.stops)
                 raw = RawText(self.output, until, self._types(schemas), marked=True)
-            node: Ir = yield self.alternatives(schemas, depth, raw)
-            node = end(node)
+            node: Ir = end((yield self.alternatives(schemas, depth, raw)))
             found = self._ready(schemas, depth) if self.written.endless() else node
         return found
 
     def _named(self, schemas: list[Located]) -> list[Located]:
         """The schemas; for a reference what it names, and the type beside it. So this is written once for all
         references to it."""
-        if not any(type(schema) is dict and "$ref" in schema for schema, _ in schemas):
-            return schemas
-        return [found for schema, path in schemas for found in self._referred(schema, path)]
+        for schema, _ in schemas:
+            if type(schema) is dict and "$ref" in schema:
+                return [found for schema, path in schemas for found in self._referred(schema, path)]
+        return schemas
 
     def _referred(self, schema: Any, path: str) -> list[Located]:
         """What a reference names, and the types beside it; the schema itself if it says more, or is no reference."""
@@ -251,9 +252,10 @@ class SchemaCompiler:
                 self.output.tell_unsaid(case)
                 return self.anything()
             kinds = case.types if raw is None else raw.kinds(case)
-            for kind in (*TYPES, "integer"):
+            for kind in _KINDS:
                 if kind in kinds:
-                    options.append((yield self._of_type(kind, case, depth, raw)))
+                    node = self._of_type(kind, case, depth, raw)
+                    options.append(node if isinstance(node, Ir) else (yield node))
         found = alt(*options)
         return found if raw is None else raw.told_apart(found, cases, schemas[0][1])
 
@@ -285,8 +287,15 @@ class SchemaCompiler:
 
     # members as the value syntax writes them (`Form`)
 
-    def member(self, name: str, schemas: list[Located], required: bool, depth: int) -> Steps[Ir]:
-        node: Ir = yield self.inner(schemas, depth)
+    def member(self, name: str, schemas: list[Located], required: bool, depth: int) -> Ir | Steps[Ir]:
+        node = self.inner(schemas, depth)
+        return self._named_so(name, node) if isinstance(node, Ir) else self._then_named(name, node)
+
+    def _then_named(self, name: str, steps: Steps[Ir]) -> Steps[Ir]:
+        node: Ir = yield steps
+        return self._named_so(name, node)
+
+    def _named_so(self, name: str, node: Ir) -> Ir:
         return node if never(node) else self.syntax.member(name, node)
 
     def other(self, name: Lang, schemas: list[Located], depth: int) -> Steps[Ir]:
@@ -322,23 +331,25 @@ class SchemaCompiler:
 def objects(case: Case, form: Form, compiler: SchemaCompiler, depth: int) -> Steps[Ir]:
     """The objects of a case. ``form`` says how their members are written."""
     output = compiler.output
-    named = dict.fromkeys(
-        [
-            *(name for shape in case.shapes for name in shape.properties),
-            *case.required,
-            *(name for name, _, _ in case.dependent),
-            *case.maybe,
-        ]
-    )
+    named: dict[str, None] = {}
+    for names in (
+        *[shape.properties for shape in case.shapes],
+        case.required,
+        [name for name, _, _ in case.dependent],
+        case.maybe,
+    ):
+        named |= dict.fromkeys(names)
     members: list[Member] = []
     for name in named:
-        node: Ir = yield form.member(name, _schemas(name, case, compiler), name in case.required, depth + 1)
+        must = name in case.required
+        found = form.member(name, _schemas(name, case, compiler), must, depth + 1)
+        node: Ir = found if isinstance(found, Ir) else (yield found)
         if never(node):
-            if name in case.required:
+            if must:
                 return NOTHING
             continue
         output.budget.size -= 2 * len(name) + 40
-        members.append(Member(name, node, name in case.required))
+        members.append(Member(name, node, must))
     options: list[Ir] = []
     for other, schemas in _others(case, named, compiler):
         node = yield form.other(other, schemas, depth + 1)
@@ -363,7 +374,7 @@ def _schemas(name: str, case: Case, compiler: SchemaCompiler) -> list[Located]:
 def _arranged(case: Case, members: list[Member], extra: Ir | None, form: Form, output: Output) -> Ir:
     """An object of these members, within the limits of their number."""
     least, most = case.least_members, case.most_members
-    required = sum(member.required for member in members)
+    required = sum([member.required for member in members])
     if most is not None and most < max(required, least):
         return NOTHING
     if extra is None:
@@ -415,6 +426,8 @@ def _of_others(extra: Ir, case: Case, form: Form, output: Output) -> Ir:
 
 def _enough(case: Case, members: list[Member], least: int) -> Callable[[frozenset[str]], bool] | None:
     """A test of the names of an object's members; None if it would always hold."""
+    if not least and not case.dependent:
+        return None
     there = frozenset(member.name for member in members)
     dependent = [(name, needed) for name, needed, _ in case.dependent if name in there and needed]
     if not least and not dependent:

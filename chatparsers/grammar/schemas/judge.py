@@ -80,12 +80,11 @@ class Judge:
     def cases(self, schemas: list[Located]) -> list[Case]:
         """The cases of a value. If a case lists values, only those that it admits are left."""
         cases = self.gathered(schemas)
-        listing = all(type(schema) is dict and _LISTING.issuperset(schema) for schema, _ in schemas)
         for case in cases:
             if case.values is None:
                 continue
             listed = case.values.items()
-            if listing:
+            if all(type(schema) is dict and _LISTING.issuperset(schema) for schema, _ in schemas):
                 self.output.budget.work -= len(listed)
                 case.values = {key: one for key, one in listed if is_of(one, case.types)}
             else:
@@ -154,14 +153,14 @@ class Judge:
             for schema, path in case.sealed:  # exact only if no other schema applies
                 if len(schemas) > 1 or schema is not first or not self.plain(schema):
                     case.weaken(path, "unevaluatedProperties", UNEVALUATED)
-                    case.sealed = []
+                    case.sealed = ()
         return cases
 
     def alternatives(self, schema: Any, path: str) -> Steps[list[Together]]:
         """The sets of schemas; a value must satisfy one set."""
         if schema is True or schema is False:
             return [{}] if schema else []
-        if not isinstance(schema, Mapping):
+        if not isinstance(schema, (dict, Mapping)):
             raise SchemaError(f"expected a schema (an object, true or false), found {shown(schema)}", path)
         key = id(schema)
         if key in self.known:
@@ -279,7 +278,7 @@ class Judge:
         case = Case()
         late: list[tuple[Gather, Any, str, Any]] = []
         for key, (schema, path) in together.items():
-            case.unsaid += self.loose.get(key, ())
+            case.unsaid += tuple(self.loose.get(key, ()))
             if SPEAKING.isdisjoint(schema):
                 continue
             case.path = path

@@ -46,6 +46,10 @@ _MOST_COUNTED = 1_000_000
 """The highest number to which a grammar counts."""
 
 
+_OBJECT = (dict, Mapping)
+"""What an object of JSON is; most are plain."""
+
+
 def expect(value: Any, kind: type | tuple[type, ...], expected: str, path: str, keyword: str) -> None:
     """Raises `SchemaError` if a keyword's value is not of that kind."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
@@ -158,7 +162,7 @@ def on_multiple(case: Case, value: Any, path: str, schema: Schema) -> None:
         return
     if step <= 0:
         raise SchemaError(f"expected a number above 0, found {shown(value)}", f"{path}.multipleOf")
-    case.divisors.append((step.normalize(), path))
+    case.divisors += ((step.normalize(), path),)
 
 
 def count(keyword: str, attribute: str, lower: bool) -> Gather:
@@ -182,7 +186,7 @@ def count(keyword: str, attribute: str, lower: bool) -> Gather:
 
 def on_pattern(case: Case, value: Any, path: str, schema: Schema) -> None:
     check_expression(value, path, "pattern")
-    case.patterns.append((value, path, "pattern"))
+    case.patterns += ((value, path, "pattern"),)
 
 
 def named(keyword: str, sets: Named) -> Gather:
@@ -191,7 +195,7 @@ def named(keyword: str, sets: Named) -> Gather:
     def add(case: Case, value: Any, path: str, schema: Schema) -> None:
         expect(value, str, "a name", path, keyword)
         if value in sets.expressions:
-            case.patterns.append((sets.expressions[value], path, keyword))
+            case.patterns += ((sets.expressions[value], path, keyword),)
             if value in sets.wider:
                 case.weaken(path, keyword, f"{value}: {sets.wider[value]}")
         elif value in sets.unsaid:
@@ -223,15 +227,15 @@ def dependent(keyword: str) -> Gather:
     """``dependentRequired`` and ``dependencies``, which may also hold schemas."""
 
     def add(case: Case, value: Any, path: str, schema: Schema) -> None:
-        expect(value, Mapping, "an object of lists of names", path, keyword)
+        expect(value, _OBJECT, "an object of lists of names", path, keyword)
         for name, needed in value.items():
             check_text(name, f"{path}.{keyword}")
             if isinstance(needed, (list, tuple)):
                 for other in needed:
                     check_text(other, f"{path}.{keyword}.{name}")
                 if needed:
-                    case.dependent.append((name, tuple(needed), keyword))
-                    case.dependent += [(other, (), keyword) for other in needed]
+                    case.dependent += ((name, tuple(needed), keyword),)
+                    case.dependent += tuple([(other, (), keyword) for other in needed])
             elif needed is not True:
                 _look_back(case, name, needed, path, keyword)
 
@@ -248,6 +252,8 @@ def on_unique(case: Case, value: Any, path: str, schema: Schema) -> None:
 def decided_by(schema: Schema) -> str:
     """The keyword that holds as the condition of a schema is a constant, ``then`` or ``else``; "" if it is none."""
     condition = schema.get("if")
+    if condition is None:
+        return ""
     if condition is True or (isinstance(condition, Mapping) and condition.keys() <= SILENT):
         return "then"
     return "else" if condition is False or condition in ({"not": {}}, {"not": True}) else ""
@@ -268,7 +274,7 @@ def condition_member(schema: Schema) -> str:
 def on_condition(case: Case, value: Any, path: str, schema: Schema) -> None:
     if decided_by(schema):
         return
-    case.conditions.append((schema, path))
+    case.conditions += ((schema, path),)
     why = "a grammar cannot decide one part of a value by another"
     case.weaken(path, "if", why, partial(_conditional, schema, path))
     for keyword in ("then", "else"):
@@ -276,7 +282,7 @@ def on_condition(case: Case, value: Any, path: str, schema: Schema) -> None:
 
 
 def on_dependent_schemas(case: Case, value: Any, path: str, schema: Schema) -> None:
-    expect(value, Mapping, "an object of schemas", path, "dependentSchemas")
+    expect(value, _OBJECT, "an object of schemas", path, "dependentSchemas")
     for name, part in value.items():
         _look_back(case, name, part, path, "dependentSchemas")
         _maybe(case, part, f"{path}.dependentSchemas.{name}")
@@ -293,21 +299,21 @@ def _maybe(case: Case, schema: Any, path: str) -> None:
 def on_members(case: Case, value: Any, path: str, schema: Schema) -> None:
     """``properties``, ``patternProperties`` and ``additionalProperties`` together."""
     properties = schema.get("properties", {})
-    expect(properties, Mapping, "an object of schemas", path, "properties")
+    expect(properties, _OBJECT, "an object of schemas", path, "properties")
     for name in properties:
         check_text(name, f"{path}.properties")
     patterns = schema.get("patternProperties", {})
-    expect(patterns, Mapping, "an object of schemas", path, "patternProperties")
+    expect(patterns, _OBJECT, "an object of schemas", path, "patternProperties")
     for expression in patterns:
         check_expression(expression, path, "patternProperties")
     extra = schema.get("additionalProperties")
-    case.shapes.append(Shape(properties, "properties" in schema, tuple(patterns.items()), extra, path))
+    case.shapes += (Shape(properties, "properties" in schema, tuple(patterns.items()), extra, path),)
 
 
 def on_unevaluated_members(case: Case, value: Any, path: str, schema: Schema) -> None:
     """It is exact if schemas that apply without a choice name every possible member (judge.py)."""
     if value is False:
-        case.sealed.append((schema, path))
+        case.sealed += ((schema, path),)
     elif value is not True:
         case.weaken(path, "unevaluatedProperties", UNEVALUATED)
 
@@ -321,7 +327,7 @@ def on_items(case: Case, value: Any, path: str, schema: Schema) -> None:
         raise SchemaError(
             f"expected a schema (an object, true or false), found {shown(rest)}", f"{path}.items"
         )
-    case.prefix.append((list(prefix), rest if prefix or rest is not None else True, path))
+    case.prefix += ((list(prefix), rest if prefix or rest is not None else True, path),)
 
 
 def on_contains(case: Case, value: Any, path: str, schema: Schema) -> None:
@@ -336,7 +342,7 @@ def on_not(case: Case, value: Any, path: str, schema: Schema) -> None:
         return
     if value is False:
         return
-    expect(value, Mapping, "a schema (an object, true or false)", path, "not")
+    expect(value, _OBJECT, "a schema (an object, true or false)", path, "not")
     if set(value) - SILENT == {"type"}:
         kinds = type_names(value["type"], f"{path}.not")
         if "integer" not in kinds or "number" not in case.types:

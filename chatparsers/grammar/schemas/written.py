@@ -11,6 +11,7 @@ rule was made for it. What it cost of the budget's size is spent again, because 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
 from marshal import dumps
@@ -50,9 +51,14 @@ class Output:
 
     def listed(self, cases: list[Case]) -> list[Any] | None:
         """The values that cases list; None if the grammar has no room for them."""
-        found = {key: value for case in cases for key, value in (case.values or {}).items()}
-        size = sum(len(value) + 6 if isinstance(value, str) else 12 for value in found.values())
-        if found and size > self.budget.size:
+        found: dict[Any, Any] = {}
+        for case in cases:
+            if case.values:
+                found.update(case.values)
+        if not found:
+            return []
+        size = sum([len(value) + 6 if isinstance(value, str) else 12 for value in found.values()])
+        if size > self.budget.size:
             self.tell(
                 cases[0].path, "*", f"the grammar would be past {self.budget.limit}: any value is generated"
             )
@@ -87,7 +93,9 @@ class Output:
 
 # equal schemas
 
-_REFERENCES = tuple(row.name.encode() for row in KEYWORDS.values() if row.reference)
+_REFERS = re.compile(
+    "|".join(re.escape(row.name) for row in KEYWORDS.values() if row.reference).encode()
+).search
 
 
 def content(schemas: list[Located]) -> bytes | None:
@@ -100,7 +108,7 @@ def content(schemas: list[Located]) -> bytes | None:
         said = dumps([item for item in schema.items() if item[0] not in NOTES], 2)
     except ValueError:
         return None
-    return None if any(reference in said for reference in _REFERENCES) else said
+    return None if _REFERS(said) else said
 
 
 class Equal:
@@ -162,7 +170,7 @@ class Written:
         key = _key(schemas, depth)
         if not self.begun:
             self.before = len(self.known)
-        self.alive.extend(schema for schema, _ in schemas)
+        self.alive += [schema for schema, _ in schemas]
         self.begun[key] = f"{self.prefix}-{len(self.rules)}-{len(self.alive)}"
 
         def end(node: Ir) -> Ir:
