@@ -480,14 +480,13 @@ class JsonScanner(Transcoder):
         """Finds the place after ``text``, of which the scan took ``end`` characters: what it put out of them begins at
         ``begin``. The place ``before`` it gets to know."""
         if not self.done:
-            stack, comma, number = "".join(self.stack), "", ""
-            if self.comma:
-                comma = "".join(self.comma)
-            if self.number:
-                number = _digits("1", "".join(self.number))
-            if not 0 < len(stack) <= _DEEPEST or len(comma) > _SHORT_TEXT:
+            if not 0 < len(self.stack) <= _DEEPEST or len(self.comma) > _SHORT_TEXT:
                 return
-            self.place = _place(self.state, stack, comma, number)
+            comma = "".join(self.comma) if self.comma else ""
+            if len(comma) > _SHORT_TEXT:
+                return
+            number = _digits("1", "".join(self.number)) if self.number else ""
+            self.place = _place(self.state, "".join(self.stack), comma, number)
         if before is not None and len(before.goes) < _MOST_TEXTS and before.stays:
             out = self.out[begin:]
             if self.plain is not None and (quote := text.rfind('"')) >= 0:

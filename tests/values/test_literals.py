@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -356,6 +357,10 @@ def test_kinds_say_how_a_value_may_begin(read: Read, name: str, kinds: str, text
     assert (reading.error, reading.done) == (error, not error)
 
 
+DEEP = 3_000
+"""Three times as deep as Python's functions may call each other."""
+
+
 @pytest.mark.parametrize("step", [1, 7, 100_000])
 @pytest.mark.parametrize(
     ("name", "opening", "inside", "closing"),
@@ -372,11 +377,30 @@ def test_kinds_say_how_a_value_may_begin(read: Read, name: str, kinds: str, text
 def test_depth_costs_no_recursion(
     read: Read, name: str, opening: str, inside: str, closing: str, step: int
 ) -> None:
-    text = opening * 10_000 + inside + closing * 10_000
+    text = opening * DEEP + inside + closing * DEEP
     reading = read(SYNTAXES[name], text, range(0, len(text), step))
     before, after = read(SYNTAXES[name], f"{opening}[1]{closing}").out.split("[1]")
-    out = before * 10_000 + inside.replace("None", "null") + after * 10_000
+    out = before * DEEP + inside.replace("None", "null") + after * DEEP
     assert (reading.out, reading.done, reading.position) == (out, True, len(text))
+
+
+@pytest.mark.parametrize("text", ["[", "[" * 20_000 + "1", "1", "[1", "[1,", "[" * 9 + "1 "])
+@pytest.mark.parametrize("name", SYNTAXES)
+def test_a_piece_does_not_copy_what_is_open(name: str, text: str) -> None:
+    """Brackets, the digits of a number, white space: many came, each in its own piece, and one more does."""
+    scanner = SYNTAXES[name]()
+    char = " " if text[-1] in ", " else text[-1]
+    for piece in [text, *char * 20_000]:
+        scanner.scan(piece, 0, False)
+    taken = []
+    tracemalloc.start()
+    for _ in range(8):  # now and then a list grows
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        scanner.scan(char, 0, False)
+        taken.append(tracemalloc.get_traced_memory()[1] - before)
+    tracemalloc.stop()
+    assert min(taken) < 4_000, taken
 
 
 @pytest.mark.parametrize(("name", "opening"), [("json", "["), ("python", "["), ("python", "{'a': ")])
