@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -205,27 +204,8 @@ class _Writer(RuleWriter):
             self.alive.append(node)
             found = self.names[id(node)] = self.lang(node)
             return found
-        if isinstance(node, ir.Chars):
-            return self.terminal("CHAR", f"/{char_class(node.ranges)}/")
-        if isinstance(node, ir.Blank):
-            if node.written < 0:
-                return '""' if self.target.whitespace == 0 else f"{self.blank()}?"
-            left = self.target.indent(_INDENT, node.written)
-            return self.terminal("WS", f"/[ \\t]{{1,{left}}}/") + "?" if left > 0 else '""'
         if isinstance(node, ir.Ref):
             return self.ref(node.name)
-        if isinstance(node, ir.TokenRef):
-            number = self.token_ids.get(node.text)
-            return _literal(node.text) if number is None else f"<[{number}]>"
-        if isinstance(node, ir.Rep):
-            return self.repeat(node)
-        if isinstance(node, ir.Nested):
-            return self.rule("user", f"%lark {{\n{node.text}\n}}")
-        if isinstance(node, ir.Free):
-            return self.free(node)
-        if isinstance(node, (ir.Order, ir.AnyOrder)):
-            order = self.order(node)
-            return order if order.isidentifier() else f"({order})"
         if isinstance(node, ir.Alt) and len(node.options) != 1:
             inner = self.body(node)
             return inner if inner.isidentifier() else f"({inner})"
@@ -233,6 +213,25 @@ class _Writer(RuleWriter):
             return f"({self.body(node)})"
         if isinstance(node, (ir.Alt, ir.Seq)):
             return self.body(node)
+        if isinstance(node, (ir.Order, ir.AnyOrder)):
+            order = self.order(node)
+            return order if order.isidentifier() else f"({order})"
+        if isinstance(node, ir.Rep):
+            return self.repeat(node)
+        if isinstance(node, ir.Chars):
+            return self.terminal("CHAR", f"/{char_class(node.ranges)}/")
+        if isinstance(node, ir.Blank):
+            if node.written < 0:
+                return '""' if self.target.whitespace == 0 else f"{self.blank()}?"
+            left = self.target.indent(_INDENT, node.written)
+            return self.terminal("WS", f"/[ \\t]{{1,{left}}}/") + "?" if left > 0 else '""'
+        if isinstance(node, ir.TokenRef):
+            number = self.token_ids.get(node.text)
+            return _literal(node.text) if number is None else f"<[{number}]>"
+        if isinstance(node, ir.Nested):
+            return self.rule("user", f"%lark {{\n{node.text}\n}}")
+        if isinstance(node, ir.Free):
+            return self.free(node)
         raise TypeError(f"Lark has no form for {type(node).__name__}")
 
     def new_shared(self, node: ir.Shared) -> str:
@@ -292,7 +291,9 @@ class _Writer(RuleWriter):
         """Members as text. What follows the names of several is a rule; that of extra members, which come last, is in
         most objects."""
         ends = [" ".join(option[1:]) for option in options]
-        often = {end for end, count in Counter(ends + ends[len(ends) - extras :]).items() if count > 1}
+        once, often = set(ends[len(ends) - extras :]), set[str]()
+        for end in ends:
+            (often if end in once else once).add(end)
         return [
             f"{option[0]} {self.rule('t', end) if end in often or end in self.bodies else end}"
             if len(option) > 2

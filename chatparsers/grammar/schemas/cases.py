@@ -296,6 +296,8 @@ def shown(value: Any) -> str:
 
 def useful(schemas: list[Located]) -> list[Located]:
     """The schemas without those that say nothing."""
+    if len(schemas) == 1 and schemas[0][0] and schemas[0][0] is not True:
+        return schemas
     found = [one for one in schemas if one[0] is not True and one[0] != {}]
     return found or [(True, schemas[0][1] if schemas else "")]
 
