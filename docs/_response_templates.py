@@ -30,21 +30,18 @@ def table() -> str:
         if info.origin == "chatparsers":
             format = get_format(info.name)
             servers = write_response_template(format, "…", for_="servers")
-            others = write_response_template(format, "…")
             thoughts = (
                 "yes" if "thinking" in servers.spec["fields"] else "no" if format.features.reasoning else "–"
             )
             lost = "; ".join(line for line in servers.lost if line not in _OF_ALL).replace("|", "\\|")
-            lines.append(
-                f"| `{info.name}` | {thoughts} | {_calls(format, servers, others)} | {lost or '–'} |"
-            )
+            lines.append(f"| `{info.name}` | {thoughts} | {_calls(format, servers)} | {lost or '–'} |")
     return "\n".join(lines) + "\n"
 
 
-def _calls(format: Any, servers: WrittenTemplate, others: WrittenTemplate) -> str:
+def _calls(format: Any, servers: WrittenTemplate) -> str:
     if "tool_calls" in servers.spec["fields"]:
         return "yes"
-    if "tool_calls" in others.spec["fields"]:
+    if "tool_calls" in write_response_template(format, "…").spec["fields"]:
         return "transformers only"
     return "no" if format.features.tools else "–"
 
