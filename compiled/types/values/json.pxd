@@ -28,7 +28,7 @@ cdef class JsonScanner(Transcoder):
     cdef Py_ssize_t read(self, str text, Py_ssize_t start, Py_ssize_t i, bint final) except? -1
     cdef _set_up(self, str kinds, int dialect)
     cdef leave(self, _Place place)
-    @cython.locals(stack=str, comma=str, out=str, quote=Py_ssize_t)
+    @cython.locals(comma=str, out=str, quote=Py_ssize_t)
     cdef remember(self, _Place before, str text, Py_ssize_t begin, Py_ssize_t end)
     cdef put(self, str text, Py_ssize_t i, Py_ssize_t end, str out)
     cdef Py_ssize_t begin(self, str text, Py_ssize_t i, bint final) except? -1
