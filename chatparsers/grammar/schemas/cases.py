@@ -88,7 +88,7 @@ class Case:
     names: list[Located] = field(default_factory=list)
     least_members: int = 0
     most_members: int | None = None
-    dependent: tuple[tuple[str, tuple[str, ...], str], ...] = ()
+    dependent: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
     """(member, the members that it needs, keyword)"""
     sealed: tuple[Located, ...] = ()
     """The schemas that admit only the members that they name."""
@@ -100,14 +100,14 @@ class Case:
     """The schemas with ``if`` that are not decided."""
     maybe: dict[str, list[Located]] = field(default_factory=dict)
     """Members that a condition may bring. They are optional in the grammar."""
-    unsaid: tuple[Unsaid, ...] = ()
+    unsaid: list[Unsaid] = field(default_factory=list)
     """The keywords that the grammar does not enforce. They are reported if their type is written."""
     path: str = ""
     """The path of the schema that was gathered last, "" before the first."""
 
     def weaken(self, path: str, keyword: str, why: str, holds: Holds | None = None) -> None:
         """Leaves a keyword out of the grammar. ``holds``: what it says of a listed value, if that is known."""
-        self.unsaid += ((Weakened(path, keyword, why), holds),)
+        self.unsaid.append((Weakened(path, keyword, why), holds))
 
     def unsaid_of(self, kind: str) -> Collection[Unsaid]:
         """The keywords that the grammar does not enforce and that speak of this type."""

@@ -278,7 +278,7 @@ class Judge:
         case = Case()
         late: list[tuple[Gather, Any, str, Any]] = []
         for key, (schema, path) in together.items():
-            case.unsaid += tuple(self.loose.get(key, ()))
+            case.unsaid += self.loose.get(key, ())
             if SPEAKING.isdisjoint(schema):
                 continue
             case.path = path

@@ -234,8 +234,8 @@ def dependent(keyword: str) -> Gather:
                 for other in needed:
                     check_text(other, f"{path}.{keyword}.{name}")
                 if needed:
-                    case.dependent += ((name, tuple(needed), keyword),)
-                    case.dependent += tuple([(other, (), keyword) for other in needed])
+                    case.dependent.append((name, tuple(needed), keyword))
+                    case.dependent += [(other, (), keyword) for other in needed]
             elif needed is not True:
                 _look_back(case, name, needed, path, keyword)
 
