@@ -357,8 +357,8 @@ def test_kinds_say_how_a_value_may_begin(read: Read, name: str, kinds: str, text
     assert (reading.error, reading.done) == (error, not error)
 
 
-DEEP = 3_000
-"""Three times as deep as Python's functions may call each other."""
+DEEP = 10_000
+"""Ten times as deep as Python's functions may call each other."""
 
 
 @pytest.mark.parametrize("step", [1, 7, 100_000])
