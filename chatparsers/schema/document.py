@@ -151,22 +151,6 @@ def inside(schema: Mapping[str, Any]) -> Iterator[tuple[str, str | int | None, S
             yield keyword, None, value
 
 
-def parts_of(schema: Mapping[str, Any]) -> list[Schema]:
-    """The schemas that a schema holds, as `inside` gives them."""
-    found: list[Schema] = []
-    for keyword, value in schema.items():
-        how = _HOLDING.get(keyword)
-        if how is None:
-            continue
-        if "names" in how and isinstance(value, (dict, Mapping)):
-            found += value.values()
-        elif "list" in how and isinstance(value, (list, tuple)):
-            found += value
-        elif "one" in how:
-            found.append(value)
-    return found
-
-
 def _step(keyword: str, place: str | int | None) -> str:
     """The step of a path to a schema inside another one."""
     if isinstance(place, str):
@@ -293,7 +277,7 @@ class Document:
             for keyword in ("$anchor", "$dynamicAnchor"):
                 if isinstance(schema.get(keyword), str):
                     self._anchor(home, schema[keyword], schema)
-            todo += [(part, home) for part in parts_of(schema)]
+            todo += [(part, home) for _, _, part in inside(schema)]
 
     def _anchor(self, home: str, name: str, schema: Schema) -> None:
         if (home, name) not in self._anchors:

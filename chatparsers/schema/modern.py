@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .document import parts_of
+from .document import inside
 from .keywords import KEYWORDS, NOTES
 
 _VALUES = frozenset({"const", *NOTES})
@@ -35,7 +35,7 @@ def _old(root: Any) -> bool:
         for keyword, value in schema.items():
             if (value is None or keyword in _MAYBE) and _is_old(keyword, value):
                 return True
-        todo += parts_of(schema)
+        todo += [part for _, _, part in inside(schema)]
     return False
 
 

@@ -8,6 +8,7 @@ terminal with the literal beside it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 
 from .. import ir
@@ -115,7 +116,7 @@ def after_quote(node: Ir) -> Ir:
     if isinstance(node, ir.Alt):
         return ir.Alt(tuple(map(after_quote, node.options)))
     assert isinstance(node, ir.Lang)
-    return ir.Lang(node.parts, node.least, node.most, node.encoding, nested=node.nested, opened=True)
+    return replace(node, opened=True)
 
 
 def one_character(node: Ir) -> bool:
